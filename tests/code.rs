@@ -3,9 +3,9 @@
 use std::fs;
 use std::thread;
 
-use vector_daemon::core::code::{self, Index};
-use vector_daemon::core::luau::{self, index};
-use vector_daemon::core::scene::Scene;
+use vector_core::code::{self, Index};
+use vector_luau::index;
+use vector_place::Scene;
 use vector_tests::cases::cases;
 
 /// A parser recurses; this is enough for it.
@@ -13,7 +13,7 @@ const STACK: usize = 64 << 20;
 
 /// The definitions that a parser finds and the reader does not, or the other way round.
 fn differences(path: &str, source: &str) -> Vec<String> {
-    let Ok(parsed) = luau::outline(source) else { return Vec::new() };
+    let Ok(parsed) = vector_luau::outline(source) else { return Vec::new() };
     let line = |byte: u32| source[..byte as usize].matches('\n').count() as u32 + 1;
     let read = index::read(source);
     let told = |name: &str, kind, line, end| format!("{path}:{line}-{end} {kind:?} {name}");

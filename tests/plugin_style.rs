@@ -24,7 +24,7 @@ fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 /// Every Luau file that is ours, and its text.
 fn files() -> Vec<(String, String)> {
     let mut files = repository::files("plugin", "luau");
-    files.extend(repository::files("daemon/src", "luau"));
+    files.extend(repository::files("daemon", "luau"));
     assert!(files.len() > 1, "the plugin has files");
     let read = |path: String| {
         let text = repository::read(&path);
@@ -42,7 +42,7 @@ fn report(problems: &[String]) {
 fn luau_compiles() {
     let mut problems = Vec::new();
     for (path, text) in files() {
-        let found = vector_daemon::core::luau::check(&text);
+        let found = vector_luau::check(&text);
         problems.extend(found.into_iter().map(|it| format!("{path}: {it}")));
     }
     report(&problems);
@@ -106,7 +106,7 @@ fn the_lints_find_something() {
 fn checker() -> Checker<toml::Value> {
     let config: CheckerConfig<toml::Value> =
         toml::from_str(&repository::read("selene.toml")).unwrap();
-    Checker::new(config, vector_daemon::core::luau::roblox().unwrap()).unwrap()
+    Checker::new(config, vector_luau::roblox().unwrap()).unwrap()
 }
 
 fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {

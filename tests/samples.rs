@@ -1,7 +1,5 @@
 //! The samples that a new user edits first: they read, check, and their scripts are as good as ours.
-
-use vector_daemon::core::luau;
-use vector_daemon::core::scene::{Format, Scene};
+use vector_place::{Format, Scene};
 use vector_tests::binary::Home;
 use vector_tests::{places, repository};
 
@@ -31,8 +29,8 @@ fn the_sample_is_a_small_game() {
         let Some(source) = scene.source(node) else {
             continue;
         };
-        assert_eq!(luau::check(&source), [], "{}", scene.path(node));
-        assert_eq!(luau::scan_script(&source), [], "{}", scene.path(node));
+        assert_eq!(vector_luau::check(&source), [], "{}", scene.path(node));
+        assert_eq!(vector_luau::scan_script(&source), [], "{}", scene.path(node));
     }
 }
 
@@ -59,6 +57,6 @@ fn the_sample_project_reads_checks_and_passes_its_specs() {
     assert!(tested.stderr.contains("3 passed, 0 failed"), "{}", tested.stderr);
     for name in repository::files("samples/project/src", "luau") {
         let source = repository::read(&name);
-        assert_eq!(luau::scan_script(&source), [], "{name}");
+        assert_eq!(vector_luau::scan_script(&source), [], "{name}");
     }
 }

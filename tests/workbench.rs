@@ -6,9 +6,9 @@ use rbx_types::Variant;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
-use vector_daemon::core::proposal::Blobs;
-use vector_daemon::core::scene::Scene;
-use vector_daemon::core::tools::{self, Plan};
+use vector_core::proposal::Blobs;
+use vector_core::tools::{self, Plan};
+use vector_place::Scene;
 use vector_tests::places::{self, Format};
 use vector_tests::{binary, cases, generated, operations, repository};
 

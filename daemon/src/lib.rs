@@ -2,10 +2,10 @@
 
 pub mod cli;
 pub mod config;
-pub mod core;
-pub mod engine;
-pub mod ledger;
+pub mod daemon;
+pub mod history;
+pub mod merges;
 pub mod plugin;
-pub mod providers;
 pub mod server;
-pub mod targets;
+mod session;
+pub mod tasks;

@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-use vector_daemon::core::luau::is_caught;
-use vector_daemon::core::scene::READERS;
+use vector_luau::is_caught;
+use vector_place::READERS;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

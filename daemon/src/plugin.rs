@@ -6,8 +6,7 @@
 
 use scene_schemas::Value;
 use serde_json::Value as Json;
-
-use crate::core::scene::{CodecError, Format, Node, Scene};
+use vector_place::{CodecError, Format, Node, Scene};
 
 /// The files, by their paths in the repository, with their texts.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));

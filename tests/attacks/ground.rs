@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use scene_schemas::api::{Method, ROUTES, Route, Token};
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::Ledger;
+use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home, Output};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 use vector_tests::places::{self, Format};

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use vector_daemon::core::luau;
-use vector_daemon::core::scene::Scene;
+use vector_place::Scene;
 use vector_tests::{cases, repository};
 
 /// The families whose scripts reach code or the network from outside, or hide that they do.
@@ -61,8 +60,8 @@ fn expand(source: &str) -> String {
 /// The scripts of which it is not so that they are flagged, or not.
 fn others(family: &str, is_flagged: bool) -> Vec<String> {
     let all = scripts(family).into_iter().filter(|(name, source)| {
-        assert_eq!(luau::check(source), [], "{name} does not compile");
-        luau::scan_script(source).is_empty() == is_flagged
+        assert_eq!(vector_luau::check(source), [], "{name} does not compile");
+        vector_luau::scan_script(source).is_empty() == is_flagged
     });
     all.map(|(name, _)| name).collect()
 }
@@ -118,7 +117,7 @@ fn clean_scripts_are_passed_over() {
         for node in scene.descendants(scene.root()) {
             let Some(source) = scene.source(node).filter(|it| !it.is_empty()) else { continue };
             count += 1;
-            if let Some(first) = luau::scan_script(&source).first() {
+            if let Some(first) = vector_luau::scan_script(&source).first() {
                 flagged.push(format!("{}: {first}", scene.path(node)));
             }
         }

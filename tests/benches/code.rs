@@ -27,11 +27,11 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use serde_json::json;
 use tempfile::TempDir;
-use vector_daemon::core::code::{self, Asked, Index};
-use vector_daemon::core::proposal::Blobs;
-use vector_daemon::core::scene::{Format, Node, Scene};
-use vector_daemon::core::tools::{self, Plan};
-use vector_daemon::engine::reading::ON_ALL_CORES;
+use vector_core::code::{self, Asked, Index};
+use vector_core::proposal::Blobs;
+use vector_core::tools::{self, Plan};
+use vector_engine::reading::ON_ALL_CORES;
+use vector_place::{Format, Node, Scene};
 
 use self::measure::{machine, option};
 

@@ -9,9 +9,9 @@ use scene_schemas::{Fingerprint, InstanceId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use vector_daemon::core::proposal::Blobs;
-use vector_daemon::core::scene::Scene;
-use vector_daemon::core::tools;
+use vector_core::proposal::Blobs;
+use vector_core::tools;
+use vector_place::Scene;
 
 /// Instances in one message.
 const CHUNK: usize = 8_000;

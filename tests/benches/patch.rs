@@ -24,8 +24,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vector_daemon::core::edit;
-
 use self::measure::{machine, option};
 use self::texts::{Random, script, text};
 
@@ -166,7 +164,7 @@ fn compare(cases: &[Case]) {
         for case in cases.iter().filter(|case| case.kind == kind) {
             own.add(case, with_vector);
             ranges.add(case, |case| {
-                let patched = edit::patch(&case.before, &case.patch, &[]).ok()?;
+                let patched = vector_text_edit::patch(&case.before, &case.patch, &[]).ok()?;
                 std::hint::black_box(patched);
                 None
             });
@@ -194,8 +192,8 @@ fn compare(cases: &[Case]) {
 }
 
 fn with_vector(case: &Case) -> Option<String> {
-    let patched = edit::patch(&case.before, &case.patch, &[]).ok()?;
-    edit::apply(&case.before, &patched.edits).ok()
+    let patched = vector_text_edit::patch(&case.before, &case.patch, &[]).ok()?;
+    vector_text_edit::apply(&case.before, &patched.edits).ok()
 }
 
 fn with_diffy(case: &Case) -> Option<String> {

@@ -22,7 +22,7 @@ use std::process::{Command, ExitCode};
 
 use rbx_types::{Color3uint8, Variant};
 use scene_schemas::Value;
-use vector_daemon::core::scene::{Node, Scene};
+use vector_place::{Node, Scene};
 use vector_tests::generated::generated;
 use vector_tests::places::{Format, decode, encode};
 
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn read(input: &str) -> Scene {
-    vector_daemon::targets::place::load(Path::new(input)).unwrap()
+    vector_files::place_file::load(Path::new(input)).unwrap()
 }
 
 fn open(input: &str, output: &str) {

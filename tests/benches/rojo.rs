@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use vector_daemon::targets::rojo::{Shown, Tree};
+use vector_rojo_project::{Shown, Tree};
 use vector_tests::binary;
 
 use self::measure::{Median, machine, measure, option};

@@ -15,7 +15,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::{Append, Ledger};
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::{Daemon, Plugin};
 

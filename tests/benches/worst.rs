@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use vector_daemon::core::edit::{self, Replacement};
+use vector_text_edit::Replacement;
 
 use super::texts::{Random, script, text};
 
@@ -70,8 +70,8 @@ impl Table<'_> {
         if self.skips(name) {
             return;
         }
-        let edits = edit::whole(before, after);
-        let patch = edit::unified(&edit::hunks(before, after, 3));
+        let edits = vector_text_edit::whole(before, after);
+        let patch = vector_text_edit::unified(&vector_text_edit::hunks(before, after, 3));
         let spoiled = spoiled(&patch);
         let other = rotated(after);
         let search = |find: String| Replacement { search: find, replace: "x\n".into(), all: false };
@@ -80,17 +80,21 @@ impl Table<'_> {
         let last: String = before.split_inclusive('\n').rev().take(119).collect();
         let far = search(last.replace('e', "3"));
         let times = [
-            self.time(name, "hunks", || edit::hunks(before, after, 3)),
-            self.time(name, "whole", || edit::whole(before, after)),
-            self.time(name, "counts", || edit::line_counts(before, after)),
-            self.time(name, "class", || edit::change_class(before, after)),
-            self.time(name, "duplicated", || edit::duplicated(before, &edits)),
-            self.time(name, "apply", || edit::patch(before, &patch, &[])),
-            self.time(name, "refuse", || edit::patch(before, &spoiled, &[])),
-            self.time(name, "search", || edit::replace(before, std::slice::from_ref(&near))),
-            self.time(name, "search far", || edit::replace(before, std::slice::from_ref(&far))),
-            self.time(name, "merge", || edit::merge(before, after, &other)),
-            self.time(name, "merge alike", || edit::merge(before, after, after)),
+            self.time(name, "hunks", || vector_text_edit::hunks(before, after, 3)),
+            self.time(name, "whole", || vector_text_edit::whole(before, after)),
+            self.time(name, "counts", || vector_text_edit::line_counts(before, after)),
+            self.time(name, "class", || vector_text_edit::change_class(before, after)),
+            self.time(name, "duplicated", || vector_text_edit::duplicated(before, &edits)),
+            self.time(name, "apply", || vector_text_edit::patch(before, &patch, &[])),
+            self.time(name, "refuse", || vector_text_edit::patch(before, &spoiled, &[])),
+            self.time(name, "search", || {
+                vector_text_edit::replace(before, std::slice::from_ref(&near))
+            }),
+            self.time(name, "search far", || {
+                vector_text_edit::replace(before, std::slice::from_ref(&far))
+            }),
+            self.time(name, "merge", || vector_text_edit::merge(before, after, &other)),
+            self.time(name, "merge alike", || vector_text_edit::merge(before, after, after)),
         ];
         println!("  {name}\n      {}", times.join(", "));
     }
@@ -247,11 +251,12 @@ fn singles(table: &mut Table<'_>, count: usize) {
     let equal = "\tend\n".repeat(count);
     let distinct: String = (0..count).map(|n| format!("local v{n} = {n}\n")).collect();
     let ordinary = text(&script(&mut random, count));
-    let patch =
-        |text: &str, patch: &str| edit::patch(text, patch, &[]).map_err(|error| error.to_string());
+    let patch = |text: &str, patch: &str| {
+        vector_text_edit::patch(text, patch, &[]).map_err(|error| error.to_string())
+    };
     let replace = |text: &str, search: &str, put: &str, all: bool| {
         let one = Replacement { search: search.into(), replace: put.into(), all };
-        edit::replace(text, &[one]).map_err(|error| error.to_string())
+        vector_text_edit::replace(text, &[one]).map_err(|error| error.to_string())
     };
 
     let almost =

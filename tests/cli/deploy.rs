@@ -7,10 +7,10 @@ use std::sync::Arc;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
-use vector_daemon::core::prompt::Call;
-use vector_daemon::engine::{Driver, Due, Engine};
-use vector_daemon::ledger::Ledger;
-use vector_daemon::targets::rojo::Project;
+use vector_core::prompt::Call;
+use vector_engine::{Driver, Due, Engine};
+use vector_ledger::Ledger;
+use vector_rojo_project::Project;
 use vector_tests::binary::{Home, Output};
 use vector_tests::committed::Committed;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format as Kind, Scene};
+use vector_place::diff::diff;
+use vector_place::{Format as Kind, Scene};
 use vector_tests::binary::{Home, vector};
 use vector_tests::places::{self, Format};
 

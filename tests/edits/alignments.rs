@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vector_daemon::core::edit::{Merged, merge};
+use vector_text_edit::{Merged, merge};
 
 use super::chance::Chance;
 

@@ -1,6 +1,6 @@
 //! Patches that are none.
 
-use vector_daemon::core::edit::{apply, apply_to_files, invert, patch};
+use vector_text_edit::{apply, apply_to_files, invert, patch};
 
 use super::chance::Chance;
 use super::{Failure, diffs, run_all, shown};

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use vector_daemon::core::edit::{Merged, merge};
 use vector_tests::repository;
+use vector_text_edit::{Merged, merge};
 
 /// Where Git sees a conflict and Vector merges. Each was read: no line is lost or stands twice.
 const MERGED_BY_VECTOR_ALONE: [&str; 1] = ["384b4e75"];

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vector_daemon::core::edit::{Merged, Stage, apply, hunks, merge, patch, unified, whole};
+use vector_text_edit::{Merged, Stage, apply, hunks, merge, patch, unified, whole};
 
 use self::chance::Chance;
 

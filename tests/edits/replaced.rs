@@ -1,6 +1,6 @@
 //! Replacements of texts that stand there once.
 
-use vector_daemon::core::edit::{Replacement, apply, replace};
+use vector_text_edit::{Replacement, apply, replace};
 
 use super::chance::{Chance, Text};
 use super::diffs::places;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use vector_daemon::core::scene::{Format, Scene};
+use vector_engine::Due;
+use vector_place::{Format, Scene};
 
 use super::{Bench, as_one, place};
-use vector_daemon::engine::Due;
 
 /// The chunks of a binary file as they stand in it: by kind, and for a property by class and name.
 pub(crate) fn chunks(file: &[u8]) -> BTreeMap<String, Vec<u8>> {

@@ -6,10 +6,10 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Entry, Seq};
 use scene_schemas::proposal::Class;
 use serde_json::{Value as Json, json};
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::scene::Format;
-use vector_daemon::core::workflow::{Input, Status};
-use vector_daemon::engine::{Due, Engine, REVERT, recover};
+use vector_core::prompt::Call;
+use vector_core::workflow::{Input, Status};
+use vector_engine::{Due, Engine, REVERT, recover};
+use vector_place::Format;
 
 use super::recover::{about, with_entries};
 use super::{Bench, approve_all, as_one, one_by_one, place};

@@ -15,13 +15,13 @@ use scene_schemas::Value;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format, Scene};
-use vector_daemon::core::workflow::{Input, Status};
-use vector_daemon::engine::{Driver, Due, Engine, REVERT};
-use vector_daemon::ledger::Ledger;
-use vector_daemon::targets::place::{PlaceFile, load};
+use vector_core::prompt::Call;
+use vector_core::workflow::{Input, Status};
+use vector_engine::{Driver, Due, Engine, REVERT};
+use vector_files::place_file::{PlaceFile, load};
+use vector_ledger::Ledger;
+use vector_place::diff::diff;
+use vector_place::{Format, Scene};
 
 pub(crate) use self::bytes::chunks;
 

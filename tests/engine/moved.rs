@@ -6,10 +6,10 @@ use std::path::Path;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::WarningKind;
 use serde_json::{Value as Json, json};
-use vector_daemon::core::scene::{Format, Scene};
-use vector_daemon::core::workflow::Input;
-use vector_daemon::engine::{Due, Engine};
-use vector_daemon::targets::place::load;
+use vector_core::workflow::Input;
+use vector_engine::{Due, Engine};
+use vector_files::place_file::load;
+use vector_place::{Format, Scene};
 
 use super::{Bench, one_by_one};
 

@@ -2,10 +2,10 @@
 
 use scene_schemas::entry::{Approver, Entry, Record};
 use scene_schemas::proposal::Mode;
-use vector_daemon::core::scene::Format;
-use vector_daemon::engine::{Driver, Due, Engine, recover};
-use vector_daemon::ledger::Append;
-use vector_daemon::targets::place::PlaceFile;
+use vector_engine::{Driver, Due, Engine, recover};
+use vector_files::place_file::PlaceFile;
+use vector_ledger::Append;
+use vector_place::Format;
 
 use super::{Bench, as_one, edits, one_by_one, place};
 

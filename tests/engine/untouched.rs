@@ -7,7 +7,7 @@ use std::path::Path;
 use rbx_dom_weak::WeakDom;
 use rbx_types::{Ref, Variant};
 use serde_json::{Value as Json, json};
-use vector_daemon::core::scene::{Format, Node, Scene, reflection};
+use vector_place::{Format, Node, Scene, reflection};
 
 use super::bytes::assert_touched;
 use super::{Bench, as_one, place, same};

@@ -3,10 +3,10 @@
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Class;
 use serde_json::{Value as Json, json};
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::scene::{Format, Scene};
-use vector_daemon::engine::{Due, REVERT};
-use vector_daemon::targets::place::load;
+use vector_core::prompt::Call;
+use vector_engine::{Due, REVERT};
+use vector_files::place_file::load;
+use vector_place::{Format, Scene};
 
 use super::{Bench, as_one, one_by_one, place, same};
 

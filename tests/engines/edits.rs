@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rbx_types::{Ref, Variant};
 use scene_schemas::Value;
-use vector_daemon::core::scene::{Format, Mark, Node, Scene, Subtree, reflection};
+use vector_place::{Format, Mark, Node, Scene, Subtree, reflection};
 use vector_tests::oracle::{Branch, Tree, pointed};
 
 use super::chance::{Chance, as_edit};

@@ -5,8 +5,8 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_reflection::ReflectionDatabase;
 use rbx_types::{Content, Enum, UDim, Variant};
 use scene_schemas::Value;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format, Node, Scene, Subtree, reflection};
+use vector_place::diff::diff;
+use vector_place::{Format, Node, Scene, Subtree, reflection};
 use vector_tests::oracle::Tree;
 
 use crate::engine::chunks;

@@ -11,8 +11,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Attributes, Color3uint8, Ref, Tags, UniqueId, Variant, Vector3};
 use scene_schemas::api::ConflictChoice;
-use vector_daemon::core::scene::merge::{Conflict, OpenMerge, merge};
-use vector_daemon::core::scene::{Format as Codec, Scene};
+use vector_place::merge::{Conflict, OpenMerge, merge};
+use vector_place::{Format as Codec, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
 use vector_tests::places::{self, Format};

@@ -6,8 +6,8 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_reflection::ReflectionDatabase;
 use rbx_types::{CFrame, Color3, Enum, Matrix3, Ref, UDim2, Variant, Vector3};
 use scene_schemas::Value;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format, Node, Scene};
+use vector_place::diff::diff;
+use vector_place::{Format, Node, Scene};
 
 use super::files::properties;
 

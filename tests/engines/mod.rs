@@ -17,8 +17,8 @@ use std::env;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Format, Scene};
+use vector_place::diff::diff;
+use vector_place::{Format, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rbx_types::Ref;
-use vector_daemon::core::scene::Format;
-use vector_daemon::core::scene::reflection::{self, Known};
+use vector_place::Format;
+use vector_place::reflection::{self, Known};
 use vector_tests::oracle::{Item, Tree, pointed};
 
 use super::edits::Run;

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use rbx_types::Vector3;
 use scene_schemas::Value;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::{Node, Scene, Subtree};
+use vector_place::diff::diff;
+use vector_place::{Node, Scene, Subtree};
 
 use super::binary::Chunk;
 use super::worst::{file, inst, item, prnt, prop, xml};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use scene_schemas::Value;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::core::scene::selector::Selector;
-use vector_daemon::core::scene::{Node, Scene, Subtree};
+use vector_place::diff::diff;
+use vector_place::selector::Selector;
+use vector_place::{Node, Scene, Subtree};
 
 use super::Dice;
 

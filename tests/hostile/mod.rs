@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vector_daemon::core::scene::Format;
+use vector_place::Format;
 use vector_tests::cases as shared;
 use vector_tests::{generated, places};
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use scene_schemas::Value;
-use vector_daemon::core::scene::{Node, Scene, Subtree};
+use vector_place::{Node, Scene, Subtree};
 
 use super::binary::{Chunk, planes};
 use super::variable;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use scene_schemas::api::{Failure, FailureKind, Pair, Paired, ROUTES, Token};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
-use vector_daemon::engine::house::House;
-use vector_daemon::ledger::Ledger;
+use vector_daemon::daemon::House;
 use vector_daemon::server::{Ask, Board, Desk, Door, Reply, Secret};
+use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 

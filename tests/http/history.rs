@@ -7,7 +7,7 @@ use std::time::Instant;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Finish, Phase, Seq, Tokens};
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::{Append, Ledger};
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
@@ -155,7 +155,7 @@ fn it_is_looked_through_by_what_a_person_remembers() {
     assert_eq!(bench.found("place=another"), [0; 0]);
     assert_eq!(bench.found("day=1999-12-31"), [0; 0]);
     let at = bench.get("/api/history?limit=1")["entries"][0]["at"].as_u64().unwrap();
-    let day = vector_daemon::core::calendar::Moment::of(at / 1000);
+    let day = vector_core::calendar::Moment::of(at / 1000);
     let day = format!("{:04}-{:02}-{:02}", day.year, day.month, day.day);
     // Midnight may lie between the first entry and the last.
     assert_eq!(bench.found(&format!("day={day}")).first(), all.first());

@@ -13,9 +13,9 @@ use scene_schemas::proposal::Mode;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use vector_daemon::engine::house::House;
-use vector_daemon::ledger::{Append, Ledger};
+use vector_daemon::daemon::House;
 use vector_daemon::server::{Ask, Board, Desk, Reply, Secret};
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary::Home;
 
 /// Nothing takes as long.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use vector_daemon::core::scene::Scene;
+use vector_place::Scene;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::forked;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::entry::{Entry, Finish};
 use serde_json::Value as Json;
-use vector_daemon::ledger::{Append, Ledger};
 use vector_daemon::server::Ask;
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;

@@ -12,9 +12,9 @@ use scene_schemas::api::{Open, Opened, SceneUpdate};
 use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::Ask;
-use vector_daemon::targets::place;
 #[cfg(unix)]
-use vector_daemon::targets::studio::Studio;
+use vector_engine::studio::Studio;
+use vector_files::place_file;
 use vector_tests::places::{self, Format};
 
 use super::house::{Answer, Bench, of_window, window};
@@ -23,7 +23,7 @@ use super::house::{Answer, Bench, of_window, window};
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
     let file = bench.home.path().join(name);
     fs::write(&file, bytes).unwrap();
-    let real = place::real(&file).unwrap().display().to_string();
+    let real = place_file::real(&file).unwrap().display().to_string();
     let hash = Fingerprint::of(bytes);
     bench.left_in(Place::File(FilePlace { file: real, out: None, hash, replaces: None }));
     file
@@ -180,7 +180,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
     for is_project_first in [true, false] {
         let bench = Bench::new();
         let wanted = project(&bench);
-        let file = place::real(&bench.home.path().join("game/default.project.json")).unwrap();
+        let file = place_file::real(&bench.home.path().join("game/default.project.json")).unwrap();
         let (project, hash) = (file.display().to_string(), Fingerprint::of(b"as it was"));
         // So that neither is read while workflows are held.
         bench.left_in(Place::Project(ProjectPlace { project, hash }));

@@ -6,7 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Approver, Entry, Seq};
 use scene_schemas::proposal::{Ack, Outcome};
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::{Append, Ledger};
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::{Daemon, Plugin};
 

@@ -3,7 +3,7 @@
 
 use scene_schemas::entry::{Entry, Finish, Seq};
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::{Append, Ledger};
+use vector_ledger::{Append, Ledger};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::entry::{Entry, Seq};
 use serde_json::{Value as Json, json};
-use vector_daemon::ledger::Ledger;
+use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, call as call_daemon};
 

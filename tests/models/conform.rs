@@ -1,12 +1,12 @@
 //! What each provider demands of a conversation, whatever is in it: who speaks when, and which result
 //! belongs to which call. A request that breaks it is refused, or answered otherwise than was meant.
 //!
-//! Sources: the providers' references, which `daemon/src/providers/*/request.rs` name.
+//! Sources: the providers' references, which `daemon/crates/providers/src/*/request.rs` name.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use vector_daemon::providers::answer::Wire;
+use vector_providers::answer::Wire;
 
 /// What of a request its provider would not take.
 pub(crate) fn flaws(wire: Wire, body: &Json) -> Vec<String> {

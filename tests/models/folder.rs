@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use vector_daemon::core::scene::{Format, Scene};
-use vector_daemon::providers::answer::Wire;
+use vector_place::{Format, Scene};
+use vector_providers::answer::Wire;
 
 use super::server::{End, Reply, Request};
 use super::spell::{self, Call, Event, Message, Stop, Style, Usage};
@@ -450,8 +450,9 @@ pub(crate) fn all(root: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn read(text: &str) -> Scenario {
         let head = "rule = \"r\"\nwire = \"anthropic_messages\"\nprompt = \"p\"\n";

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
-use vector_daemon::providers::answer::Wire;
+use vector_providers::answer::Wire;
 use vector_tests::repository;
 
 use self::folder::Scenario;

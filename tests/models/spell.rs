@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_daemon::providers::answer::Wire;
+use vector_providers::answer::Wire;
 
 /// One message of a model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -517,9 +517,9 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use vector_daemon::providers::answer::{Answer, Outcome};
-    use vector_daemon::providers::decode::Decoder;
-    use vector_daemon::providers::failure::Head;
+    use vector_providers::answer::{Answer, Outcome};
+    use vector_providers::decode::Decoder;
+    use vector_providers::failure::Head;
 
     use super::*;
 

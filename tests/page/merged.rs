@@ -1,6 +1,6 @@
 //! Conflicts of a merge, decided on the page, and the file that comes of it.
 
-use vector_daemon::core::scene::Scene;
+use vector_place::Scene;
 use vector_tests::browser::key;
 use vector_tests::forked;
 

@@ -1,6 +1,6 @@
 //! A model whose words are a test's, in the pieces in which they come.
 
-use vector_daemon::providers::answer::Wire;
+use vector_providers::answer::Wire;
 
 use super::*;
 use crate::models::server::{End, Reply, Server};

@@ -3,8 +3,8 @@
 use rbx_types::{CFrame, Color3uint8, Matrix3, Vector3};
 use scene_schemas::Value;
 use scene_schemas::value::{EnumItem, EnumName};
-use vector_daemon::core::picture::{Frame, LeftOut, Sides, View, When, draw, gather};
-use vector_daemon::core::scene::{Format, Node, Scene};
+use vector_place::{Format, Node, Scene};
+use vector_render::{Frame, LeftOut, Sides, View, When, draw, gather};
 
 use super::check;
 

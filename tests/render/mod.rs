@@ -7,7 +7,7 @@ mod known;
 
 use std::fs;
 
-use vector_daemon::core::picture::Picture;
+use vector_render::Picture;
 use vector_tests::{printed, repository};
 
 /// Holds a picture against the one that was reviewed.

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use scene_schemas::Value;
 use tempfile::TempDir;
-use vector_daemon::core::scene::{Node, Scene};
-use vector_daemon::targets::rojo::Tree;
+use vector_place::{Node, Scene};
+use vector_rojo_project::Tree;
 use vector_tests::repository;
 
 use super::oracle::{differences, rojo};

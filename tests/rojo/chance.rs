@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vector_daemon::targets::rojo::{Changed, Instance, Tree};
+use vector_rojo_project::{Changed, Instance, Tree};
 
 use super::oracle::{differences, rojo};
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::scene::Node;
-use vector_daemon::core::workflow::Status;
-use vector_daemon::engine::{Driver, Due, Engine, REVERT};
-use vector_daemon::ledger::Ledger;
-use vector_daemon::targets::rojo::Project as Target;
+use vector_core::prompt::Call;
+use vector_core::workflow::Status;
+use vector_engine::{Driver, Due, Engine, REVERT};
+use vector_ledger::Ledger;
+use vector_place::Node;
+use vector_rojo_project::Project as Target;
 
 use super::chance::{Chance, Project};
 use super::edits::snapshot;

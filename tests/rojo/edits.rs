@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use vector_daemon::core::scene::Scene;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::targets::rojo::Tree;
+use vector_place::Scene;
+use vector_place::diff::diff;
+use vector_rojo_project::Tree;
 use vector_tests::binary::Home;
 use vector_tests::repository;
 

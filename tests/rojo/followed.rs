@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use scene_schemas::InstancePath;
 use tempfile::TempDir;
-use vector_daemon::core::scene::Scene;
-use vector_daemon::targets::rojo::{Heard, Project, Watch};
+use vector_place::Scene;
+use vector_rojo_project::{Heard, Project, Watch};
 
 /// Longer than any machine takes.
 const PATIENCE: Duration = Duration::from_mins(1);

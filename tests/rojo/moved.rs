@@ -9,11 +9,11 @@ use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::workflow::Status;
-use vector_daemon::engine::{Driver, Due, Engine};
-use vector_daemon::ledger::Ledger;
-use vector_daemon::targets::rojo::Project;
+use vector_core::prompt::Call;
+use vector_core::workflow::Status;
+use vector_engine::{Driver, Due, Engine};
+use vector_ledger::Ledger;
+use vector_rojo_project::Project;
 
 const TEXT: &str = "local a = 1\nlocal b = 2\nlocal c = 3\nlocal d = 4\nreturn a + b + c + d\n";
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use vector_daemon::core::scene::Scene;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::targets::rojo::{Shown, Tree};
+use vector_place::Scene;
+use vector_place::diff::diff;
+use vector_rojo_project::{Shown, Tree};
 
 const VERSION: &str = "Rojo 7.7.1";
 

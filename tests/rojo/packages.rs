@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use vector_daemon::targets::rojo::Tree;
+use vector_rojo_project::Tree;
 
 use super::oracle::{differences, rojo};
 

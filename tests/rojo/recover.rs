@@ -9,11 +9,11 @@ use std::sync::Arc;
 use scene_schemas::entry::{Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use tempfile::TempDir;
-use vector_daemon::core::prompt::Call;
-use vector_daemon::core::proposal::Blobs;
-use vector_daemon::engine::{Driver, Due, Engine, recover};
-use vector_daemon::ledger::{Append, Ledger};
-use vector_daemon::targets::rojo::{Journal, Project};
+use vector_core::prompt::Call;
+use vector_core::proposal::Blobs;
+use vector_engine::{Driver, Due, Engine, recover};
+use vector_ledger::{Append, Ledger};
+use vector_rojo_project::{Journal, Project};
 
 use super::edits::snapshot;
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use scene_schemas::command::Props;
 use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
-use vector_daemon::core::scene::Scene;
-use vector_daemon::core::scene::diff::diff;
-use vector_daemon::targets::rojo::Tree;
+use vector_place::Scene;
+use vector_place::diff::diff;
+use vector_rojo_project::Tree;
 use vector_tests::binary::Home;
 use vector_tests::{repository, vectors};
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
-use vector_daemon::core::scene::{Format, Scene};
+use vector_place::{Format, Scene};
 
 use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use studio_sim::{Answer, Permission, Signals, Studio};
-use vector_daemon::ledger::Ledger;
+use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
 

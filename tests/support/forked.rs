@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rbx_types::UniqueId;
 use scene_schemas::Value;
-use vector_daemon::core::scene::{Format, Node, Scene};
+use vector_place::{Format, Node, Scene};
 
 use crate::binary::Home;
 

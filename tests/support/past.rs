@@ -6,7 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
-use vector_daemon::ledger::{Append, Ledger};
+use vector_ledger::{Append, Ledger};
 
 /// Writes a conversation of so many entries: a person, what was said, and calls with what came of them; its
 /// task.

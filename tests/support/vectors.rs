@@ -10,7 +10,7 @@ use scene_schemas::text::{Position, TextEdit};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
-use vector_daemon::core::scene::{Format, Node, Scene};
+use vector_place::{Format, Node, Scene};
 
 /// What `scene-schemas/vectors.json` holds.
 pub fn print() -> String {

@@ -22,9 +22,12 @@ fn exists(name: &str, read: impl Fn(&str) -> Option<String>) -> bool {
     let inner = modules.strip_suffix("::tests").unwrap_or(modules);
     let files = [modules, inner].into_iter().flat_map(|modules| {
         let path = modules.replace("::", "/");
-        ROOTS
-            .into_iter()
-            .flat_map(move |root| [format!("{root}/{path}.rs"), format!("{root}/{path}/mod.rs")])
+        let roots = ROOTS.map(|root| format!("{root}/{path}"));
+        // The first word may be one of the daemon's crates, without its prefix.
+        let (name, rest) = path.split_once('/').unwrap_or((&path, "lib"));
+        let own = format!("daemon/crates/{}/src/{rest}", name.replace('_', "-"));
+        let files = |path: String| [format!("{path}.rs"), format!("{path}/mod.rs")];
+        roots.into_iter().chain([own]).flat_map(files)
     });
     let is_test = |text: String| {
         let text = text.replace("async fn", "fn");
@@ -65,7 +68,7 @@ fn a_name_that_nobody_has_is_missed() {
     let read = |path: &str| {
         let text = match path {
             "tests/attacks/guard.rs" => "attacks! {\n    a_row: WebPage, \"x\" => Line;\n}",
-            "daemon/src/core/page.rs" => {
+            "daemon/crates/core/src/page.rs" => {
                 "mod tests {\n    #[test]\n    fn one() {}\n    fn two() {}\n}"
             }
             _ => return None,

@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Proposal;
+use vector_core::policy::needs_second_confirmation;
+use vector_core::proposal::{Unit, draft_part, units};
+use vector_core::workflow::{CALLS, Input};
+use vector_engine::{Engine, EngineError};
+use vector_providers::choose::OFFLINE;
 
 use super::edit::Session;
 use super::style::{Paint, Style, safe};
 use super::terminal::{Terminal, say};
 use super::{card, editor, hunks};
-use crate::core::policy::needs_second_confirmation;
-use crate::core::proposal::{Unit, draft_part, units};
-use crate::core::workflow::{CALLS, Input};
-use crate::engine::{Engine, EngineError};
-use crate::providers::choose::OFFLINE;
 
 /// Whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::ledger::private;
+use vector_ledger::private;
 
 /// It ends when nobody has asked anything for so many minutes.
 pub(super) const IDLE: &str = "15";

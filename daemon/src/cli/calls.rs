@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scene_schemas::entry::{Entry, Record, Seq};
-
-use crate::core::tools::{self, Run};
-use crate::core::workflow::brief;
+use vector_core::tools::{self, Run};
+use vector_core::workflow::brief;
 
 /// The calls of a run, as its entries tell of them.
 #[derive(Debug, Clone, Default)]

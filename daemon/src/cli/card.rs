@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
 use scene_schemas::{InstancePath, Value};
+use vector_core::proposal::{by_instance, note, values, why};
 
 use super::hunks;
 use super::style::{Paint, Style, count, safe, wrap};
 use super::tree::Mark;
-use crate::core::proposal::{by_instance, note, values, why};
 
 /// Rows of the table that a card shows.
 const ROWS: usize = 60;

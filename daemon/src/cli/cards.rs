@@ -3,12 +3,12 @@
 
 use scene_schemas::api::{Decide, Decided, Decision, Nothing, Part, ProposalStatus, ProposalView};
 use scene_schemas::entry::Seq;
+use vector_core::proposal::{Unit, units};
 
 use super::ask::{choose, confirm_twice, why_not};
 use super::card;
 use super::daemon::Daemon;
 use super::terminal::{Terminal, say};
-use crate::core::proposal::{Unit, units};
 
 /// Where cards are decided.
 #[derive(Debug, Clone, Copy)]

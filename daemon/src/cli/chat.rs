@@ -9,16 +9,19 @@ use std::sync::Arc;
 
 use clap::Args;
 use scene_schemas::entry::Stance;
+use vector_core::prompt::{BUILD, EXPLAIN, FIX};
+use vector_engine::asked;
+use vector_engine::recover;
+use vector_engine::thread;
+use vector_engine::{Asked, Driver, Engine};
+use vector_ledger::Ledger;
+use vector_providers::Provider;
 
 use super::calls::CallLog;
 use super::edit::{decide_all, listener};
 use super::opened::{Where, pointed_at};
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, interrupt, model, studio};
-use crate::core::prompt::{BUILD, EXPLAIN, FIX};
-use crate::engine::{Asked, Driver, Engine, asked, recover, thread};
-use crate::ledger::Ledger;
-use crate::providers::Provider;
 
 /// Talk with a model about a place, and decide upon what it proposes.
 #[derive(Debug, Args)]

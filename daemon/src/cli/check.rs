@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
+use vector_engine::settings;
+use vector_luau::{Finding, Severity};
 
 use super::opened::{Looked, look};
 use super::style::count;
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
-use crate::core::luau::{Finding, Severity};
-use crate::engine::check::{self, Linters, Script, settings};
+use crate::tasks::check::{self, Linters, Script};
 
 /// Check all scripts of a place, a model or a Rojo project: syntax, lints, and types where a checker is installed.
 #[derive(Debug, Args)]

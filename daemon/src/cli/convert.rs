@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use vector_files::place_file;
+use vector_place::Format;
 
 use super::Exit;
 use super::terminal::{Terminal, say};
-use crate::core::scene::Format;
-use crate::targets::place;
 
 /// Write a place or model in the format that the new file's name asks for.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Convert) -> anyhow::Result<Exit> {
     }
     let terminal = Terminal::of(false);
     let left_out = terminal.busy("Converting", || {
-        let (file, scene) = place::PlaceFile::open(&args.input, Some(&args.output))?;
+        let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
         let mut converted = scene.converted(format).map_err(|error| file.not_encoded(error))?;
         file.write(&mut converted)?;
         anyhow::Ok(scene.not_understood())

@@ -5,13 +5,13 @@
 //! is then in the place already, and must not be done a second time.
 
 use scene_schemas::entry::{Entry, Place, Record, Seq};
+use vector_core::prompt::Call;
+use vector_core::workflow::{Pending, State, Status};
+use vector_engine::{Engine, EngineError, name_proposals};
+use vector_ledger::{Ledger, LedgerError};
 
 use super::Exit;
 use super::terminal::say;
-use crate::core::prompt::Call;
-use crate::core::workflow::{Pending, State, Status};
-use crate::engine::{Engine, EngineError, name_proposals};
-use crate::ledger::{Ledger, LedgerError};
 
 /// What a person asks for now.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
 use super::terminal::say;
-use crate::engine::access::TOKEN;
+use crate::daemon::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -10,15 +10,15 @@ use clap::{Args, Subcommand};
 use scene_schemas::entry::Seq;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
+use vector_engine::asked::{Rebuilt, rebuilt};
+use vector_ledger::Ledger;
+use vector_providers::answer::{Answer, Called, Outcome, Usage, Wire};
+use vector_providers::config;
+use vector_providers::decode::Decoder;
+use vector_providers::failure::Head;
 
 use super::Exit;
 use super::terminal::{one_line, print, say};
-use crate::engine::asked::{Rebuilt, rebuilt};
-use crate::ledger::Ledger;
-use crate::providers::answer::{Answer, Called, Outcome, Usage, Wire};
-use crate::providers::config;
-use crate::providers::decode::Decoder;
-use crate::providers::failure::Head;
 
 /// Look into Vector itself.
 #[derive(Debug, Args)]

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use vector_ledger::Ledger;
+use vector_rojo_project::Project;
 
 use super::Exit;
 use super::style::safe;
 use super::terminal::{print, say};
-use crate::engine::deploy::{Committed, Told, Wanted, prepare};
-use crate::ledger::Ledger;
-use crate::targets::rojo::Project;
+use crate::tasks::deploy::{Committed, Told, Wanted, prepare};
 
 /// Commit what accepted proposals have changed in a Rojo project.
 #[derive(Debug, Args)]

@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use scene_schemas::proposal::ScriptDiff;
 use serde_json::{Value as Json, json};
+use vector_core::proposal::CONTEXT;
+use vector_place::diff::{Difference, diff};
 
 use super::card::{change_text, script_head};
 use super::opened::look;
@@ -15,10 +18,6 @@ use super::style::{Paint, Style, count, safe};
 use super::terminal::{Terminal, print, say, stdout_style};
 use super::tree::{Item, Mark, picture};
 use super::{Exit, hunks, sentence};
-use crate::core::edit;
-use crate::core::proposal::CONTEXT;
-use crate::core::scene::diff::{Difference, diff};
-use scene_schemas::proposal::ScriptDiff;
 
 /// Compare two places: instances, properties and the text of scripts.
 #[derive(Debug, Args)]
@@ -76,13 +75,13 @@ fn render(found: &[Difference], style: Style) -> String {
     let mut text = picture(&items, style);
     for difference in found {
         if let Difference::Script { path, before, after, .. } = difference {
-            let counts = edit::line_counts(before, after);
+            let counts = vector_text_edit::line_counts(before, after);
             let script = ScriptDiff {
                 command: 0,
                 path: path.clone(),
                 added: counts.added,
                 removed: counts.removed,
-                hunks: edit::hunks(before, after, CONTEXT),
+                hunks: vector_text_edit::hunks(before, after, CONTEXT),
             };
             let _ = writeln!(text, "\n{}", script_head(&script, style));
             for line in hunks::lines(&script.hunks, style, true) {
@@ -132,14 +131,14 @@ fn item(difference: &Difference) -> Item {
             (to, Mark::Moved, class, vec![format!("was {}", safe(&from.to_string()))])
         }
         Difference::Changed { path, class, properties } => {
-            let note = |it: &crate::core::scene::diff::PropertyChange| {
+            let note = |it: &vector_place::diff::PropertyChange| {
                 let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
                 safe(&format!("{}  {change}", it.name)).into_owned()
             };
             (path, Mark::Changed, class, properties.iter().map(note).collect())
         }
         Difference::Script { path, class, before, after } => {
-            let counts = edit::line_counts(before, after);
+            let counts = vector_text_edit::line_counts(before, after);
             let note = format!("+{} −{} lines", counts.added, counts.removed);
             (path, Mark::Changed, class, vec![note])
         }
@@ -166,14 +165,14 @@ fn object(difference: &Difference) -> Json {
             json!({ "change": "changed", "path": path, "class": class, "properties": properties })
         }
         Difference::Script { path, class, before, after } => {
-            let counts = edit::line_counts(before, after);
+            let counts = vector_text_edit::line_counts(before, after);
             json!({
                 "change": "script",
                 "path": path,
                 "class": class,
                 "added": counts.added,
                 "removed": counts.removed,
-                "hunks": edit::hunks(before, after, CONTEXT),
+                "hunks": vector_text_edit::hunks(before, after, CONTEXT),
             })
         }
     }

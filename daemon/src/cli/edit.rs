@@ -10,20 +10,21 @@ use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
+use vector_core::policy::needs_second_confirmation;
+use vector_core::prompt::Call;
+use vector_core::tools;
+use vector_core::workflow::{CALLS, Input, Pending, Status, Workflow};
+use vector_engine::asked;
+use vector_engine::{Asked, Driver, Due, Engine, Listener, recover_runs};
+use vector_ledger::Ledger;
+use vector_providers::Provider;
+use vector_providers::choose::OFFLINE;
 
 use super::ask::{self, Flow};
 use super::calls::CallLog;
 use super::opened::{Where, pointed_at};
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, ModeName, cut_off_runs, interrupt, model, replanned};
-use crate::core::policy::needs_second_confirmation;
-use crate::core::prompt::Call;
-use crate::core::tools;
-use crate::core::workflow::{CALLS, Input, Pending, Status, Workflow};
-use crate::engine::{Asked, Driver, Due, Engine, Listener, asked, recover_runs};
-use crate::ledger::Ledger;
-use crate::providers::Provider;
-use crate::providers::choose::OFFLINE;
 
 /// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
 #[derive(Debug, Args)]

@@ -12,17 +12,16 @@ use std::{env, fs};
 use anyhow::{Context, bail};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
+use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
+use vector_core::proposal::{Draft, PartText, draft_again};
+use vector_core::tools;
+use vector_engine::{Engine, REVERT};
 
 use super::ask::refused;
 use super::sentence;
 use super::terminal::{Terminal, say};
-use crate::core::edit;
-use crate::core::proposal::{Draft, PartText, draft_again};
-use crate::core::refusal::{Refusal, refuse};
-use crate::core::tools;
-use crate::engine::{Engine, REVERT};
 
 /// Ends the title of a text that was edited.
 const BY_HAND: &str = ", changed by hand";
@@ -221,7 +220,7 @@ fn text_in(draft: &Draft<'_>, proposal: &Proposal, target: &Target) -> Result<St
     let mut text = draft.scene().source(node).unwrap_or_default().into_owned();
     for command in &proposal.commands {
         if let Command::EditScript { edits, .. } = command {
-            text = edit::apply(&text, edits).map_err(Refusal::new)?;
+            text = vector_text_edit::apply(&text, edits).map_err(Refusal::new)?;
         }
     }
     Ok(text)

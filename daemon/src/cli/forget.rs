@@ -7,14 +7,14 @@ use std::path::Path;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
 use scene_schemas::entry::Seq;
+use vector_core::calendar::day;
+use vector_ledger::{Erasure, Ledger};
 
 use super::Exit;
 use super::log::date;
 use super::style::{count, safe};
 use super::terminal::{Terminal, print_line, say};
-use crate::core::calendar::day;
-use crate::engine::forget::{Forgotten, perform, plan};
-use crate::ledger::{Erasure, Ledger};
+use crate::tasks::forget::{Forgotten, perform, plan};
 
 /// How many tasks are listed.
 const LISTED: usize = 20;

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use vector_files::place_file;
+use vector_place::{Node, Scene};
 
 use super::Exit;
 use super::style::{count, safe};
 use super::terminal::{print, say};
-use crate::core::scene::{Node, Scene};
-use crate::targets::merges::{self, WorkTree, open_in_git};
-use crate::targets::place;
+use crate::merges::{self, WorkTree, open_in_git};
 
 /// Let Git merge and compare places with Vector.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Git) -> anyhow::Result<Exit> {
     match &args.command {
         GitCommand::Install => install(),
         GitCommand::Textconv { place } => {
-            let scene = place::load(place)?;
+            let scene = place_file::load(place)?;
             print(&text(&scene))?;
             Ok(Exit::Done)
         }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use scene_schemas::api::{HandKeys, Nothing, Open, Opened, ProviderKeys};
+use vector_providers::config;
+use vector_providers::keys::{Found, Keys, System};
+use vector_providers::who::key_variables;
 
 use super::daemon::Daemon;
 use super::serve::serving_port;
 use super::terminal::say;
-use crate::providers::config;
-use crate::providers::keys::{Found, Keys, System};
-use crate::providers::who::key_variables;
 
 /// A file or project that is to be open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

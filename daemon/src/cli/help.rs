@@ -1,11 +1,11 @@
 //! `vector help`: the commands, and the language of the offline planner.
 
 use clap::Args;
+use scene_schemas::refusal::did_you_mean;
+use vector_providers::offline;
 
 use super::Exit;
 use super::terminal::{print, say};
-use crate::core::refusal::did_you_mean;
-use crate::providers::offline;
 
 /// Explain a command, or the language of the offline planner.
 #[derive(Debug, Args)]

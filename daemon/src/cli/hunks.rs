@@ -4,9 +4,9 @@
 //! been there to read. Which script it is, and who asks, is not known here.
 
 use scene_schemas::proposal::{DiffLine, Hunk};
+use vector_text_edit::UNENDED;
 
 use super::style::{Paint, Style, fold, safe};
-use crate::core::edit::UNENDED;
 
 /// A line of this many folded rows is cut, unless everything is wanted.
 const LONGEST: usize = 8;
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn lines_have_their_numbers_before_and_after() {
-        let hunks = crate::core::edit::hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
+        let hunks = vector_text_edit::hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
         assert_eq!(
             lines(&hunks, Style::plain(), false).join("\n"),
             "\
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_folded_and_then_cut_with_a_count() {
-        let hunks = crate::core::edit::hunks("", &"x".repeat(2000), 3);
+        let hunks = vector_text_edit::hunks("", &"x".repeat(2000), 3);
         let shown = lines(&hunks, Style::plain(), false);
         assert_eq!(shown.len(), 10, "{shown:#?}");
         assert!(shown[8].ends_with("more characters in this line"), "{shown:#?}");

@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use console::Term;
+use scene_schemas::refusal::did_you_mean;
+use vector_providers::catalogue::{Catalogue, Service};
+use vector_providers::config;
+use vector_providers::keys::{Keychain, Keys, Secret, System};
 
 use super::Exit;
 use super::terminal::{print, print_line};
-use crate::core::refusal::did_you_mean;
-use crate::providers::catalogue::{Catalogue, Service};
-use crate::providers::config;
-use crate::providers::keys::{Keychain, Keys, Secret, System};
 
 /// More is no key.
 const MOST: u64 = 16 << 10;

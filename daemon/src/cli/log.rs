@@ -10,14 +10,14 @@ use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use scene_schemas::entry::{Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
+use vector_core::calendar::Moment;
+use vector_core::workflow::{CALLS, Pending, State, Status, Workflow};
+use vector_ledger::Ledger;
 
 use super::Exit;
 use super::card::{class_name, class_paint};
 use super::style::{Paint, Style, safe};
 use super::terminal::{print, say, stdout_style};
-use crate::core::calendar::Moment;
-use crate::core::workflow::{CALLS, Pending, State, Status, Workflow};
-use crate::ledger::Ledger;
 
 /// Records that are read at once.
 const PAGE: usize = 5_000;

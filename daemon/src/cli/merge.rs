@@ -10,14 +10,14 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::api::{ConflictChoice, ConflictView, MergeSide};
 use serde_json::json;
+use vector_files::place_file;
+use vector_place::merge::{merge, view};
 
 use self::decide::{brief, decide};
 use super::style::{Paint, count, safe};
 use super::terminal::{Terminal, print, say, stdout_style};
 use super::{Exit, sentence};
-use crate::core::scene::merge::{merge, view};
-use crate::targets::merges::{self, Inputs, MergeState};
-use crate::targets::place;
+use crate::merges::{self, Inputs, MergeState};
 
 /// Merge two places that come from one, and decide its conflicts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -104,8 +104,8 @@ fn merged(args: &Merge) -> anyhow::Result<Exit> {
     let output = args.out.as_deref().unwrap_or(&inputs.ours);
     let terminal = Terminal::of(true);
     let (conflicts, state) = terminal.busy("Merging", || {
-        let (base, theirs) = (place::load(&inputs.base)?, place::load(&inputs.theirs)?);
-        let (file, mut ours) = place::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
+        let (base, theirs) = (place_file::load(&inputs.base)?, place_file::load(&inputs.theirs)?);
+        let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge(&base, &mut ours, &theirs);
         // The copies are made before OURS is written.
         let state = (!conflicts.is_empty() && is_kept(args, output))

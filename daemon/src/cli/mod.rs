@@ -66,9 +66,9 @@ use rmcp::model::ProtocolVersion;
 use scene_schemas::InstancePath;
 use scene_schemas::api::PROTOCOL;
 use scene_schemas::proposal::Mode;
+use vector_place::{Node, Scene};
 
 use crate::config;
-use crate::core::scene::{Node, Scene};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

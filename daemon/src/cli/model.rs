@@ -4,16 +4,17 @@ use std::path::Path;
 
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
+use vector_core::workflow::Input;
+use vector_engine::asked::Ask;
+use vector_engine::{Driver, Engine};
+use vector_providers::Provider;
+use vector_providers::client::{Heard, models};
+use vector_providers::http::Notice;
+use vector_providers::keys::System;
 
 use super::interrupt;
 use super::terminal::{Terminal, end_line, say};
-use crate::core::workflow::Input;
-use crate::engine::asked::Ask;
-use crate::engine::{Driver, Engine};
-use crate::providers::Provider;
-use crate::providers::client::{Heard, models};
-use crate::providers::http::Notice;
-use crate::providers::keys::System;
+use crate::tasks::fetch;
 
 /// Who answers, by what the person says and by the settings.
 pub(super) fn driver(
@@ -60,7 +61,7 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
 /// Looks at something for a call.
 pub(super) fn look(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
     if let Some(looking) = engine.look(call) {
-        let seen = terminal.busy(&looking.title(), || looking.take(&interrupt::cancel()));
+        let seen = terminal.busy(&looking.title(), || fetch::take(&looking, &interrupt::cancel()));
         engine.has_looked(call, seen)?;
     }
     Ok(())

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
+use vector_providers::catalogue::{Catalogue, Model, Service};
+use vector_providers::choose::{self, Choice, ChoiceError};
+use vector_providers::config;
+use vector_providers::keys::{Keys, System};
 
 use super::Exit;
 use super::handover::{daemon_keys, lacking};
 use super::style::{Paint, Style};
 use super::terminal::{print, stdout_style};
-use crate::providers::catalogue::{Catalogue, Model, Service};
-use crate::providers::choose::{self, Choice, ChoiceError};
-use crate::providers::config;
-use crate::providers::keys::{Keys, System};
 
 /// List the models that can be asked, and why the others cannot.
 #[derive(Debug, Args)]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use scene_schemas::entry::Attached;
+use vector_engine::Target;
+use vector_files::place_file::{self, PlaceFile};
+use vector_place::{Node, Scene};
+use vector_providers::http::Cancel;
+use vector_rojo_project::{Project, ProjectError};
 
 use super::terminal::{Terminal, say};
-use crate::core::scene::{Node, Scene};
-use crate::engine::Target;
-use crate::engine::mentions::{FileReach, RequestPlace, gather};
-use crate::providers::http::Cancel;
-use crate::targets::place::{self, PlaceFile};
-use crate::targets::rojo::{Project, ProjectError};
+use crate::tasks::mentions::{FileReach, RequestPlace, gather};
 
 /// How many faults of a project's files are shown.
 const MAX_FAULTS: usize = 10;
@@ -117,8 +117,8 @@ pub(super) fn look(path: &Path) -> anyhow::Result<Looked> {
         let (folder, files) = (project.folder().to_owned(), project.script_files());
         return Ok(Looked { scene, folder, files });
     }
-    let scene = place::load(path)?;
-    let folder = place::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
+    let scene = place_file::load(path)?;
+    let folder = place_file::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
     Ok(Looked { scene, folder, files: HashMap::new() })
 }
 

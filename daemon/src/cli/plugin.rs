@@ -79,7 +79,7 @@ pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
 /// Studio must never load half a plugin.
 pub(super) fn write(file: &Path) -> anyhow::Result<()> {
     let bytes = plugin::build().context("the plugin cannot be built")?;
-    crate::targets::write_file(file, &bytes)
+    vector_files::write_file(file, &bytes)
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 

@@ -9,19 +9,19 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::{Command, InstancePath};
+use vector_core::proposal::{Blobs, attempt};
+use vector_core::workflow::{State, Status, Workflow};
+use vector_engine::pictured::{Drawing, sides, sides_back};
+use vector_files::place_file::real;
+use vector_files::write_file;
+use vector_ledger::Ledger;
+use vector_place::Scene;
+use vector_render::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
+use vector_rojo_project::Project;
 
 use super::opened::look;
 use super::terminal::{Terminal, say};
 use super::{Exit, resolve};
-use crate::core::picture::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
-use crate::core::proposal::{Blobs, attempt};
-use crate::core::scene::Scene;
-use crate::core::workflow::{State, Status, Workflow};
-use crate::engine::pictured::{Drawing, sides, sides_back};
-use crate::ledger::Ledger;
-use crate::targets::place::real;
-use crate::targets::rojo::Project;
-use crate::targets::write_file;
 
 /// What every PNG begins with.
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";

@@ -3,8 +3,7 @@
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
-
-use crate::core::workflow::{Status, Workflow};
+use vector_core::workflow::{Status, Workflow};
 
 /// How many paths are named that differ.
 const NAMED: usize = 5;

@@ -8,6 +8,11 @@ use clap::Args;
 use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::Ack;
 use serde_json::json;
+use vector_core::prompt::Call;
+use vector_core::workflow::Status;
+use vector_engine::recover;
+use vector_engine::{Driver, Engine, REVERT, applied};
+use vector_ledger::Ledger;
 
 use super::calls::CallLog;
 use super::edit::{decide_all, listener};
@@ -15,10 +20,6 @@ use super::log::{replay, reverted};
 use super::opened::Where;
 use super::terminal::{Terminal, say};
 use super::{Decide, Exit, interrupt};
-use crate::core::prompt::Call;
-use crate::core::workflow::Status;
-use crate::engine::{Driver, Engine, REVERT, applied, recover};
-use crate::ledger::Ledger;
 
 /// Take applied proposals back. It shows what it will do and asks, as an edit does.
 #[derive(Debug, Args)]

@@ -11,6 +11,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
 use tokio::net::TcpListener;
+use vector_engine::asked;
+use vector_ledger::{Ledger, private};
+use vector_providers::config::{self, Config};
+use vector_providers::who::OfHome;
 
 use super::Exit;
 use super::daemon::Daemon;
@@ -18,13 +22,10 @@ use super::handover::{hand_over_keys, open_all};
 use super::open;
 use super::style::count;
 use super::terminal::{print_line, say};
-use crate::engine::access::Run;
-use crate::engine::house::House;
-use crate::engine::{asked, forget};
-use crate::ledger::{Ledger, private};
-use crate::providers::config::{self, Config};
-use crate::providers::who::OfHome;
+use crate::daemon::House;
+use crate::daemon::access::Run;
 use crate::server::{self, Ask, Board, Desk};
+use crate::tasks::forget;
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
 const LOCK: &str = "serve.lock";

@@ -15,6 +15,7 @@ use scene_schemas::api::{
     Sessions as Open,
 };
 use serde_json::json;
+use vector_ledger::private;
 
 use super::Exit;
 use super::daemon::Daemon;
@@ -22,8 +23,7 @@ use super::log::date;
 use super::serve::lock;
 use super::style::{Paint, count, safe};
 use super::terminal::{print, print_line, stdout_style};
-use crate::engine::access::{Grants, Run};
-use crate::ledger::private;
+use crate::daemon::access::{Grants, Run};
 
 /// List who has access to the daemon; make tokens for clients, and take access away.
 #[derive(Debug, Args)]

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
+use vector_place::{Node, Scene};
 
 use super::opened::look;
 use super::style::{Paint, Style, count, name, safe};
 use super::terminal::{Terminal, print, stdout_style};
 use super::{Exit, resolve};
-use crate::core::scene::{Node, Scene};
 
 /// Show the tree of a place, or what is below one instance.
 #[derive(Debug, Args)]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use scene_schemas::InstancePath;
+use vector_place::reflection;
 
 use super::opened::look;
 use super::terminal::{Terminal, print};
 use super::{Exit, resolve};
-use crate::core::scene::reflection;
 
 /// Print a script's text, exactly as it is in the file.
 #[derive(Debug, Args)]

@@ -9,12 +9,11 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::json;
+use vector_rojo_project::{Origin, Shown, Tree};
 
 use super::style::safe;
 use super::terminal::{Terminal, print, say};
 use super::{Exit, resolve};
-use crate::targets;
-use crate::targets::rojo::{Origin, Shown, Tree};
 
 /// Map the instances of a Rojo project to its files, as `rojo sourcemap` does.
 #[derive(Debug, Args)]
@@ -74,7 +73,7 @@ pub(super) fn run(args: &Sourcemap) -> anyhow::Result<Exit> {
     };
     match &args.output {
         Some(output) => {
-            targets::write_file(output, text.as_bytes())
+            vector_files::write_file(output, text.as_bytes())
                 .with_context(|| format!("{} cannot be written", output.display()))?;
             say(&format!("wrote {}", output.display()));
         }

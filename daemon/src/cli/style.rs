@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use console::{Term, measure_text_width};
-
-use crate::core::shown::shown;
+use vector_core::shown::shown;
 
 /// The width where there is no terminal to ask.
 const WIDTH: usize = 100;

@@ -2,17 +2,18 @@
 //!
 //! It reads the workflow alone. What failed is said where the exit code is made.
 
+use std::fmt::Write as _;
+
 use scene_schemas::Command;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Proposal, name_files};
 use serde_json::Value as Json;
-use std::fmt::Write as _;
+use vector_core::prompt::without_picture;
+use vector_core::workflow::{CALLS, Status, Workflow};
 
 use super::card::change_text;
 use super::style::{Paint, Style, count, safe, safe_lines};
 use super::tree::{Item, Mark, picture};
-use crate::core::prompt::without_picture;
-use crate::core::workflow::{CALLS, Status, Workflow};
 
 /// Lines of the picture; a person sees no more of it at once.
 const LINES: usize = 120;

@@ -15,10 +15,10 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
+use vector_core::workflow::Workflow;
 
 use super::style::{Paint, Style, fold, safe, safe_lines, wrap};
 use super::{card, interrupt, summary};
-use crate::core::workflow::Workflow;
 
 /// Work below this is not worth a spinner.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::json;
+use vector_core::tools::is_spec;
 
 use super::opened::look;
 use super::style::{Paint, Style, count, safe, safe_lines};
 use super::terminal::{Terminal, one_line, print, say, stdout_style};
 use super::{Exit, resolve, sentence};
-use crate::core::tools::is_spec;
-use crate::engine::spec::{self, Case, Limits, Outcome, Spec};
+use crate::tasks::spec::{self, Case, Limits, Outcome, Spec};
 
 /// Run the specs of a place or model: ModuleScripts named *.spec, in the style of TestEZ.
 #[derive(Debug, Args)]

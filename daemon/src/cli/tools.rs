@@ -1,12 +1,13 @@
 //! `vector tools`: what a model can call, for people and, with `--json`, for programs.
 
-use clap::Args;
 use std::fmt::Write as _;
+
+use clap::Args;
+use vector_core::tools;
 
 use super::Exit;
 use super::style::{Paint, wrap};
 use super::terminal::{print, stdout_style};
-use crate::core::tools;
 
 /// List the tools that a model can call.
 #[derive(Debug, Args)]

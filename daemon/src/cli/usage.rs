@@ -6,14 +6,14 @@ use std::path::Path;
 use clap::Args;
 use scene_schemas::entry::{Entry, Seq};
 use serde_json::json;
+use vector_core::calendar::date;
+use vector_engine::spent::{Message, Spent, day};
+use vector_ledger::Ledger;
+use vector_providers::config::MODELS_FILE;
 
 use super::Exit;
 use super::style::{Paint, safe};
 use super::terminal::{print, stdout_style};
-use crate::core::calendar::date;
-use crate::engine::spent::{Message, Spent, day};
-use crate::ledger::Ledger;
-use crate::providers::config::MODELS_FILE;
 
 /// How many tasks are listed.
 const TASKS: usize = 20;

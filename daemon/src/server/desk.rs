@@ -13,13 +13,13 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
+use vector_render::{View, When};
 
 use super::deploy::Deploying;
 use super::failure::failed;
 use super::merges::Merging;
 use super::past::Past;
 use super::waiting::Waiting;
-use crate::core::picture::{View, When};
 
 /// How often what nobody uses is closed.
 const TIDIED: Duration = Duration::from_mins(1);

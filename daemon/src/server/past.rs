@@ -14,10 +14,10 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::mpsc;
+use vector_core::calendar;
 
 use super::desk::Reply;
 use super::failure::failed;
-use crate::core::calendar;
 
 /// Of how many days figures are where nobody says it.
 pub(super) const DAYS: u64 = 30;

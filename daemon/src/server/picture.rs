@@ -5,10 +5,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, FailureKind, Nothing};
+use vector_render::{LEAST_SIDE, View, When};
 
 use super::desk::{Ask, Desk, PictureAsked, PictureOf};
 use super::failure::{self, failed};
-use crate::core::picture::{LEAST_SIDE, View, When};
 
 /// How wide and high a picture is where nobody says.
 const USUAL: u64 = 768;

@@ -1,4 +1,4 @@
-//! The daemon: `daemon/src/engine/{open,live}.rs`, `daemon/src/server/{dispatch,board}.rs`.
+//! The daemon: `daemon/crates/engine/src/open.rs`, `daemon/src/session`, `daemon/src/server/{dispatch,board}.rs`.
 
 use super::state::Status::{Again, Applied, Applying, Approved, Failed, Look, Waiting};
 use super::state::{

@@ -7,7 +7,6 @@ use scene_schemas::text::{Position, TextEdit};
 use scene_schemas::{Command, Fingerprint, InstanceId, Target};
 
 use super::*;
-use crate::core::edit;
 
 fn target(id: &str, path: &str) -> Target {
     Target { id: InstanceId(id.to_owned()), path: path.parse().unwrap() }
@@ -142,14 +141,15 @@ fn edit(before: &str, after: &str) -> Proposal {
         edits: vec![TextEdit { start, end: start, text: String::new() }],
         expect: Fingerprint(String::new()),
     };
-    let counts = edit::line_counts(before, after);
-    let mut proposal = proposal(edit::change_class(before, after), vec![command], Vec::new());
+    let counts = vector_text_edit::line_counts(before, after);
+    let mut proposal =
+        proposal(vector_text_edit::change_class(before, after), vec![command], Vec::new());
     proposal.preview.scripts = vec![ScriptDiff {
         command: 0,
         path: path.parse().unwrap(),
         added: counts.added,
         removed: counts.removed,
-        hunks: edit::hunks(before, after, 1),
+        hunks: vector_text_edit::hunks(before, after, 1),
     }];
     proposal
 }

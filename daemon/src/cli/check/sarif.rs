@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
+use vector_luau::{Finding, Severity};
 
 use super::Report;
-use crate::core::luau::{Finding, Severity};
-use crate::engine::check::Script;
+use crate::tasks::check::Script;
 
 /// The whole log.
 pub(super) fn print(report: &Report<'_>) -> Json {

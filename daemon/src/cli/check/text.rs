@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use console::measure_text_width;
+use vector_luau::{Finding, Lines, Severity};
 
 use super::Report;
 use crate::cli::style::{Paint, Style, safe};
-use crate::core::luau::{Finding, Lines, Severity};
 
 /// Columns of a line of code that are shown; a longer one is shown around what is meant.
 const SHOWN: usize = 160;
@@ -82,8 +82,9 @@ fn part(line: &str, column: usize, end: usize) -> (String, usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use vector_luau::{Linter, Stack, inspect};
+
     use super::*;
-    use crate::core::luau::{Linter, Stack, inspect};
 
     #[track_caller]
     fn check(source: &str, expected: &str) {

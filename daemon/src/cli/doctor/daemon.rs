@@ -9,8 +9,7 @@ use super::Site;
 use super::finding::Finding;
 use crate::cli::daemon::Daemon;
 use crate::cli::serve::is_vector;
-use crate::engine::access::TOKEN;
-use crate::targets::rojo;
+use crate::daemon::access::TOKEN;
 
 /// How long somebody on this machine may take to be there.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -90,8 +89,8 @@ fn own(site: &Site) -> Finding {
 }
 
 fn rojo() -> Finding {
-    let name = rojo::PORT.to_string();
-    match rojo::serving(rojo::PORT) {
+    let name = vector_rojo_project::PORT.to_string();
+    match vector_rojo_project::serving(vector_rojo_project::PORT) {
         Some(serving) => Finding::ok(
             &name,
             format!(
@@ -99,7 +98,9 @@ fn rojo() -> Finding {
                 serving.version, serving.project, serving.protocol
             ),
         ),
-        None if is_taken(rojo::PORT) => Finding::note(&name, "a program that is not `rojo serve`"),
+        None if is_taken(vector_rojo_project::PORT) => {
+            Finding::note(&name, "a program that is not `rojo serve`")
+        }
         None => Finding::ok(&name, "free, for `rojo serve`"),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use vector_ledger::health::{self, Health};
+use vector_ledger::private::{OWN, is_open};
+
 use super::Site;
 use super::finding::{Finding, quoted};
-use crate::ledger::health::{self, Health};
-use crate::ledger::private::{OWN, is_open};
 
 pub(super) fn check(site: &Site) -> Vec<Finding> {
     let home = &site.home;

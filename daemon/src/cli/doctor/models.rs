@@ -1,11 +1,12 @@
 //! The settings, and where the keys of providers are; never a key.
 
+use vector_providers::choose::{self, Choice};
+use vector_providers::config;
+use vector_providers::keys::{Keychain, Keys, System};
+
 use super::Site;
 use super::finding::Finding;
 use crate::cli::handover::{daemon_keys, lacking};
-use crate::providers::choose::{self, Choice};
-use crate::providers::config;
-use crate::providers::keys::{Keychain, Keys, System};
 
 pub(super) fn check(site: &Site) -> Vec<Finding> {
     let env = |name: &str| std::env::var(name).ok();

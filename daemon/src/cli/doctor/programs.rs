@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Site;
 use super::finding::Finding;
-use crate::engine::check::types::Checker;
+use crate::tasks::check::types::Checker;
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
 use crate::cli::terminal::say;
-use crate::engine::access::{AGENT_TOKEN, TOKEN};
+use crate::daemon::access::{AGENT_TOKEN, TOKEN};
 use crate::server::{Gate, failed};
 
 /// More than the longest that a request is held.

@@ -8,7 +8,7 @@ use crate::cli::editor::in_editor;
 use crate::cli::sentence;
 use crate::cli::style::{Paint, count, safe};
 use crate::cli::terminal::{Terminal, say};
-use crate::targets::merges::MergeState;
+use crate::merges::MergeState;
 
 const HELP: &str = "  o  take what ours has
   t  take what theirs has

@@ -2,9 +2,9 @@
 
 use scene_schemas::text::{Position, TextEdit};
 use serde::Deserialize;
+use vector_text_edit::Replacement;
 
 use super::jsonl::Unit;
-use crate::core::edit::Replacement;
 
 /// A replacement.
 #[derive(Debug, Clone, Deserialize)]

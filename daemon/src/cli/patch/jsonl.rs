@@ -5,11 +5,10 @@ use std::io::{self, BufRead, Write};
 
 use scene_schemas::text::TextEdit;
 use serde::{Deserialize, Serialize};
+use vector_text_edit::{Conflict, Merged};
 
 use super::super::terminal::one_line;
 use super::edits::Searched;
-use crate::core::edit::{self, Conflict, Merged};
-use crate::core::luau;
 
 /// A case. Members that it does not know are passed over.
 #[derive(Debug, Deserialize)]
@@ -67,7 +66,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    nearest: Option<edit::Nearest>,
+    nearest: Option<vector_text_edit::Nearest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<Vec<Conflict>>,
 }
@@ -118,7 +117,7 @@ fn id_of(line: &str) -> serde_json::Value {
 fn hold(case: &Case, answer: &mut Answer) {
     let before = case.base.as_deref().unwrap_or_default();
     let Some(error) =
-        answer.text.as_deref().and_then(|after| luau::new_errors(before, after).pop())
+        answer.text.as_deref().and_then(|after| vector_luau::new_errors(before, after).pop())
     else {
         return;
     };
@@ -153,7 +152,7 @@ fn answer(case: &Case) -> Answer {
 }
 
 fn patched(base: &str, patch: &str, target: Option<&str>) -> Answer {
-    match edit::patch(base, patch, target.as_slice()) {
+    match vector_text_edit::patch(base, patch, target.as_slice()) {
         Ok(patched) => Answer {
             confirm: patched.confirm,
             stage: Some(patched.stage.name()),
@@ -167,7 +166,7 @@ fn patched(base: &str, patch: &str, target: Option<&str>) -> Answer {
 }
 
 fn applied(base: &str, edits: &[TextEdit]) -> Answer {
-    match edit::apply(base, edits) {
+    match vector_text_edit::apply(base, edits) {
         Ok(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
         Err(error) => Answer::refused(error.to_string()),
     }
@@ -175,9 +174,9 @@ fn applied(base: &str, edits: &[TextEdit]) -> Answer {
 
 fn replaced(base: &str, edits: &[Searched]) -> Answer {
     let edits: Vec<_> = edits.iter().map(Searched::replacement).collect();
-    match edit::replace(base, &edits) {
+    match vector_text_edit::replace(base, &edits) {
         Ok(replaced) => Answer {
-            confirm: replaced.stage > edit::Stage::Exact,
+            confirm: replaced.stage > vector_text_edit::Stage::Exact,
             stage: Some(replaced.stage.name()),
             ..applied(base, &replaced.edits)
         },
@@ -189,15 +188,18 @@ fn replaced(base: &str, edits: &[Searched]) -> Answer {
 
 fn ranged(base: &str, edits: &[TextEdit], unit: Unit) -> Answer {
     let edits = super::edits::in_utf16(base, edits, unit);
-    let fitted = edit::check_limits(&edits).and_then(|()| edit::fitted(base, &edits));
+    let fitted = vector_text_edit::check_limits(&edits)
+        .and_then(|()| vector_text_edit::fitted(base, &edits));
     match fitted {
-        Ok(edits) => Answer { stage: Some(edit::Stage::Exact.name()), ..applied(base, &edits) },
+        Ok(edits) => {
+            Answer { stage: Some(vector_text_edit::Stage::Exact.name()), ..applied(base, &edits) }
+        }
         Err(error) => Answer::refused(error.to_string()),
     }
 }
 
 fn merged(base: &str, ours: &str, theirs: &str) -> Answer {
-    match edit::merge(base, ours, theirs) {
+    match vector_text_edit::merge(base, ours, theirs) {
         Merged::Text(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
         Merged::Conflicts(conflicts) => {
             let reason = "Both sides changed the same lines.".to_owned();
@@ -207,7 +209,7 @@ fn merged(base: &str, ours: &str, theirs: &str) -> Answer {
 }
 
 fn enveloped(files: &BTreeMap<String, String>, patch: &str) -> Answer {
-    match edit::apply_to_files(files, patch) {
+    match vector_text_edit::apply_to_files(files, patch) {
         Ok(changes) => {
             let confirm = changes.values().any(|change| change.confirm);
             let mut after = files.clone();

@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use serde_json::json;
+use vector_files::text::TextFile;
+use vector_text_edit::{Patched, Replacement, Stage};
 
 use self::edits::Edits;
 use super::style::{count, safe};
 use super::terminal::{print, say, stdout_style};
 use super::{Exit, hunks};
-use crate::core::edit::{self, Patched, Replacement, Stage};
-use crate::core::luau;
-use crate::targets::text::TextFile;
 
 const CONTEXT: usize = 3;
 
@@ -86,7 +85,7 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
     let target = TextFile::open(file)?;
     let before = target.text();
     let result = changed(file, before, args)
-        .and_then(|patched| Ok((edit::apply(before, &patched.edits)?, patched)))
+        .and_then(|patched| Ok((vector_text_edit::apply(before, &patched.edits)?, patched)))
         .and_then(|(after, patched)| {
             check_luau(file, before, &after, args.luau)?;
             Ok((after, patched))
@@ -113,7 +112,8 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
         });
         print(&format!("{outcome}\n"))?;
     } else {
-        let lines = hunks::lines(&edit::hunks(before, &after, CONTEXT), stdout_style(), true);
+        let lines =
+            hunks::lines(&vector_text_edit::hunks(before, &after, CONTEXT), stdout_style(), true);
         print(&(lines.join("\n") + "\n"))?;
         say(&summary(file, before, &after, is_written));
     }
@@ -130,7 +130,8 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
 }
 
 fn summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
-    let edit::LineCounts { added, removed } = edit::line_counts(before, after);
+    let vector_text_edit::LineCounts { added, removed } =
+        vector_text_edit::line_counts(before, after);
     let done = if is_written { "Edited" } else { "Not written:" };
     let (added, removed) = (count(added as usize, "line"), count(removed as usize, "line"));
     format!("{done} {}: {added} added, {removed} removed", safe(&file.display().to_string()))
@@ -139,7 +140,7 @@ fn summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
 fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::Result<()> {
     let is_script = file.extension().is_some_and(|it| it == "luau" || it == "lua");
     if (is_script || always)
-        && let Some(error) = luau::new_errors(before, after).first()
+        && let Some(error) = vector_luau::new_errors(before, after).first()
     {
         bail!("it would no longer compile: {error}");
     }
@@ -151,7 +152,7 @@ fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
     if let Some(diff) = &args.diff {
         let patch = read(diff)?;
         let name = file.to_string_lossy().replace('\\', "/");
-        return Ok(edit::patch(text, &patch, &[&name])?);
+        return Ok(vector_text_edit::patch(text, &patch, &[&name])?);
     }
     let replacements = match (&args.replace, &args.edits) {
         (Some(both), _) => {
@@ -168,14 +169,14 @@ fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
                     edits.iter().map(edits::Searched::replacement).collect()
                 }
                 Edits::Ranges(edits) => {
-                    edit::check_limits(&edits)?;
-                    return Ok(Patched::exact(edit::fitted(text, &edits)?));
+                    vector_text_edit::check_limits(&edits)?;
+                    return Ok(Patched::exact(vector_text_edit::fitted(text, &edits)?));
                 }
             }
         }
         (None, None) => bail!("nothing was asked for"),
     };
-    let replaced = edit::replace(text, &replacements)?;
+    let replaced = vector_text_edit::replace(text, &replacements)?;
     let confirm = replaced.stage > Stage::Exact;
     Ok(Patched { stage: replaced.stage, confirm, ..Patched::exact(replaced.edits) })
 }

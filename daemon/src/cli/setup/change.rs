@@ -180,10 +180,13 @@ fn foreign(entry: &Json) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::bool;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
     use serde_json::json;
 
     use super::*;
-    use crate::core::edit::seeded::Random;
 
     fn target<'a>(
         client: Client,
@@ -341,37 +344,40 @@ mod tests {
     }
 
     /// White space and comments, or nothing.
-    fn gap(random: &mut Random) -> &'static str {
-        let gaps = ["", "", " ", "\n", "\r\n  ", "\t", "// c, {\n", "/* \u{1f600} } */", "/*\n*/ "];
-        gaps[random.below(gaps.len())]
+    fn gap() -> impl Strategy<Value = &'static str> {
+        select(
+            &["", "", " ", "\n", "\r\n  ", "\t", "// c, {\n", "/* \u{1f600} } */", "/*\n*/ "][..],
+        )
     }
 
-    fn object(random: &mut Random, depth: usize) -> String {
-        let keys = ["x", "\u{e9}\u{1f600}", "mcpServers", "vector", "a\\\"}"];
-        let mut text = format!("{{{}", gap(random));
-        let count = random.below(4);
-        for at in 0..count {
-            let value = match random.below(if depth == 0 { 4 } else { 7 }) {
-                0 => "1.5e3".to_owned(),
-                1 => "\"\u{1f600} // {\"".to_owned(),
-                2 => "null".to_owned(),
-                3 => format!("[1,{}2]", gap(random)),
-                _ => object(random, depth - 1),
-            };
-            let key = keys[random.below(keys.len())];
-            text += &format!("\"{key}\"{}:{}{value}{}", gap(random), gap(random), gap(random));
-            if at + 1 < count || random.below(3) == 0 {
-                text += &format!(",{}", gap(random));
+    fn object(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+        let keys = &["x", "\u{e9}\u{1f600}", "mcpServers", "vector", "a\\\"}"][..];
+        let entry = (select(keys), value, [gap(), gap(), gap()])
+            .prop_map(|(key, value, [a, b, c])| format!("\"{key}\"{a}:{b}{value}{c}"));
+        let entries = vec((entry, gap()), 0..4);
+        (gap(), entries, bool::weighted(0.3)).prop_map(|(gap, entries, ends_with_comma)| {
+            let mut text = format!("{{{gap}");
+            let count = entries.len();
+            for (at, (entry, gap)) in entries.into_iter().enumerate() {
+                text += &entry;
+                if at + 1 < count || ends_with_comma {
+                    text += &format!(",{gap}");
+                }
             }
-        }
-        text + "}"
+            text + "}"
+        })
     }
 
-    fn document(random: &mut Random, client: Client) -> String {
-        if matches!(client.form(), Form::Json { .. }) {
-            return format!("{}{}{}", gap(random), object(random, 3), gap(random));
-        }
-        let lines = [
+    fn any_json() -> impl Strategy<Value = String> {
+        let scalar = select(&["1.5e3", "\"\u{1f600} // {\"", "null"][..]).prop_map(str::to_owned);
+        let value = prop_oneof![3 => scalar, 1 => gap().prop_map(|gap| format!("[1,{gap}2]"))];
+        let value = value.prop_recursive(3, 24, 4, object);
+        (gap(), object(value), gap())
+            .prop_map(|(before, object, after)| before.to_owned() + &object + after)
+    }
+
+    fn any_toml() -> impl Strategy<Value = String> {
+        let lines = &[
             "x = 1",
             "'\u{e9}' = [ # c\n1 ]",
             "[a]",
@@ -387,39 +393,48 @@ mod tests {
             "command = 'v'",
             "[mcp_servers.vector.env]",
             "  y = {}",
-        ];
-        let ends = ["\n", "\n", "\r\n"];
-        let count = random.below(8);
-        let line = |random: &mut Random| {
-            format!("{}{}", lines[random.below(lines.len())], ends[random.below(ends.len())])
-        };
-        let text: String = (0..count).map(|_| line(random)).collect();
-        text.trim_end_matches(['\r', '\n']).to_owned() + ends[random.below(ends.len())]
+        ][..];
+        let end = || select(&["\n", "\n", "\r\n"][..]);
+        let line = (select(lines), end()).prop_map(|(line, end)| line.to_owned() + end);
+        (vec(line, 0..8), end())
+            .prop_map(|(lines, end)| lines.concat().trim_end_matches(['\r', '\n']).to_owned() + end)
     }
 
-    #[test]
-    fn texts_by_chance_come_back_too() {
-        for client in [Client::Cursor, Client::Codex] {
-            let mut done = 0;
-            for seed in 0..5_000 {
-                let text = document(&mut Random::new(seed), client);
-                let Ok(put) = (Target { force: true, ..target(client, Some(&text), None) }).put()
-                else {
-                    continue;
-                };
-                done += 1;
-                let (new, written) = (put.text.as_deref(), put.written.as_ref());
-                let taken = target(client, new, written).take().unwrap();
-                assert_eq!(taken.text.as_deref(), Some(&*text));
-                let changed = format!("{}\n", new.unwrap());
-                let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
-                assert_eq!(
-                    client.form().find(&taken),
-                    client.form().find(&text),
-                    "{text}\n{taken}"
-                );
-            }
-            assert!(done > 1_000, "only {done} of {client:?} could be written to");
+    fn removal_restores_the_bytes(client: Client, text: &str) -> Result<(), TestCaseError> {
+        let put = Target { force: true, ..target(client, Some(text), None) }.put();
+        // It is no document of this form.
+        let put = put.map_err(TestCaseError::reject)?;
+        let (new, written) = (put.text.as_deref(), put.written.as_ref());
+        let taken = target(client, new, written).take().unwrap();
+        prop_assert_eq!(taken.text.as_deref(), Some(text));
+        let changed = format!("{}\n", new.unwrap());
+        let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
+        prop_assert_eq!(
+            client.form().find(&taken),
+            client.form().find(text),
+            "{}\n{}",
+            text,
+            taken
+        );
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 2_000,
+            max_global_rejects: 20_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn removal_restores_the_bytes_of_any_json(text in any_json()) {
+            removal_restores_the_bytes(Client::Cursor, &text)?;
+        }
+
+        #[test]
+        fn removal_restores_the_bytes_of_any_toml(text in any_toml()) {
+            removal_restores_the_bytes(Client::Codex, &text)?;
         }
     }
 }

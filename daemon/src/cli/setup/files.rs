@@ -58,7 +58,7 @@ impl Stored {
         }
         let done = match text {
             Some(text) => make_folders(self.file.parent().unwrap_or(&self.file), false)
-                .and_then(|_| crate::targets::write_file(&self.file, text.as_bytes())),
+                .and_then(|_| vector_files::write_file(&self.file, text.as_bytes())),
             None => remove(&self.file, folders),
         };
         done.map_err(|error| format!("it cannot be written: {error}"))

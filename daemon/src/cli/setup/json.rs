@@ -9,8 +9,7 @@
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value as Json};
-
-use crate::targets::rojo::jsonc;
+use vector_rojo_project::jsonc;
 
 /// How a text is indented where it does not show it.
 const INDENT: &str = "  ";

@@ -128,7 +128,7 @@ impl Remembered {
         self.folders.extend(made);
         files::make_private(&file).with_context(failed)?;
         let text = serde_json::to_string_pretty(self)?;
-        crate::targets::write_file(&file, format!("{text}\n").as_bytes()).with_context(failed)
+        vector_files::write_file(&file, format!("{text}\n").as_bytes()).with_context(failed)
     }
 
     /// What was written to a file.

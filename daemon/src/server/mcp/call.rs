@@ -20,10 +20,10 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
+use vector_core::tools;
 
 use super::list::{PROPOSAL_STATUS, SESSIONS};
 use super::{Agent, Gate, told, unique};
-use crate::core::tools;
 use crate::server::failed;
 
 /// How often a client hears that its call still waits.

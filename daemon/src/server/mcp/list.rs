@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
-
-use crate::core::tools::{OF_THE_SERVER, Offered, offered};
+use vector_core::tools::{OF_THE_SERVER, Offered, offered};
 
 /// The tool that lists the open places.
 pub(super) const SESSIONS: &str = OF_THE_SERVER[0];

@@ -3,8 +3,7 @@
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value as Json;
-
-use crate::core::prompt::{PRESETS, Preset};
+use vector_core::prompt::{PRESETS, Preset};
 
 /// All of them.
 pub(super) fn all() -> Vec<Prompt> {

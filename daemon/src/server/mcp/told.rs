@@ -6,8 +6,7 @@ use scene_schemas::api::{
     Sessions,
 };
 use serde_json::{Value as Json, json};
-
-use crate::core::prompt::{fenced, picture, without_picture};
+use vector_core::prompt::{fenced, picture, without_picture};
 
 /// How long a text becomes, in bytes: what a model reads without losing what it read before.
 const LONGEST: usize = 100_000;

@@ -5,11 +5,11 @@ use scene_schemas::api::{
     Checkpoint, Checkpoints, History, HistoryEntry, HistoryOutcome, HistoryRecord, ProposalView,
 };
 use scene_schemas::entry::{Approver, Seq};
+use vector_core::calendar::date;
 
 use super::super::past::{Filter, Wanted};
 use super::words;
 use super::words::safe;
-use crate::core::calendar::date;
 
 /// What is looked for, and the newest of what fits.
 pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoints) -> Markup {

@@ -7,11 +7,11 @@ use scene_schemas::api::{Event, EventRecord, Setting, ThinkingPhase};
 use scene_schemas::entry::{Finish, Seq};
 use scene_schemas::proposal::Class;
 use serde::Serialize;
+use vector_core::workflow::{AGENT, CALLS};
 
 use super::review::conflict as conflict_of;
 use super::words;
 use super::words::safe;
-use crate::core::workflow::{AGENT, CALLS};
 
 /// A change of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,11 +6,11 @@ use scene_schemas::api::{
     ConflictChoice, ConflictView, HunkChoice, KeptConflict, MergeSide, MergeView, Merges,
 };
 use scene_schemas::{TextConflict, Value};
+use vector_text_edit::Words;
 
 use super::review::{Version, versions};
 use super::words;
 use super::words::safe;
-use crate::core::edit::Words;
 
 /// How many conflicts of a merge are shown; further ones follow when these are decided.
 const SHOWN: usize = 100;

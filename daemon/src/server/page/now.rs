@@ -5,12 +5,12 @@ use scene_schemas::api::{
     Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, ThinkingPhase, Usage,
     WorkflowState, WorkflowView, Workflows,
 };
+use vector_core::prompt::REST;
 
 use super::item::waits;
 use super::log::Log;
 use super::words;
 use super::words::safe;
-use crate::core::prompt::REST;
 use crate::server::FoundInstance;
 
 /// How many tasks of a session are listed.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures};
+use vector_core::calendar::{date, day};
 
 use super::words;
 use super::words::safe;
-use crate::core::calendar::{date, day};
 
 /// The chart, in its own units.
 const WIDE: f64 = 720.0;

@@ -6,8 +6,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{FailureKind, ProposalStatus, ProposalView, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
-
-use crate::core::shown::shown;
+use vector_core::shown::shown;
 
 /// A time, which the browser writes as its person reads times: in milliseconds since 1970.
 pub(super) fn time(at: u64) -> Markup {

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
+use vector_core::proposal::by_instance;
+use vector_core::shown::shown;
+use vector_text_edit::Words;
 
 use super::whole::{ELSEWHERE, became, because, decided_by, warnings};
 use super::{diff, table, way};
-use crate::core::edit::Words;
-use crate::core::proposal::by_instance;
-use crate::core::shown::shown;
 use crate::server::page::words;
 use crate::server::waiting::Extent;
 

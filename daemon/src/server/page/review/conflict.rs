@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{Conflict, DiffLine, Passage};
+use vector_core::shown::shown;
+use vector_luau::{Pieces, highlight};
+use vector_text_edit::Words;
 
 use super::line::line;
-use crate::core::edit::Words;
-use crate::core::luau::{Pieces, highlight};
-use crate::core::shown::shown;
 use crate::server::page::words;
 
 /// A conflict, as an item of a conversation.

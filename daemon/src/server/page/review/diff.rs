@@ -4,13 +4,13 @@
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{DiffLine, Hunk, Proposal, ScriptDiff};
+use vector_core::proposal::Unit;
+use vector_core::shown::shown;
+use vector_luau::{Pieces, highlight};
+use vector_text_edit::{Beside, Words};
 
 use super::line::line;
 use super::named;
-use crate::core::edit::{Beside, Words};
-use crate::core::luau::{Pieces, highlight};
-use crate::core::proposal::Unit;
-use crate::core::shown::shown;
 use crate::server::page::words;
 use crate::server::waiting::Extent;
 

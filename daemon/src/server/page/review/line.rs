@@ -6,9 +6,8 @@
 use std::ops::Range;
 
 use maud::{Markup, html};
-
-use crate::core::luau::{Piece, Pieces};
-use crate::core::shown::shown;
+use vector_core::shown::shown;
+use vector_luau::{Piece, Pieces};
 
 /// Bytes of a line that are shown at once. What is behind them is a press away, and plain.
 const LONGEST: usize = 2_000;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use scene_schemas::api::{Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
+use vector_core::shown::shown;
 
 use super::{by, diff, goal, place, way};
-use crate::core::shown::shown;
 use crate::server::page::words;
 use crate::server::waiting::Waiting;
 

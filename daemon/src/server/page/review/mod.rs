@@ -30,11 +30,12 @@ use scene_schemas::proposal::Warning;
 
 pub(super) use self::conflict::{Version, conflict, versions};
 
+use vector_core::proposal::Unit;
+use vector_core::shown::shown;
+
 use self::diff::Layout;
 use super::super::desk::{Ask, Desk};
 use super::{Behind, of, words};
-use crate::core::proposal::Unit;
-use crate::core::shown::shown;
 
 /// The proposals that wait.
 pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::proposal::{Change, Row};
 use scene_schemas::{InstancePath, Value};
+use vector_core::proposal::{Unit, by_instance, note, values};
+use vector_core::shown::shown;
 
 use super::named;
 use super::value::value;
-use crate::core::proposal::{Unit, by_instance, note, values};
-use crate::core::shown::shown;
 use crate::server::page::words;
 
 /// The operations, grouped by instance; what the preview leaves out is said.

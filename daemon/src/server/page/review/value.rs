@@ -3,8 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::Value;
 use scene_schemas::value::Content;
-
-use crate::core::shown::shown;
+use vector_core::shown::shown;
 
 /// Characters of a value that are shown at most.
 const MOST: usize = 20_000;

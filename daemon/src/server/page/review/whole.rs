@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Proposal, WarningKind};
+use vector_core::proposal::{marks, units, why};
+use vector_core::shown::shown;
 
 use super::diff::{self, Layout};
 use super::{by, goal, named, place, table, twice, way};
-use crate::core::proposal::{marks, units, why};
-use crate::core::shown::shown;
 use crate::server::page::words;
 
 /// Proposals that are named where it stands on several.

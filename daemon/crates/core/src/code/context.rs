@@ -1,0 +1,386 @@
+//! The context engine: which scripts matter for what a person asks, within a budget, and why.
+//!
+//! Scripts get points for what is open and selected, for words of the request in their names, their
+//! definitions and their code, and for what changed lately; rare words count more. What the best of them
+//! require comes with them. Nothing here is random: the same place and request give the same choice.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::InstancePath;
+use vector_luau::index::Definition;
+use vector_place::{Node, Scene};
+
+use super::Index;
+use super::marks::{Marks, Words};
+
+/// What is asked for, and with how much room.
+#[derive(Debug, Clone, Default)]
+pub struct Asked<'a> {
+    /// The person's words.
+    pub words: &'a str,
+    /// What they have open, selected or attached, scripts or others.
+    pub pointed: Vec<Node>,
+    /// The scripts that changed lately, the last first.
+    pub recent: Vec<Node>,
+    /// How long all that is taken may be, in bytes.
+    pub budget: usize,
+    /// How many scripts there are at most.
+    pub most: usize,
+}
+
+/// What was chosen, and what was not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// The scripts, the most important first.
+    pub chosen: Vec<Chosen>,
+    /// The best of those that were left out.
+    pub left: Vec<Left>,
+    /// How many scripts there are.
+    pub scripts: usize,
+    /// How many of them fit the request at all.
+    pub fitting: usize,
+    /// How many are neither chosen nor named among those that were left out.
+    pub more: usize,
+    /// How many bytes all that is told takes at most: what was chosen, what was left out, and why.
+    pub bytes: usize,
+}
+
+/// A script that matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// Which.
+    pub node: Node,
+    /// Why, the weightiest first.
+    pub reasons: Vec<Reason>,
+    /// Its definitions that are told of, by their numbers, in order.
+    pub definitions: Vec<usize>,
+    /// Whether its text is told too.
+    pub has_text: bool,
+}
+
+/// A script that fits and was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Which.
+    pub node: Node,
+    /// Why it would fit.
+    pub reason: Reason,
+    /// Whether it did not fit into the budget; otherwise there were enough.
+    pub is_too_long: bool,
+}
+
+/// Why a script matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is open, selected or attached, or stands in what is.
+    Pointed,
+    /// Its path is in the request.
+    Path,
+    /// Its name has this word.
+    Name(String),
+    /// A definition in it has this word.
+    Defines(String),
+    /// This word stands in its code.
+    Says(String),
+    /// It changed lately.
+    Recent,
+    /// This script, which was taken, requires it.
+    RequiredBy(Node),
+}
+
+impl Reason {
+    /// In a person's words.
+    pub fn sentence(&self, path: impl Fn(Node) -> InstancePath) -> String {
+        match self {
+            Self::Pointed => "open, selected or attached".to_owned(),
+            Self::Path => "named in the request".to_owned(),
+            Self::Name(word) => format!("called {word:?}"),
+            Self::Defines(word) => format!("defines {word:?}"),
+            Self::Says(word) => format!("says {word:?}"),
+            Self::Recent => "changed lately".to_owned(),
+            Self::RequiredBy(node) => format!("required by {}", path(*node)),
+        }
+    }
+}
+
+/// What has less than a part of the best one's points fits too little to be told of.
+const WORTH: f64 = 10.0;
+
+/// Of a script, so many definitions are told.
+const DEFINITIONS: usize = 24;
+/// They are looked for among so many.
+const LOOKED_AT: usize = 5_000;
+/// Of what was left out, so many are named, in a part of the budget.
+const LEFT: usize = 20;
+const LEFT_PART: usize = 8;
+/// So many scripts are tried in all.
+const TRIED: usize = 200;
+/// How long what stands above the scripts is, and above those that were left out.
+const HEAD: usize = 280;
+/// A text that is told is this long at most, in bytes.
+const TEXT: usize = 12_000;
+
+/// What a script got besides the points for words, and for what.
+type Extra = FxHashMap<Node, Vec<(f64, Reason)>>;
+
+/// Says why a script matters.
+type Reasons<'a> = dyn Fn(&Ranked) -> Vec<Reason> + 'a;
+
+/// A script with its points.
+struct Ranked {
+    node: Node,
+    /// Whether it is there for its points.
+    fits: bool,
+    /// Who brought it.
+    brought_by: Option<Node>,
+}
+
+/// Chooses the scripts that matter.
+pub fn choose(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Selection {
+    if asked.budget < HEAD {
+        return Selection { scripts: index.scripts().len(), ..Selection::default() };
+    }
+    let mut words = Words::new(asked.words);
+    let all = words.marks(index, scene);
+    let extra = pointed(index, scene, asked);
+    let mut ranked = rank(index, &words, &all, &extra);
+    let fitting = ranked.len();
+    bring_required(index, &mut ranked, asked.most);
+    let reasons = |it: &Ranked| reasons(scene, index, &words, &extra, it);
+    let mut selection = fill(index, scene, asked, (&words, &reasons), ranked);
+    (selection.scripts, selection.fitting) = (index.scripts().len(), fitting);
+    selection
+}
+
+/// The points for words, each with its reason.
+fn by_words<'a>(words: &'a Words, marks: &'a Marks) -> impl Iterator<Item = (f64, Why<'a>)> {
+    words.all.iter().enumerate().flat_map(move |(at, word)| {
+        let has = |marks: u128| marks >> at & 1 == 1;
+        let named = if has(marks.name) {
+            Some(6.0)
+        } else {
+            // What it stands in tells less.
+            has(marks.above).then_some(1.5)
+        };
+        let said = has(marks.said).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
+        let text = word.text.as_str();
+        let named = named.map(|points| (points * word.weight, Why::Name(text)));
+        let why = if has(marks.defined) { Why::Defines(text) } else { Why::Says(text) };
+        let said = said.map(|points| (points * word.weight, why));
+        named.into_iter().chain(said)
+    })
+}
+
+/// Why words matter.
+#[derive(Clone, Copy)]
+enum Why<'a> {
+    Name(&'a str),
+    Defines(&'a str),
+    Says(&'a str),
+}
+
+impl Why<'_> {
+    fn reason(self) -> Reason {
+        match self {
+            Self::Name(word) => Reason::Name(word.to_owned()),
+            Self::Defines(word) => Reason::Defines(word.to_owned()),
+            Self::Says(word) => Reason::Says(word.to_owned()),
+        }
+    }
+}
+
+/// Why a script matters, the weightiest first. Few scripts are told of, so this is worked out for those.
+fn reasons(
+    scene: &Scene,
+    index: &Index,
+    words: &Words,
+    extra: &Extra,
+    ranked: &Ranked,
+) -> Vec<Reason> {
+    let mut all = Vec::new();
+    all.extend(ranked.brought_by.map(|node| (0.5, Reason::RequiredBy(node))));
+    if ranked.fits {
+        let marks = words.marks_of(index, scene, ranked.node);
+        all.extend(by_words(words, &marks).map(|(points, why)| (points, why.reason())));
+        all.extend(extra.get(&ranked.node).into_iter().flatten().cloned());
+    }
+    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    all.into_iter().take(3).map(|(_, reason)| reason).collect()
+}
+
+/// Whether a name holds the letters of a word, which is in lower case.
+fn has_letters(name: &str, word: &str) -> bool {
+    if !word.is_ascii() {
+        return true;
+    }
+    let word = word.as_bytes();
+    name.len() >= word.len()
+        && name.as_bytes().windows(word.len()).any(|it| it.eq_ignore_ascii_case(word))
+}
+
+/// Points for what a person points at and names, and for what changed.
+fn pointed(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Extra {
+    let mut extra = Extra::default();
+    for at in &asked.pointed {
+        let inside = index.scripts().iter().filter(|it| scene.is_within(**it, *at)).take(64);
+        let is_script = scene.is_script(*at);
+        for node in inside {
+            let weight = if is_script && node == at { 60.0 } else { 12.0 };
+            extra.entry(*node).or_default().push((weight, Reason::Pointed));
+        }
+    }
+    for path in named_paths(asked.words) {
+        let node = scene.resolve(&path).ok().filter(|node| index.script(*node).is_some());
+        if let Some(node) = node {
+            extra.entry(node).or_default().push((60.0, Reason::Path));
+        }
+    }
+    for (at, node) in asked.recent.iter().take(16).enumerate() {
+        if index.script(*node).is_some() {
+            let points = 4.0 / (1.0 + at as f64);
+            extra.entry(*node).or_default().push((points, Reason::Recent));
+        }
+    }
+    extra
+}
+
+/// The paths that stand in a request.
+fn named_paths(text: &str) -> Vec<InstancePath> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '`');
+    let pieces = text.split(ends).filter(|it| it.starts_with("game.")).take(16);
+    pieces.filter_map(|it| it.trim_end_matches(['.', ':', '?', '!']).parse().ok()).collect()
+}
+
+/// The best first; of equals the one that more scripts require, then in the order of the tree.
+fn rank(index: &Index, words: &Words, all: &[Marks], extra: &Extra) -> Vec<Ranked> {
+    let mut ranked: Vec<(f64, usize, Node)> = Vec::new();
+    for (node, marks) in index.scripts().iter().zip(all) {
+        let more = extra.get(node);
+        if marks.is_empty() && more.is_none() {
+            continue;
+        }
+        let by_words: f64 = by_words(words, marks).map(|(points, _)| points).sum();
+        let more: f64 = more.into_iter().flatten().map(|(points, _)| points).sum();
+        ranked.push((by_words + more, 0, *node));
+    }
+    let best = ranked.iter().map(|(sum, ..)| *sum).fold(0.0, f64::max);
+    ranked.retain(|(sum, ..)| sum * WORTH >= best);
+    for (_, users, node) in &mut ranked {
+        *users = index.required_by(*node).len();
+    }
+    ranked.sort_unstable_by(|(one, one_users, a), (other, other_users, b)| {
+        other.total_cmp(one).then(other_users.cmp(one_users)).then(a.cmp(b))
+    });
+    let fits = |(_, _, node)| Ranked { node, fits: true, brought_by: None };
+    ranked.into_iter().map(fits).collect()
+}
+
+/// Puts the modules that the best scripts require behind them, where they are not in already.
+fn bring_required(index: &Index, ranked: &mut Vec<Ranked>, most: usize) {
+    let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|it| it.node).collect();
+    let mut known: FxHashSet<Node> = best.iter().copied().collect();
+    let mut brought = Vec::new();
+    for node in &best {
+        for required in index.requires(*node).into_iter().take(8) {
+            let required = index.behind(required);
+            if known.insert(required) {
+                brought.push(Ranked { node: required, fits: false, brought_by: Some(*node) });
+            }
+        }
+    }
+    let behind = best.len();
+    for it in &mut brought {
+        // It may fit by itself, further behind: it keeps its reasons.
+        if let Some(at) = ranked[behind..].iter().position(|other| other.node == it.node) {
+            ranked.remove(behind + at);
+            it.fits = true;
+        }
+    }
+    ranked.splice(behind..behind, brought);
+}
+
+/// Takes scripts in their order as far as there is room: their definitions first, then what is said of
+/// those that are left out, then the texts of the best.
+fn fill(
+    index: &Index,
+    scene: &Scene,
+    asked: &Asked<'_>,
+    (words, reasons): (&Words, &Reasons<'_>),
+    ranked: Vec<Ranked>,
+) -> Selection {
+    let all = ranked.len();
+    let mut selection = Selection { bytes: HEAD, ..Selection::default() };
+    let mut left_room = (asked.budget / LEFT_PART).min(asked.budget - HEAD);
+    let room = asked.budget - left_room;
+    for it in ranked.into_iter().take(TRIED) {
+        let node = it.node;
+        let is_enough = selection.chosen.len() >= asked.most;
+        if is_enough && selection.left.len() >= LEFT {
+            break;
+        }
+        let reasons = reasons(&it);
+        let said = told_bytes(scene, node, &reasons);
+        let definitions = if is_enough { Vec::new() } else { told(index, node, words) };
+        let bytes = said + definition_bytes(index, node, &definitions);
+        if !is_enough && selection.bytes + bytes <= room {
+            selection.bytes += bytes;
+            selection.chosen.push(Chosen { node, reasons, definitions, has_text: false });
+        } else if let Some(reason) = reasons.into_iter().next()
+            && selection.left.len() < LEFT
+            && said <= left_room
+        {
+            left_room -= said;
+            selection.left.push(Left { node, reason, is_too_long: !is_enough });
+        }
+    }
+    let left: usize = asked.budget - room - left_room;
+    selection.bytes += left;
+    for chosen in &mut selection.chosen {
+        let bytes = scene.source_if_known(chosen.node).map_or(0, |text| text_bytes(&text));
+        if bytes > 0 && selection.bytes + bytes <= asked.budget {
+            selection.bytes += bytes;
+            chosen.has_text = true;
+        }
+    }
+    selection.more = all - selection.chosen.len() - selection.left.len();
+    selection
+}
+
+/// The definitions of a script that are told of: those with a word of the request, those that others
+/// can use, then the others; in the order of the script.
+fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
+    let Some(script) = index.script(node) else {
+        return Vec::new();
+    };
+    let fits = |it: &Definition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
+    let mut all: Vec<usize> = (0..script.definitions.len().min(LOOKED_AT)).collect();
+    all.sort_by_cached_key(|at| {
+        let it = &script.definitions[*at];
+        (!fits(it), !it.exported)
+    });
+    all.truncate(DEFINITIONS);
+    all.sort_unstable();
+    all
+}
+
+/// How long what is said of a script is at most, but for its definitions: its path, and why.
+fn told_bytes(scene: &Scene, node: Node, reasons: &[Reason]) -> usize {
+    let why = reasons.iter().map(|it| it.sentence(|node| scene.path(node)).len() + 2);
+    // Marks around it, how many more definitions there are, why there is no room.
+    scene.path(node).to_string().len() + why.sum::<usize>() + 60
+}
+
+/// How long its definitions are at most, each with two lines.
+fn definition_bytes(index: &Index, node: Node, definitions: &[usize]) -> usize {
+    let all = index.script(node).map_or(&[][..], |script| &script.definitions);
+    let names = definitions.iter().filter_map(|at| all.get(*at)).map(|it| it.name.len() + 24);
+    names.sum()
+}
+
+/// How long a text is in its fence; nothing where it is empty or too long to be told.
+fn text_bytes(text: &str) -> usize {
+    if text.is_empty() || text.len() > TEXT {
+        return 0;
+    }
+    let fence = text.split(|c| c != '`').map(str::len).max().unwrap_or(0) + 3;
+    text.len() + 2 * fence + 10
+}

@@ -1,0 +1,398 @@
+//! Where a name is defined and where it is used, in one script and through requires.
+//!
+//! A local variable is followed exactly; a member of a module through all that require it. What a
+//! call gives, and what is passed on in a variable, is not followed: a member of that is a hit that may
+//! be of something else, and says so.
+
+use memchr::memmem;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vector_luau::DefinitionKind;
+use vector_luau::index::{self, BindingKind, Names, Root, Span, Use, UseKind};
+use vector_place::{Node, Scene};
+
+use super::Index;
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Symbol {
+    /// A local variable or parameter of a script, by its number in it.
+    Local(Node, u32),
+    /// A member of what a module returns.
+    Member(Node, Box<str>),
+    /// A member of what a local variable of a script holds.
+    Field(Node, u32, Box<str>),
+    /// A type of a script.
+    Type(Node, Box<str>),
+    /// A global variable.
+    Global(Box<str>),
+    /// A member of nobody knows what.
+    Loose(Box<str>),
+    /// A module, where it is required.
+    Module(Node),
+    /// What a method calls a member of its `self`: that may be of another class, which has it too.
+    Own(Box<Symbol>),
+}
+
+/// A definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The script.
+    pub node: Node,
+    /// What it is called there.
+    pub name: Box<str>,
+    /// What it is, where it is a function or a type.
+    pub kind: Option<DefinitionKind>,
+    /// All of it.
+    pub span: Span,
+    /// Its name.
+    pub named: Span,
+    /// Whether it is what was asked for, and not just called so.
+    pub is_certain: bool,
+}
+
+/// A place where a name is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// The script.
+    pub node: Node,
+    /// The name.
+    pub span: Span,
+    /// Whether it surely is what was asked for.
+    pub is_certain: bool,
+    /// Whether it is defined here.
+    pub is_definition: bool,
+}
+
+/// A script that is looked into.
+struct Script<'a> {
+    index: &'a Index,
+    node: Node,
+    text: &'a str,
+    names: Names,
+    /// The variables that were declared with tables, by the tables.
+    holders: FxHashMap<u32, u32>,
+}
+
+impl<'a> Script<'a> {
+    fn new(index: &'a Index, node: Node, text: &'a str) -> Self {
+        let names = index::names(text);
+        let mut holders = FxHashMap::default();
+        for (number, binding) in (0..).zip(&names.bindings) {
+            if let Some(table) = binding.table {
+                holders.entry(table).or_insert(number);
+            }
+        }
+        Self { index, node, text, names, holders }
+    }
+
+    fn required(&self, require: u32) -> Option<Node> {
+        let module = self.index.resolved(self.node).get(require as usize)?;
+        module.as_ref().ok().map(|module| self.index.behind(*module))
+    }
+
+    /// What a member of a root is.
+    fn member(&self, root: Root, name: &str) -> Symbol {
+        let loose = || Symbol::Loose(name.into());
+        let module = |require| match self.required(require) {
+            Some(module) => Symbol::Member(module, name.into()),
+            None => loose(),
+        };
+        match root {
+            Root::Nothing | Root::Global(_) => loose(),
+            Root::Require(require) => module(require),
+            Root::Bound(number) => {
+                let binding = &self.names.bindings[number as usize];
+                match (binding.kind, binding.require) {
+                    (BindingKind::Own(Some(of)), _) if of != number => {
+                        self.member(Root::Bound(of), name)
+                    }
+                    (BindingKind::Own(_) | BindingKind::Parameter | BindingKind::Loop, _) => {
+                        loose()
+                    }
+                    (_, Some(require)) => module(require),
+                    _ if binding.is_mixed => loose(),
+                    _ if self.names.returned == Some(number) => {
+                        Symbol::Member(self.node, name.into())
+                    }
+                    _ if binding.table.is_none() => loose(),
+                    _ => Symbol::Field(self.node, number, name.into()),
+                }
+            }
+        }
+    }
+
+    fn key(&self, table: u32, name: &str) -> Symbol {
+        let returned = self.names.returned;
+        let holds = |number: u32| self.names.bindings[number as usize].table == Some(table);
+        if self.names.returned_table == Some(table) || returned.is_some_and(holds) {
+            return Symbol::Member(self.node, name.into());
+        }
+        match self.holders.get(&table) {
+            Some(number) => Symbol::Field(self.node, *number, name.into()),
+            None => Symbol::Loose(name.into()),
+        }
+    }
+
+    /// What a name stands for where it stands.
+    fn symbol(&self, it: &Use) -> Symbol {
+        let name = bare(it.span.of(self.text));
+        match it.kind {
+            UseKind::Declared(number) | UseKind::Bound(number) => Symbol::Local(self.node, number),
+            UseKind::Global => Symbol::Global(name.into()),
+            UseKind::Member(root, 1) => self.member(root, name),
+            UseKind::Member(..) => Symbol::Loose(name.into()),
+            UseKind::Key(table) => self.key(table, name),
+            UseKind::Type | UseKind::TypeDeclared => Symbol::Type(self.node, name.into()),
+            UseKind::TypeOf(root) => match self.member(root, name) {
+                Symbol::Member(module, name) => Symbol::Type(module, name),
+                _ => Symbol::Loose(name.into()),
+            },
+        }
+    }
+
+    /// Whether it is a member of a method's `self`. Who calls the method may be of another class.
+    fn is_own(&self, it: &Use) -> bool {
+        matches!(it.kind, UseKind::Member(Root::Bound(number), _)
+            if matches!(self.names.bindings[number as usize].kind, BindingKind::Own(_)))
+    }
+
+    /// Whether a name could be what is looked for, and whether it surely is.
+    fn is_meant(&self, it: &Use, symbol: &Symbol) -> Option<bool> {
+        let here = self.symbol(it);
+        if here == *symbol {
+            return Some(!self.is_own(it) && !matches!(symbol, Symbol::Loose(_)));
+        }
+        match (symbol, here) {
+            (Symbol::Member(_, name) | Symbol::Field(_, _, name), Symbol::Loose(other)) => {
+                let is_member = matches!(it.kind, UseKind::Member(..));
+                (is_member && *name == other).then_some(false)
+            }
+            (Symbol::Loose(name), Symbol::Member(_, other) | Symbol::Field(_, _, other)) => {
+                (*name == other).then_some(false)
+            }
+            _ => None,
+        }
+    }
+
+    fn hits(&self, symbol: &Symbol, hits: &mut Vec<Hit>) {
+        let defined: FxHashSet<Span> = match self.index.script(self.node) {
+            Some(script) => script.definitions.iter().map(|it| it.named).collect(),
+            None => FxHashSet::default(),
+        };
+        for it in &self.names.uses {
+            let Some(is_certain) = self.is_meant(it, symbol) else { continue };
+            let declares =
+                matches!(it.kind, UseKind::Declared(_) | UseKind::TypeDeclared | UseKind::Key(_));
+            let is_definition = declares || defined.contains(&it.span);
+            hits.push(Hit { node: self.node, span: it.span, is_certain, is_definition });
+        }
+    }
+}
+
+/// A name without the quotes of a string.
+fn bare(name: &str) -> &str {
+    name.trim_matches(['"', '\'', '`'])
+}
+
+/// What the name at a byte of a script stands for; none where no name stands there.
+pub fn symbol(index: &Index, scene: &Scene, node: Node, byte: u32) -> Option<Symbol> {
+    let text = scene.source(node)?;
+    let script = Script::new(index, node, &text);
+    let is_in = |span: Span| span.start <= byte && byte < span.end;
+    let require = script.names.requires.iter().position(|it| is_in(it.span));
+    if let Some(Some(Ok(module))) = require.map(|number| index.resolved(node).get(number)) {
+        return Some(Symbol::Module(*module));
+    }
+    let it = script.names.at(byte)?;
+    Some(match script.symbol(it) {
+        symbol @ Symbol::Loose(_) => symbol,
+        symbol if script.is_own(it) => Symbol::Own(Box::new(symbol)),
+        symbol => symbol,
+    })
+}
+
+/// Where a symbol is defined, the surest first.
+pub fn definitions(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Found> {
+    match symbol {
+        Symbol::Local(node, number) => in_script(index, scene, *node, |script| {
+            let binding = script.names.bindings.get(*number as usize)?;
+            Some(binding.span)
+        }),
+        Symbol::Field(node, ..) => in_script(index, scene, *node, |script| {
+            let mut uses = script.names.uses.iter();
+            uses.find(|it| script.is_meant(it, symbol) == Some(true)).map(|it| it.span)
+        }),
+        Symbol::Member(module, name) => {
+            let script = index.script(*module);
+            let member = script.and_then(|it| it.members.iter().find(|it| it.name == *name));
+            member.map(|it| found(index, *module, it.named, name)).into_iter().collect()
+        }
+        Symbol::Type(node, name) => {
+            let script = index.script(*node);
+            let types = script.into_iter().flat_map(|it| &it.definitions);
+            let called = index::called(name);
+            let mut types =
+                types.filter(|it| it.kind == DefinitionKind::Type && *it.name == called);
+            types.next().map(|it| of_definition(*node, it)).into_iter().collect()
+        }
+        Symbol::Global(name) => {
+            let called = index::called(name);
+            let all = index.definitions().filter(|(_, it)| *it.name == called);
+            let functions = all.filter(|(_, it)| it.kind == DefinitionKind::Function);
+            functions.map(|(node, it)| loose(of_definition(node, it))).collect()
+        }
+        Symbol::Loose(name) => {
+            let is_called =
+                |it: &index::Definition| it.last_name() == &**name && it.name.len() > name.len();
+            let all = index.definitions().filter(|(_, it)| is_called(it));
+            all.map(|(node, it)| loose(of_definition(node, it))).collect()
+        }
+        Symbol::Module(node) => {
+            let name = scene.name(*node).into();
+            let (span, kind) = (Span::default(), None);
+            vec![Found { node: *node, name, kind, span, named: span, is_certain: true }]
+        }
+        Symbol::Own(symbol) => definitions(index, scene, symbol).into_iter().map(loose).collect(),
+    }
+}
+
+fn loose(found: Found) -> Found {
+    Found { is_certain: false, ..found }
+}
+
+fn in_script(
+    index: &Index,
+    scene: &Scene,
+    node: Node,
+    find: impl FnOnce(&Script<'_>) -> Option<Span>,
+) -> Vec<Found> {
+    let Some(text) = scene.source(node) else {
+        return Vec::new();
+    };
+    let script = Script::new(index, node, &text);
+    let span = find(&script);
+    span.map(|span| found(index, node, span, bare(span.of(&text)))).into_iter().collect()
+}
+
+/// The definition whose name stands at a place; a variable or a field where that is none.
+fn found(index: &Index, node: Node, named: Span, name: &str) -> Found {
+    let definitions = index.script(node).map(|it| &it.definitions);
+    let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
+    match defined {
+        Some(it) => of_definition(node, it),
+        None => of_name(node, named, name),
+    }
+}
+
+fn of_definition(node: Node, it: &index::Definition) -> Found {
+    let (name, kind) = (it.name.clone(), Some(it.kind));
+    Found { node, name, kind, span: it.span, named: it.named, is_certain: true }
+}
+
+fn of_name(node: Node, named: Span, name: &str) -> Found {
+    let name = index::called(name).into();
+    Found { node, name, kind: None, span: named, named, is_certain: true }
+}
+
+/// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
+/// returns. What others can use comes first.
+pub fn named(index: &Index, scene: &Scene, name: &str) -> Vec<Found> {
+    let called = index::called(name);
+    let wanted = called.replace(':', ".");
+    let (owner, last) = wanted.rsplit_once('.').unwrap_or(("", &wanted));
+    let owner = owner.rsplit('.').next().unwrap_or_default();
+    let mut all: Vec<(bool, Found)> = Vec::new();
+    for node in index.scripts() {
+        let Some(script) = index.script(*node) else { continue };
+        let is_owner = !owner.is_empty() && scene.name(*node) == owner;
+        for it in &script.definitions {
+            let is_it = *it.name == called
+                || it.last_name() == last
+                    && (owner.is_empty()
+                        || is_owner && it.exported
+                        || it.name.replace(':', ".") == wanted);
+            if is_it {
+                all.push((it.exported, of_definition(*node, it)));
+            }
+        }
+        // Members have one name each, so there is one such at most.
+        let mut members = script.members.iter().filter(|it| &*it.name == last);
+        let is_known = |named: Span| script.definitions.iter().any(|it| it.named == named);
+        let member = members.next().filter(|_| owner.is_empty() || is_owner);
+        if let Some(it) = member.filter(|it| !is_known(it.named)) {
+            all.push((true, of_name(*node, it.named, last)));
+        }
+    }
+    all.sort_by_key(|(exported, _)| !exported);
+    all.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Where a symbol is used, its definitions among them, script by script.
+pub fn references(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Hit> {
+    let (name, nodes): (Option<&str>, Vec<Node>) = match symbol {
+        Symbol::Local(node, _) => (None, vec![*node]),
+        Symbol::Member(module, name) | Symbol::Type(module, name) => {
+            (Some(name), users(index, *module))
+        }
+        // What is in a variable may be passed to whoever requires the script.
+        Symbol::Field(node, _, name) => (Some(name), vec![*node]),
+        Symbol::Global(name) | Symbol::Loose(name) => (Some(name), index.scripts().to_vec()),
+        Symbol::Module(module) => return requires(index, *module),
+        Symbol::Own(symbol) => {
+            let mut hits = references(index, scene, symbol);
+            for hit in &mut hits {
+                hit.is_certain = false;
+            }
+            return hits;
+        }
+    };
+    let finder = name.map(memmem::Finder::new);
+    let mut hits = Vec::new();
+    for node in nodes {
+        let text = scene.source(node).unwrap_or_default();
+        if finder.as_ref().is_none_or(|it| it.find(text.as_bytes()).is_some()) {
+            Script::new(index, node, &text).hits(symbol, &mut hits);
+        }
+    }
+    hits
+}
+
+/// A module, and all that require it, also by others that only pass it on; in the order of the tree.
+fn users(index: &Index, module: Node) -> Vec<Node> {
+    let mut all: Vec<Node> = links(index, module);
+    let direct: Vec<Node> = all.iter().flat_map(|it| index.required_by(*it)).copied().collect();
+    all.truncate(1);
+    all.extend(direct);
+    let wanted: FxHashSet<Node> = all.into_iter().collect();
+    index.scripts().iter().copied().filter(|it| wanted.contains(it)).collect()
+}
+
+/// A module, and those that only pass it on.
+fn links(index: &Index, module: Node) -> Vec<Node> {
+    let mut all = vec![module];
+    let mut known = FxHashSet::default();
+    let mut at = 0;
+    while at < all.len() {
+        let passing = index.required_by(all[at]).iter();
+        let passing = passing.filter(|it| **it != module && index.behind(**it) == module);
+        let new: Vec<Node> = passing.copied().filter(|it| known.insert(*it)).collect();
+        all.extend(new);
+        at += 1;
+    }
+    all
+}
+
+/// Where a module is required.
+fn requires(index: &Index, module: Node) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for node in index.required_by(module) {
+        let Some(script) = index.script(*node) else { continue };
+        for (require, resolved) in script.requires.iter().zip(index.resolved(*node)) {
+            if *resolved == Ok(module) {
+                let (span, is_certain) = (require.span, true);
+                hits.push(Hit { node: *node, span, is_certain, is_definition: false });
+            }
+        }
+    }
+    hits
+}

@@ -1,0 +1,144 @@
+//! Who requires whom, from some scripts on.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vector_place::Node;
+
+use super::Index;
+
+/// Along which requires a graph goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// What scripts require.
+    Requires,
+    /// Who requires them.
+    RequiredBy,
+    /// Both, each from the first scripts on.
+    #[default]
+    Both,
+}
+
+/// A graph of scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Graph {
+    /// The scripts, those that are nearest first, and how many requires away each is.
+    pub scripts: Vec<(Node, u32)>,
+    /// The modules that require themselves over others, each ring once, in the order of requiring.
+    pub cycles: Vec<Vec<Node>>,
+}
+
+/// The scripts that can be reached from some, so many requires away at most.
+pub fn graph(index: &Index, from: &[Node], direction: Direction, depth: u32) -> Graph {
+    let mut away: FxHashMap<Node, u32> = FxHashMap::default();
+    let mut scripts: Vec<(Node, u32)> = Vec::new();
+    let ways: &[bool] = match direction {
+        Direction::Requires => &[true],
+        Direction::RequiredBy => &[false],
+        Direction::Both => &[true, false],
+    };
+    for forward in ways {
+        let mut seen: FxHashSet<Node> = from.iter().copied().collect();
+        let mut open: VecDeque<(Node, u32)> = from.iter().map(|node| (*node, 0)).collect();
+        while let Some((node, steps)) = open.pop_front() {
+            if away.insert(node, steps).is_none() {
+                scripts.push((node, steps));
+            }
+            if steps == depth {
+                continue;
+            }
+            let next =
+                if *forward { index.requires(node) } else { index.required_by(node).to_vec() };
+            open.extend(next.into_iter().filter(|it| seen.insert(*it)).map(|it| (it, steps + 1)));
+        }
+    }
+    scripts.sort_by_key(|(_, steps)| *steps);
+    let cycles = cycles(index, &scripts);
+    Graph { scripts, cycles }
+}
+
+/// A script on the way down: its number, and what it requires that was not gone along yet.
+type Open = (Node, std::vec::IntoIter<Node>);
+
+/// The rings among scripts (Tarjan's strongly connected components, without recursion).
+fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
+    let within: FxHashSet<Node> = scripts.iter().map(|(node, _)| *node).collect();
+    let mut numbers: FxHashMap<Node, (usize, usize)> = FxHashMap::default();
+    let mut rings = Vec::new();
+    let mut waiting: Vec<Node> = Vec::new();
+    let mut is_waiting: FxHashSet<Node> = FxHashSet::default();
+    for (root, _) in scripts {
+        let mut path: Vec<Open> = Vec::new();
+        let mut next = Some(*root).filter(|it| !numbers.contains_key(it));
+        loop {
+            if let Some(node) = next.take() {
+                let number = numbers.len();
+                numbers.insert(node, (number, number));
+                waiting.push(node);
+                is_waiting.insert(node);
+                path.push((node, index.requires(node).into_iter()));
+            }
+            let Some((node, requires)) = path.last_mut() else { break };
+            let node = *node;
+            if let Some(required) = requires.find(|it| within.contains(it)) {
+                match numbers.get(&required).copied() {
+                    None => next = Some(required),
+                    Some((number, _)) if is_waiting.contains(&required) => {
+                        lower(&mut numbers, node, number);
+                    }
+                    Some(_) => {}
+                }
+                continue;
+            }
+            path.pop();
+            let (number, low) = numbers.get(&node).copied().unwrap_or_default();
+            if let Some((above, _)) = path.last() {
+                lower(&mut numbers, *above, low);
+            }
+            if number == low {
+                let at = waiting.iter().rposition(|it| *it == node).unwrap_or_default();
+                let ring = waiting.split_off(at);
+                for it in &ring {
+                    is_waiting.remove(it);
+                }
+                if ring.len() > 1 || index.requires(node).contains(&node) {
+                    rings.push(ring_of(index, &ring));
+                }
+            }
+        }
+    }
+    rings.sort();
+    rings
+}
+
+fn lower(numbers: &mut FxHashMap<Node, (usize, usize)>, node: Node, to: usize) {
+    if let Some((_, low)) = numbers.get_mut(&node) {
+        *low = to.min(*low);
+    }
+}
+
+/// A shortest way around, from the first module of a component back to it.
+fn ring_of(index: &Index, component: &[Node]) -> Vec<Node> {
+    let Some(start) = component.iter().min().copied() else {
+        return Vec::new();
+    };
+    let within: FxHashSet<Node> = component.iter().copied().collect();
+    let mut before: FxHashMap<Node, Node> = FxHashMap::default();
+    let mut open = VecDeque::from([start]);
+    while let Some(node) = open.pop_front() {
+        for next in index.requires(node).into_iter().filter(|it| within.contains(it)) {
+            if next == start {
+                let mut ring: Vec<Node> =
+                    std::iter::successors(Some(node), |it| before.get(it).copied()).collect();
+                ring.reverse();
+                return ring;
+            }
+            if let Entry::Vacant(new) = before.entry(next) {
+                new.insert(node);
+                open.push_back(next);
+            }
+        }
+    }
+    component.to_vec()
+}

@@ -1,0 +1,202 @@
+//! Which module a require means, as Roblox finds it: along the tree, from the script that says it.
+//!
+//! Nothing is run: what only exists in a running game is not found, and the reason is said. The rules of
+//! paths as strings are those of Roblox's documentation of `require` (2026-08).
+
+use vector_luau::index::{Origin, Required, Step, called};
+use vector_place::{Node, Scene};
+
+/// Nothing that people make is nested deeper; an ancestor is looked for so far up.
+const DEEP: usize = 1_000;
+
+/// So many siblings of one name are looked at.
+const TWINS: usize = 100;
+
+/// Why it is not known which module is required.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unresolved {
+    /// There is nothing of that name: below whom, and the name.
+    Missing(Node, Box<str>),
+    /// The way leads above `game`.
+    Above,
+    /// It is this, and no ModuleScript.
+    NotAModule(Node),
+    /// So many modules have the same path.
+    Several(usize),
+    /// Only a running script knows.
+    Computed,
+    /// It is an asset.
+    Asset(Box<str>),
+    /// It begins with an alias, which `.luaurc` files say.
+    Alias(Box<str>),
+    /// A path that begins neither with a dot nor with `@`.
+    Bare(Box<str>),
+}
+
+impl Unresolved {
+    /// In a person's words.
+    pub fn sentence(&self, scene: &Scene) -> String {
+        match self {
+            Self::Missing(below, name) => {
+                format!("{} has no child named {name:?}", scene.path(*below))
+            }
+            Self::Above => "the way leads above game".to_owned(),
+            Self::NotAModule(node) => {
+                format!("it is a {}, and no ModuleScript", scene.class(*node))
+            }
+            Self::Several(n) => format!("{n} modules have this path"),
+            Self::Computed => "only the running script knows which".to_owned(),
+            Self::Asset(number) => {
+                format!("it is the asset {number}, which is not in this place")
+            }
+            Self::Alias(alias) => format!("the alias {alias:?} is not known"),
+            Self::Bare(path) => format!("{path:?} begins neither with ./, ../ nor @"),
+        }
+    }
+}
+
+/// The module that a script requires.
+pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
+    let (at, steps) = match what {
+        Required::Instance(origin, way) => {
+            let at = origin_of(scene, script, origin)?;
+            (at, way.steps().into_iter().cloned().collect())
+        }
+        Required::Text(text) => text_path(scene, script, text)?,
+        Required::Asset(number) => return Err(Unresolved::Asset(called(number).into())),
+        Required::Computed => return Err(Unresolved::Computed),
+    };
+    let Some((last, before)) = steps.split_last() else {
+        return module(scene, at);
+    };
+    let at = before.iter().try_fold(at, |at, taken| step(scene, at, taken))?;
+    match last {
+        Step::Child(name) => last_child(scene, at, name),
+        last => step(scene, at, last).and_then(|node| module(scene, node)),
+    }
+}
+
+/// All instances that the way of a script can mean, the first of which Roblox finds; none where it is not
+/// known. Of siblings with the last name each is one.
+pub fn reached(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
+    let Some((at, steps)) = way(scene, script, what) else {
+        return Vec::new();
+    };
+    let Some((last, before)) = steps.split_last() else {
+        return vec![at];
+    };
+    let Ok(at) = before.iter().try_fold(at, |at, taken| step(scene, at, taken)) else {
+        return Vec::new();
+    };
+    match last {
+        Step::Child(name) if scene.count_named(at, name) > 0 => (0..scene.count_named(at, name))
+            .filter_map(|n| scene.nth_named(at, name, n))
+            .take(TWINS)
+            .collect(),
+        last => step(scene, at, last).into_iter().collect(),
+    }
+}
+
+/// Where the way to an instance begins, and its steps.
+fn way(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)> {
+    match what {
+        Required::Instance(origin, way) => {
+            let at = origin_of(scene, script, origin).ok()?;
+            Some((at, way.steps().into_iter().cloned().collect()))
+        }
+        Required::Text(text) => text_path(scene, script, text).ok(),
+        Required::Asset(_) | Required::Computed => None,
+    }
+}
+
+fn origin_of(scene: &Scene, script: Node, origin: &Origin) -> Result<Node, Unresolved> {
+    match origin {
+        Origin::Script => Ok(script),
+        Origin::Game => Ok(scene.root()),
+        Origin::Service(name) => service(scene, name),
+    }
+}
+
+fn service(scene: &Scene, name: &str) -> Result<Node, Unresolved> {
+    let root = scene.root();
+    let by_name = scene.child(root, name).filter(|it| scene.class(*it) == name);
+    let by_class = || scene.children(root).find(|it| scene.class(*it) == name);
+    by_name.or_else(by_class).ok_or_else(|| missing(root, name))
+}
+
+fn missing(below: Node, name: &str) -> Unresolved {
+    Unresolved::Missing(below, called(name).into())
+}
+
+fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
+    match step {
+        Step::Parent => scene.parent(at).ok_or(Unresolved::Above),
+        Step::Child(name) => scene
+            .child(at, name)
+            .or_else(|| at_run_time(scene, at, name))
+            .ok_or_else(|| missing(at, name)),
+        Step::Ancestor(name) => {
+            let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
+            above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
+        }
+    }
+}
+
+/// What stands for something that a running game makes: what a player gets is copied from what every
+/// player begins with.
+fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
+    match (scene.class(at), name) {
+        ("Players", "LocalPlayer") => Some(at),
+        ("Players", "PlayerScripts") => {
+            let starter = service(scene, "StarterPlayer").ok()?;
+            scene.child(starter, "StarterPlayerScripts")
+        }
+        ("Players", "PlayerGui") => service(scene, "StarterGui").ok(),
+        ("Players", "Backpack") => service(scene, "StarterPack").ok(),
+        _ => None,
+    }
+}
+
+/// The last step: among siblings of one name, the module is meant.
+fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, Unresolved> {
+    let twins = scene.count_named(at, name);
+    if twins < 2 {
+        return step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node));
+    }
+    let twins = (0..twins).filter_map(|n| scene.nth_named(at, name, n));
+    let modules: Vec<Node> = twins.filter(|it| is_module(scene, *it)).take(9).collect();
+    match modules.as_slice() {
+        [one] => Ok(*one),
+        [] => step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node)),
+        several => Err(Unresolved::Several(several.len())),
+    }
+}
+
+fn is_module(scene: &Scene, node: Node) -> bool {
+    scene.class(node) == "ModuleScript"
+}
+
+fn module(scene: &Scene, node: Node) -> Result<Node, Unresolved> {
+    if is_module(scene, node) { Ok(node) } else { Err(Unresolved::NotAModule(node)) }
+}
+
+/// A path as a string: where it begins, and the steps.
+fn text_path(scene: &Scene, script: Node, text: &str) -> Result<(Node, Vec<Step>), Unresolved> {
+    let mut segments = text.split('/');
+    let first = segments.next().unwrap_or_default();
+    let parent = |node| scene.parent(node).ok_or(Unresolved::Above);
+    let at = match first {
+        "." => parent(script)?,
+        ".." => parent(script).and_then(parent)?,
+        "@self" => script,
+        "@game" => scene.root(),
+        alias if alias.starts_with('@') => return Err(Unresolved::Alias(called(alias).into())),
+        _ => return Err(Unresolved::Bare(called(text).into())),
+    };
+    let steps = segments.filter(|segment| !matches!(*segment, "" | "."));
+    let steps = steps.map(|segment| match segment {
+        ".." => Step::Parent,
+        name => Step::Child(name.into()),
+    });
+    Ok((at, steps.collect()))
+}

@@ -1,0 +1,519 @@
+//! What is found in a small place of scripts that require each other.
+
+mod many;
+
+use vector_luau::index;
+use vector_place::Format;
+
+use super::*;
+
+/// Scripts by path below `game`, with their classes and texts. Folders are made where they are missing.
+pub(crate) fn place(scripts: &[(&str, &str, &str)]) -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    for (path, class, text) in scripts {
+        let mut at = scene.root();
+        let segments: Vec<&str> = path.split('/').collect();
+        let Some((last, above)) = segments.split_last() else { continue };
+        for name in above {
+            at = match scene.child(at, name) {
+                Some(found) => found,
+                None if at == scene.root() => scene.create(at, name, name),
+                None => scene.create(at, "Folder", name),
+            };
+        }
+        let node = scene.create(at, class, last);
+        scene.set_source(node, (*text).to_owned());
+    }
+    scene
+}
+
+const SHOP: &str = "local Items = require(script.Parent.Items)\nlocal Shop = { price = 1 }\n\
+    export type Offer = { item: string }\nfunction Shop.open(a)\n\tlocal a = a\n\treturn a\nend\n\
+    function Shop:buy()\n\tself:pay()\n\tShop.open()\nend\nfunction Shop:pay() end\nreturn Shop\n";
+const MAIN: &str = "local Storage = game:GetService(\"ReplicatedStorage\")\n\
+    local Shop = require(Storage.Shop)\nlocal function run(o: Shop.Offer)\n\tShop.open(1)\n\
+    \tlocal x = make()\n\tx.open()\nend\nShop:buy()\nrequire(Storage.Shop).open()\n";
+
+fn shop() -> Scene {
+    place(&[
+        ("ReplicatedStorage/Shop", "ModuleScript", SHOP),
+        ("ReplicatedStorage/Items", "ModuleScript", "return { sword = 1 }"),
+        ("ReplicatedStorage/Link", "ModuleScript", "return require(script.Parent.Shop)"),
+        ("ServerScriptService/Main", "Script", MAIN),
+        (
+            "ServerScriptService/Other",
+            "Script",
+            "local S = require(game.ReplicatedStorage.Link)\nS.open()\nprint(S.nothing)\n",
+        ),
+    ])
+}
+
+fn at(scene: &Scene, path: &str) -> Node {
+    scene.resolve(&path.parse().unwrap()).unwrap()
+}
+
+/// The definitions of what stands at the n-th place of a text in a script.
+#[track_caller]
+fn defined(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
+    let node = at(scene, path);
+    let source = scene.source(node).unwrap();
+    let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
+    let index = Index::new(scene);
+    let symbol = symbol(&index, scene, node, byte).unwrap();
+    let found = definitions(&index, scene, &symbol);
+    let told = |it: &Found| {
+        let text = scene.source(it.node).unwrap();
+        let line = text[..it.named.start as usize].matches('\n').count();
+        let unsure = if it.is_certain { "" } else { "?" };
+        format!("{}{unsure} {}:{line}", it.name, scene.name(it.node))
+    };
+    found.iter().map(told).collect()
+}
+
+#[test]
+fn definitions_are_found_through_requires() {
+    let scene = shop();
+    let main = "game.ServerScriptService.Main";
+    assert_eq!(defined(&scene, main, "open", 0), ["Shop.open Shop:3"]);
+    assert_eq!(defined(&scene, main, "open", 1), ["Shop.open? Shop:3"]);
+    assert_eq!(defined(&scene, main, "open", 2), ["Shop.open Shop:3"]);
+    assert_eq!(defined(&scene, main, "buy", 0), ["Shop:buy Shop:7"]);
+    assert_eq!(defined(&scene, main, "Offer", 0), ["Offer Shop:2"]);
+    assert_eq!(defined(&scene, main, "Shop", 2), ["Shop Main:1"]);
+    assert_eq!(defined(&scene, main, "require", 0), ["Shop Shop:0"]);
+    assert_eq!(defined(&scene, "game.ServerScriptService.Other", "open", 0), ["Shop.open Shop:3"]);
+    assert!(defined(&scene, "game.ServerScriptService.Other", "nothing", 0).is_empty());
+    let shop = "game.ReplicatedStorage.Shop";
+    assert_eq!(defined(&scene, shop, "pay", 0), ["Shop:pay? Shop:11"]);
+    assert_eq!(defined(&scene, shop, "pay", 1), ["Shop:pay Shop:11"]);
+    assert_eq!(defined(&scene, shop, "price", 0), ["price Shop:1"]);
+}
+
+/// The references of what stands at the n-th place of a text, as `Script:line`, `?` where it is not
+/// certain, `=` where it is defined.
+#[track_caller]
+fn used(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
+    let node = at(scene, path);
+    let source = scene.source(node).unwrap();
+    let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
+    let index = Index::new(scene);
+    let symbol = symbol(&index, scene, node, byte).unwrap();
+    let told = |it: &Hit| {
+        let text = scene.source(it.node).unwrap();
+        let line = text[..it.span.start as usize].matches('\n').count();
+        let sign = if it.is_definition { "=" } else { "" };
+        let unsure = if it.is_certain { "" } else { "?" };
+        format!("{}:{line}{sign}{unsure}", scene.name(it.node))
+    };
+    references(&index, scene, &symbol).iter().map(told).collect()
+}
+
+#[test]
+fn references_are_exact_in_a_script_and_follow_requires() {
+    let scene = shop();
+    let shop = "game.ReplicatedStorage.Shop";
+    // The parameter, and not the variable that hides it.
+    assert_eq!(used(&scene, shop, "a)", 0), ["Shop:3=", "Shop:4"]);
+    assert_eq!(used(&scene, shop, "a\n\treturn", 0), ["Shop:3=", "Shop:4"]);
+    assert_eq!(used(&scene, shop, "a\nend", 0), ["Shop:4=", "Shop:5"]);
+    let open = ["Shop:3=", "Shop:9", "Main:3", "Main:5?", "Main:8", "Other:1"];
+    assert_eq!(used(&scene, shop, "open", 0), open);
+    assert_eq!(used(&scene, "game.ServerScriptService.Other", "open", 0), open);
+    assert_eq!(used(&scene, shop, "pay", 1), ["Shop:8?", "Shop:11="]);
+    // What `self` is is not known, so nothing that is found by it is certain.
+    assert_eq!(used(&scene, shop, "pay", 0), ["Shop:8?", "Shop:11=?"]);
+    assert_eq!(used(&scene, shop, "Offer", 0), ["Shop:2=", "Main:2"]);
+    assert_eq!(
+        used(&scene, "game.ServerScriptService.Main", "require", 0),
+        ["Link:0", "Main:1", "Main:8",]
+    );
+}
+
+#[test]
+fn a_variable_leads_to_what_was_required_last() {
+    let main = "local Shop = require(script.A)\nShop.open()\n\
+        local ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let other = "local Shop = require(script.A)\nlocal ok\n\
+        ok, Shop = pcall(require, script.B)\nShop.open()\n";
+    let module = "return { open = function() end }";
+    let scene = place(&[
+        ("ServerScriptService/Main", "Script", main),
+        ("ServerScriptService/Main/A", "ModuleScript", module),
+        ("ServerScriptService/Main/B", "ModuleScript", module),
+        ("ServerScriptService/Other", "Script", other),
+        ("ServerScriptService/Other/A", "ModuleScript", module),
+        ("ServerScriptService/Other/B", "ModuleScript", module),
+    ]);
+    let main = "game.ServerScriptService.Main";
+    assert_eq!(used(&scene, main, "open", 0), ["Main:1", "A:0="]);
+    assert_eq!(used(&scene, main, "open", 1), ["Main:3", "B:0="]);
+    assert_eq!(used(&scene, main, "pcall", 0), ["Main:2"]);
+    let index = Index::new(&scene);
+    assert_eq!(names(&scene, &index.requires(at(&scene, main))), ["A", "B"]);
+    // A variable that holds one now and the other then is nobody's.
+    let other = "game.ServerScriptService.Other";
+    assert_eq!(used(&scene, &format!("{other}.A"), "open", 0), ["Other:3?", "A:0="]);
+    assert_eq!(used(&scene, &format!("{other}.B"), "open", 0), ["Other:3?", "B:0="]);
+}
+
+#[test]
+fn a_variable_that_holds_a_module_or_a_table_is_not_taken_for_either() {
+    for text in [
+        "local Shop = require(script.A)\nif x then Shop = {} end\nShop.open()\n",
+        "local Shop = { a = 1 }\nif x then Shop = require(script.A) end\nShop.open()\n",
+        "local Shop = require(script.A)\nfunction Shop() end\nShop.open()\n",
+    ] {
+        let scene = place(&[
+            ("ServerScriptService/Main", "Script", text),
+            ("ServerScriptService/Main/A", "ModuleScript", "return { open = 1 }"),
+        ]);
+        let a = "game.ServerScriptService.Main.A";
+        assert_eq!(used(&scene, a, "open", 0), ["Main:2?", "A:0="], "{text}");
+    }
+}
+
+fn names(scene: &Scene, nodes: &[Node]) -> Vec<String> {
+    nodes.iter().map(|it| scene.name(*it).to_owned()).collect()
+}
+
+#[test]
+fn requires_are_followed_as_roblox_does() {
+    let place = place(&[
+        ("ReplicatedStorage/Pkg", "ModuleScript", ""),
+        ("ReplicatedStorage/Pkg/A", "ModuleScript", ""),
+        ("ReplicatedStorage/Twin", "Folder", ""),
+        ("ReplicatedStorage/B", "ModuleScript", ""),
+        ("StarterPlayer/StarterPlayerScripts/Lib", "ModuleScript", ""),
+        ("Players", "Players", ""),
+        ("ReplicatedStorage/Pkg/Main", "Script", ""),
+    ]);
+    let main = at(&place, "game.ReplicatedStorage.Pkg.Main");
+    let check = |text: &str, expected: &str| {
+        let script = index::read(text);
+        let found = resolve::resolve(&place, main, &script.requires[0].what);
+        let told = match found {
+            Ok(node) => place.path(node).to_string(),
+            Err(reason) => reason.sentence(&place),
+        };
+        assert_eq!(told, expected, "{text}");
+    };
+    check("require(script.Parent.A)", "game.ReplicatedStorage.Pkg.A");
+    check("require(script.Parent)", "game.ReplicatedStorage.Pkg");
+    check("require('./A')", "game.ReplicatedStorage.Pkg.A");
+    check("require('../B')", "game.ReplicatedStorage.B");
+    check("require('./../B')", "game.ReplicatedStorage.B");
+    check("require('@self/../A')", "game.ReplicatedStorage.Pkg.A");
+    check("require('@game/ReplicatedStorage/B')", "game.ReplicatedStorage.B");
+    check("require(script:FindFirstAncestor('Pkg').A)", "game.ReplicatedStorage.Pkg.A");
+    check(
+        "require(game.Players.LocalPlayer:WaitForChild('PlayerScripts').Lib)",
+        "game.StarterPlayer.StarterPlayerScripts.Lib",
+    );
+    check("require('@lib/x')", "the alias \"@lib\" is not known");
+    check("require('A')", "\"A\" begins neither with ./, ../ nor @");
+    check("require(script.Parent.C)", "game.ReplicatedStorage.Pkg has no child named \"C\"");
+    check("require(script.Parent.Main)", "it is a Script, and no ModuleScript");
+    check("require(script.Parent.Parent.Twin)", "it is a Folder, and no ModuleScript");
+    check("require(game.Parent.X)", "the way leads above game");
+    check("require(1818)", "it is the asset 1818, which is not in this place");
+    check("require(f())", "only the running script knows which");
+}
+
+#[test]
+fn rings_are_named_and_graphs_go_both_ways() {
+    let scene = place(&[
+        ("ReplicatedStorage/A", "ModuleScript", "require(script.Parent.B)"),
+        ("ReplicatedStorage/B", "ModuleScript", "require(script.Parent.C)"),
+        (
+            "ReplicatedStorage/C",
+            "ModuleScript",
+            "require(script.Parent.A) require(script.Parent.D)",
+        ),
+        ("ReplicatedStorage/D", "ModuleScript", "require(script)"),
+        ("ReplicatedStorage/E", "Script", "require(script.Parent.D)"),
+    ]);
+    let index = Index::new(&scene);
+    let [a, d] = ["A", "D"].map(|it| at(&scene, &format!("game.ReplicatedStorage.{it}")));
+    let told = |graph: &Graph| {
+        let scripts: Vec<Node> = graph.scripts.iter().map(|(node, _)| *node).collect();
+        let rings: Vec<_> = graph.cycles.iter().map(|ring| names(&scene, ring).concat()).collect();
+        (names(&scene, &scripts).concat(), rings.join(" "))
+    };
+    let all = graph(&index, &[a], Direction::Both, 9);
+    assert_eq!(told(&all), ("ABCD".to_owned(), "ABC D".to_owned()));
+    assert_eq!(told(&graph(&index, &[a], Direction::Requires, 1)).0, "AB");
+    assert_eq!(told(&graph(&index, &[d], Direction::RequiredBy, 1)).0, "DCE");
+    assert_eq!(
+        told(&graph(&index, &[d], Direction::Requires, 9)),
+        ("D".to_owned(), "D".to_owned())
+    );
+}
+
+/// Everything that an index says.
+fn said(index: &Index, scene: &Scene) -> String {
+    let mut text = String::new();
+    for node in index.scripts() {
+        let path = scene.path(*node);
+        text.push_str(&format!("{path} {:?} {:?}", index.script(*node), index.resolved(*node)));
+        text.push_str(&format!("{:?}\n", index.required_by(*node)));
+    }
+    text
+}
+
+#[test]
+fn an_index_that_was_kept_says_the_same_as_a_new_one() {
+    let mut scene = shop();
+    let mut kept = Index::new(&scene);
+    let texts = [SHOP, MAIN, "return require(script.Parent.Items)", "local = (", ""];
+    let mut state = 7_u64;
+    let mut dice = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below
+    };
+    let mut marks = Vec::new();
+    for round in 0..1200 {
+        let scripts: Vec<Node> =
+            scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
+        let storage = at(&scene, "game.ReplicatedStorage");
+        let one = scripts[dice(scripts.len())];
+        match dice(13) {
+            0..=2 => scene.set_source(one, texts[dice(texts.len())].to_owned()),
+            3 => scene.rename(one, ["Shop", "Items", "Link", "New"][dice(4)]),
+            4 => {
+                let class = ["ModuleScript", "Folder"][dice(2)];
+                let node = scene.create(storage, class, "Items");
+                if class == "ModuleScript" {
+                    scene.set_source(node, texts[dice(texts.len())].to_owned());
+                }
+            }
+            5 if scripts.len() > 3 => scene.delete(one),
+            6 => drop(scene.move_to(one, storage, None)),
+            7 if scripts.len() < 40 => drop(scene.copy(one, storage, "Items")),
+            8 => drop(scene.set(one, "Source", None)),
+            9 | 10 => marks.push(scene.mark()),
+            11 if dice(4) == 0 => {
+                scene.make().unwrap();
+                scene.settle();
+                marks.clear();
+            }
+            _ => {
+                if let Some(mark) = marks.pop() {
+                    scene.rollback(mark);
+                }
+            }
+        }
+        // Now and then much happens before somebody asks.
+        if dice(3) > 0 {
+            kept.update(&scene);
+            assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
+    let mut scene = shop();
+    let storage = at(&scene, "game.ReplicatedStorage");
+    let mark = scene.mark();
+    let first = scene.create(storage, "ModuleScript", "New");
+    scene.set_source(first, "return require(script.Parent.Shop)".to_owned());
+    let mut kept = Index::new(&scene);
+    scene.rollback(mark);
+    let second = scene.create(storage, "ModuleScript", "New");
+    assert_eq!(first, second);
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+    let _ = scene.mark();
+    scene.set_source(second, "return 1".to_owned());
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+}
+
+#[test]
+fn more_changes_than_the_log_holds_are_all_seen() {
+    let mut scene = shop();
+    let mut kept = Index::new(&scene);
+    let [main, other] =
+        ["Main", "Other"].map(|it| at(&scene, &format!("game.ServerScriptService.{it}")));
+    scene.set_source(other, "local a = 1".to_owned());
+    for round in 0..10_000 {
+        scene.set_source(main, format!("print({round})"));
+    }
+    kept.update(&scene);
+    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+}
+
+/// A place that is open in Studio, of two scripts whose texts are not known.
+fn open_place() -> Scene {
+    use scene_schemas::InstanceId;
+    use scene_schemas::api::ScenePart;
+
+    let mut scene = Scene::open_place();
+    let id = |id: &str| InstanceId(format!("studio:{id}"));
+    let mut hear = |part: ScenePart| scene.hear(&part).unwrap();
+    hear(ScenePart::Begin { total: 0 });
+    hear(ScenePart::End {});
+    let mut added = |at: &str, parent: InstanceId, class: &str, name: &str| {
+        let (class, name) = (class.to_owned(), name.to_owned());
+        hear(ScenePart::Added { id: id(at), parent, class, name });
+    };
+    added("1", InstanceId("game".to_owned()), "ReplicatedStorage", "ReplicatedStorage");
+    added("2", id("1"), "ModuleScript", "Lib");
+    added("3", id("1"), "Script", "Main");
+    scene
+}
+
+#[test]
+fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
+    use scene_schemas::InstanceId;
+    use scene_schemas::api::{ScenePart, ScriptText};
+
+    let mut scene = open_place();
+    let [lib, main] = ["Lib", "Main"].map(|it| at(&scene, &format!("game.ReplicatedStorage.{it}")));
+    let id = |id: &str| InstanceId(format!("studio:{id}"));
+    let told =
+        |at: &str, text: &str| ScriptText { id: id(at), text: text.to_owned(), is_dirty: false };
+    let users = |scene: &Scene| with_known(scene, |index| index.required_by(lib).to_vec());
+    assert_eq!(users(&scene), []);
+    assert!(scene.take_missing().is_empty());
+    for _ in 0..2 {
+        with(&scene, |index| assert_eq!(index.scripts().len(), 2));
+        assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
+    }
+    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    assert_eq!(users(&scene), [main]);
+    // A copy that is on trial has the text of what it was made of.
+    let mark = scene.mark();
+    let storage = scene.parent(main).unwrap();
+    let copy = scene.copy(main, storage, "Copy");
+    assert_eq!(users(&scene), [main, copy]);
+    scene.know_sources(&[told("3", "print(1)")]);
+    assert_eq!(users(&scene), []);
+    scene.rollback(mark);
+    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    assert_eq!(users(&scene), [main]);
+    scene.hear(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] }).unwrap();
+    assert_eq!(users(&scene), []);
+    with(&scene, |_| ());
+    assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
+}
+
+#[test]
+fn a_scene_that_takes_the_place_of_another_has_its_readings() {
+    let mut old = shop();
+    with(&old, |index| assert_eq!(index.texts_read(), 5));
+    let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
+    let main = at(&new, "game.ServerScriptService.Main");
+    new.set_source(main, "print(1)".to_owned());
+    hand_over(&old, &new);
+    with(&new, |index| {
+        assert_eq!(index.texts_read(), 6);
+        assert_eq!(said(index, &new), said(&Index::new(&new), &new));
+    });
+    // Whose readings went reads them again.
+    with(&old, |index| assert_eq!(said(index, &old), said(&Index::new(&old), &old)));
+}
+
+#[test]
+fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
+    let mut scene = shop();
+    let storage = at(&scene, "game.ReplicatedStorage");
+    for at in 0..40 {
+        let node = scene.create(storage, "ModuleScript", "Many");
+        scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
+    }
+    let read: ReadAll = |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
+    let fit: FitAll = |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
+    let by = Index::new_by(&scene, Readers { read, fit });
+    assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&Index::new(&scene), &scene)));
+    let few = shop();
+    let read: ReadAll = |_| panic!("five short texts are nobody else's business");
+    read_by(&few, Readers { read, fit });
+    with(&few, |index| assert_eq!(index.texts_read(), 5));
+    assert_eq!(
+        super::fit(&few, &["a", "b", "ab"], &|text| text.contains('a')),
+        [true, false, true]
+    );
+}
+
+#[test]
+fn a_text_that_did_not_change_is_not_read_again() {
+    let mut scene = shop();
+    let mut index = Index::new(&scene);
+    assert_eq!(index.texts_read(), 5);
+    index.update(&scene);
+    let main = at(&scene, "game.ServerScriptService.Main");
+    scene.rename(main, "Renamed");
+    index.update(&scene);
+    assert_eq!(index.texts_read(), 5);
+    scene.set_source(main, "print(1)".to_owned());
+    index.update(&scene);
+    assert_eq!(index.texts_read(), 6);
+    let shop = at(&scene, "game.ReplicatedStorage.Shop");
+    assert_eq!(names(&scene, index.required_by(shop)), ["Link"]);
+}
+
+#[test]
+fn positions_are_those_of_editors() {
+    let text = "a\r\nö😀b\nc";
+    let mut positions = Positions::new(text);
+    let b = text.find('b').unwrap() as u32;
+    assert_eq!(positions.of(b), Position { line: 1, character: 3 });
+    assert_eq!(positions.of(0), Position { line: 0, character: 0 });
+    assert_eq!(positions.around(b, 20), "ö😀b");
+    assert_eq!(positions.around(b, 3), "…b");
+    assert_eq!(positions.around(0, 0), "…");
+    let long = format!("x\n{}here{}\ny", "é".repeat(500), "é".repeat(500));
+    let around = Positions::new(&long).around(long.find("here").unwrap() as u32, 30);
+    assert_eq!(around, format!("…{}here{}…", "é".repeat(5), "é".repeat(8)));
+    assert_eq!(byte_at(text, Position { line: 1, character: 3 }), Some(b));
+    assert_eq!(byte_at(text, Position { line: 1, character: 99 }), Some(b + 1));
+    assert_eq!(byte_at(text, Position { line: 2, character: 0 }), Some(b + 2));
+    assert_eq!(byte_at(text, Position { line: 3, character: 0 }), None);
+}
+
+fn chosen(scene: &Scene, asked: &Asked<'_>) -> Vec<String> {
+    let index = Index::new(scene);
+    let selection = choose(&index, scene, asked);
+    assert!(selection.bytes <= asked.budget, "{selection:?}");
+    let reason = |it: &Chosen| it.reasons[0].sentence(|node| scene.path(node));
+    let told = |it: &Chosen| {
+        let text = if it.has_text { " with its text" } else { "" };
+        format!("{}: {}{text}", scene.name(it.node), reason(it))
+    };
+    let left = selection.left.iter().map(|it| format!("left {}", scene.name(it.node)));
+    selection.chosen.iter().map(told).chain(left).collect()
+}
+
+#[test]
+fn scripts_that_matter_are_chosen_with_what_they_require() {
+    let scene = shop();
+    let asked = |words| Asked { words, budget: 4_000, most: 2, ..Asked::default() };
+    assert_eq!(
+        chosen(&scene, &asked("make the shops cheaper")),
+        [
+            "Shop: called \"shop\" with its text",
+            "Items: required by game.ReplicatedStorage.Shop with its text",
+            "left Main",
+            "left Link",
+        ]
+    );
+    assert_eq!(chosen(&scene, &asked("and the of to")), Vec::<String>::new());
+    let main = at(&scene, "game.ServerScriptService.Other");
+    let pointed = Asked { pointed: vec![main], ..asked("what is this?") };
+    assert_eq!(
+        chosen(&scene, &pointed),
+        [
+            "Other: open, selected or attached with its text",
+            "Shop: required by game.ServerScriptService.Other with its text",
+        ]
+    );
+    assert_eq!(
+        chosen(&scene, &asked("explain game.ServerScriptService.Main."))[0],
+        "Main: named in the request with its text",
+    );
+    let short = Asked { words: "shop", budget: 700, most: 9, ..Asked::default() };
+    assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
+}

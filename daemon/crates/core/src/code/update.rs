@@ -1,0 +1,235 @@
+//! How an index is brought up to date: by the texts that may have changed, and by what moved.
+//!
+//! What it says then is what a new one would say; the log of texts of [`vector_place`] may send
+//! it to more scripts than have changed, and never to fewer.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use vector_luau::index;
+use vector_place::{Node, Scene};
+
+use super::{File, Index, Stamp, resolve};
+
+/// So many bytes of texts are at hand at once, to be read.
+const BATCH: usize = 8 << 20;
+
+/// From so many bytes on, somebody else reads them.
+const MANY: usize = 256 << 10;
+
+/// Of readings that no script has, those of so many bytes of texts are kept.
+const SPARE: usize = 4 << 20;
+
+/// Texts that nobody has read yet, each once.
+#[derive(Default)]
+struct Unread<'a> {
+    stamps: FxHashSet<Stamp>,
+    texts: Vec<(Stamp, Cow<'a, str>)>,
+    bytes: usize,
+}
+
+impl Index {
+    /// Brings the index up to date.
+    pub fn update(&mut self, scene: &Scene) {
+        self.update_by(scene, |node| scene.source(node));
+    }
+
+    /// The same, as far as texts are known.
+    pub(super) fn update_known(&mut self, scene: &Scene) {
+        self.update_by(scene, |node| scene.source_if_known(node));
+    }
+
+    fn update_by<'a>(&mut self, scene: &Scene, source: impl Fn(Node) -> Option<Cow<'a, str>>) {
+        let turns = Some(scene.turns());
+        let has_turned = self.turns != turns;
+        if has_turned {
+            self.order =
+                scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
+        }
+        let changed = self.look(scene, self.stale(scene, has_turned), source);
+        if has_turned {
+            for (node, stamp) in changed {
+                self.take(node, stamp);
+            }
+            self.forget_gone();
+            self.follow_all(scene);
+        } else {
+            for (node, stamp) in changed {
+                self.take_and_follow(scene, node, stamp);
+            }
+        }
+        self.forget_readings();
+        (self.turns, self.texts) = (turns, Some(scene.texts_now()));
+    }
+
+    /// The scripts whose texts may not be those that are known, each once.
+    fn stale(&self, scene: &Scene, has_turned: bool) -> Vec<Node> {
+        let Some(touched) = self.texts.and_then(|moment| scene.texts_since(moment)) else {
+            return self.order.clone();
+        };
+        let is_there = |node: &Node| scene.is_live(*node) && scene.is_script(*node);
+        let touched = touched.iter().chain(&self.silent).copied().filter(is_there);
+        let mut stale: Vec<Node> = touched.collect();
+        if has_turned {
+            let is_new = |node: &&Node| !self.files.contains_key(node);
+            stale.extend(self.order.iter().filter(is_new));
+        }
+        stale.sort_unstable();
+        stale.dedup();
+        stale
+    }
+
+    /// Looks at texts, and reads those that nobody has read; gives the scripts with another one.
+    fn look<'a>(
+        &mut self,
+        scene: &Scene,
+        stale: Vec<Node>,
+        source: impl Fn(Node) -> Option<Cow<'a, str>>,
+    ) -> Vec<(Node, Stamp)> {
+        let (mut changed, mut unread) = (Vec::new(), Unread::default());
+        self.silent.clear();
+        for node in stale {
+            let text = source(node).unwrap_or_default();
+            if text.is_empty() && scene.is_open() {
+                self.silent.push(node);
+            }
+            let stamp = stamp(&text);
+            if self.files.get(&node).is_some_and(|file| file.stamp == stamp) {
+                continue;
+            }
+            changed.push((node, stamp));
+            if !self.readings.contains_key(&stamp) && unread.stamps.insert(stamp) {
+                unread.bytes += text.len();
+                unread.texts.push((stamp, text));
+            }
+            if unread.bytes > BATCH {
+                self.read_all(&mut unread);
+            }
+        }
+        self.read_all(&mut unread);
+        changed
+    }
+
+    fn read_all(&mut self, unread: &mut Unread<'_>) {
+        let all = std::mem::take(unread).texts;
+        let bytes: usize = all.iter().map(|(_, text)| text.len()).sum();
+        let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_ref()).collect();
+        let readers = self.readers.filter(|_| bytes >= MANY && texts.len() > 1);
+        let mut read = readers.map_or_else(Vec::new, |readers| (readers.read)(&texts));
+        read.truncate(texts.len());
+        let rest = &texts[read.len()..];
+        read.extend(rest.iter().map(|text| index::read(text)));
+        self.read += read.len() as u64;
+        self.held.0 += bytes;
+        let readings = all.iter().map(|(stamp, _)| *stamp).zip(read.into_iter().map(Arc::new));
+        self.readings.extend(readings);
+    }
+
+    /// A script has another text. What it requires is not followed yet.
+    fn take(&mut self, node: Node, stamp: Stamp) {
+        if let Some(script) = self.readings.get(&stamp) {
+            let script = Arc::clone(script);
+            self.files.insert(node, File { stamp, script, requires: Box::default(), at: 0 });
+        }
+    }
+
+    /// A script has another text, where nothing moved: who else requires what stays as it is.
+    fn take_and_follow(&mut self, scene: &Scene, node: Node, stamp: Stamp) {
+        let (Some(script), Some(file)) = (self.readings.get(&stamp), self.files.get_mut(&node))
+        else {
+            return;
+        };
+        let script = Arc::clone(script);
+        let (was, is) = (&file.script.requires, &script.requires);
+        let is_same = was.iter().map(|it| &it.what).eq(is.iter().map(|it| &it.what));
+        (file.stamp, file.script) = (stamp, script);
+        if is_same {
+            return;
+        }
+        for required in self.requires(node) {
+            self.use_ends(node, required);
+        }
+        self.follow(scene, node);
+        for required in self.requires(node) {
+            self.use_begins(node, required);
+        }
+    }
+
+    /// Follows the requires of a script.
+    fn follow(&mut self, scene: &Scene, node: Node) {
+        if let Some(file) = self.files.get_mut(&node) {
+            // The same may be said very often.
+            let mut known = FxHashMap::default();
+            let mut follow = |what| {
+                let found = known.entry(what);
+                found.or_insert_with(|| resolve::resolve(scene, node, what)).clone()
+            };
+            file.requires = file.script.requires.iter().map(|it| follow(&it.what)).collect();
+        }
+    }
+
+    /// Follows all requires, and notes who stands where.
+    fn follow_all(&mut self, scene: &Scene) {
+        let order = std::mem::take(&mut self.order);
+        self.required_by.clear();
+        for (at, node) in order.iter().enumerate() {
+            if let Some(file) = self.files.get_mut(node) {
+                file.at = at as u32;
+            }
+            self.follow(scene, *node);
+            for required in self.requires(*node) {
+                let users = self.required_by.entry(required).or_default();
+                if users.last() != Some(node) {
+                    users.push(*node);
+                }
+            }
+        }
+        self.order = order;
+    }
+
+    /// Where a script stands among those that require a module, or would stand.
+    fn place(&self, node: Node, required: Node) -> Result<usize, usize> {
+        let at = |node: Node| self.files.get(&node).map_or(0, |file| file.at);
+        let at_node = at(node);
+        self.required_by(required).binary_search_by_key(&at_node, |it| at(*it))
+    }
+
+    fn use_ends(&mut self, node: Node, required: Node) {
+        if let Ok(at) = self.place(node, required)
+            && let Some(users) = self.required_by.get_mut(&required)
+        {
+            users.remove(at);
+        }
+    }
+
+    fn use_begins(&mut self, node: Node, required: Node) {
+        if let Err(at) = self.place(node, required) {
+            self.required_by.entry(required).or_default().insert(at, node);
+        }
+    }
+
+    fn forget_gone(&mut self) {
+        if self.files.len() > self.order.len() {
+            let live: FxHashSet<Node> = self.order.iter().copied().collect();
+            self.files.retain(|node, _| live.contains(node));
+        }
+    }
+
+    /// Texts that no script has are kept for a while: what is on trial goes and comes back.
+    fn forget_readings(&mut self) {
+        let (held, used) = self.held;
+        if self.readings.len() > 2 * self.order.len() + 64 || held > 2 * used + SPARE {
+            self.readings.retain(|_, reading| Arc::strong_count(reading) > 1);
+            let bytes = self.readings.keys().map(|(_, length)| *length).sum();
+            self.held = (bytes, bytes);
+        }
+    }
+}
+
+fn stamp(text: &str) -> Stamp {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    (hasher.finish(), text.len())
+}

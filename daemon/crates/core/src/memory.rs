@@ -1,0 +1,680 @@
+//! A project's memory: a Markdown file that people and models write, one list of entries a section.
+//!
+//! It is read tolerantly and edited with care: an edit changes the lines of its entry and no other byte,
+//! so sections and texts that nobody here knows stay as they are. Where the file lies is not known here.
+
+use std::ops::Range;
+
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The sections that a model reads and writes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Section {
+    /// What the project is, and what it is for.
+    Charter,
+    /// How things are done here: names, style, structure.
+    Conventions,
+    /// Where what matters stands.
+    KeyPaths,
+    /// What was decided, and why. The newest is the last.
+    Decisions,
+    /// What is left to do.
+    Todo,
+}
+
+impl Section {
+    /// All of them, in the order in which they stand in a file.
+    pub const ALL: [Self; 5] =
+        [Self::Charter, Self::Conventions, Self::KeyPaths, Self::Decisions, Self::Todo];
+
+    /// Its heading.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Charter => "Charter",
+            Self::Conventions => "Conventions",
+            Self::KeyPaths => "Key paths",
+            Self::Decisions => "Decisions",
+            Self::Todo => "Todo",
+        }
+    }
+
+    /// The section of a heading, however it is spelled.
+    fn of(heading: &str) -> Option<Self> {
+        let letters: String = heading.chars().filter(|c| c.is_alphabetic()).collect();
+        Some(match letters.to_lowercase().as_str() {
+            "charter" | "projectcharter" => Self::Charter,
+            "conventions" | "convention" => Self::Conventions,
+            "keypaths" | "keypath" | "paths" => Self::KeyPaths,
+            "decisions" | "decision" => Self::Decisions,
+            "todo" | "todos" => Self::Todo,
+            _ => return None,
+        })
+    }
+}
+
+/// One change of the memory. An entry is named by its text, or by the first line of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
+pub enum Change {
+    /// Write a new entry at the end of a section.
+    Add {
+        /// Which section.
+        section: Section,
+        /// The entry.
+        text: String,
+    },
+    /// Write an entry anew.
+    Replace {
+        /// Which section.
+        section: Section,
+        /// The entry as it is.
+        entry: String,
+        /// The entry as it is to be.
+        text: String,
+    },
+    /// Take an entry out.
+    Remove {
+        /// Which section.
+        section: Section,
+        /// The entry.
+        entry: String,
+    },
+}
+
+/// Bytes of an entry, and of the whole file.
+const MAX_ENTRY: usize = 1_000;
+const MAX_FILE: usize = 64 << 10;
+
+/// What a new file begins with.
+const HEAD: &str = "# Memory\n";
+
+/// An entry of a list, with the lines that belong to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    /// Its lines, with the end of the last.
+    lines: Range<usize>,
+    /// What stands behind the mark of the list and the box of a task, without the end of the last line.
+    text: Range<usize>,
+}
+
+/// Where a section stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    section: Section,
+    /// What stands below its heading.
+    body: Range<usize>,
+    entries: Vec<Entry>,
+}
+
+/// The entries of a section, each on one line.
+pub fn entries(memory: &str, section: Section) -> Vec<String> {
+    let parts = parts(memory);
+    let own = parts.iter().filter(|part| part.section == section);
+    own.flat_map(|part| &part.entries).map(|entry| one_line(&memory[entry.text.clone()])).collect()
+}
+
+/// Makes changes, one after the other.
+///
+/// # Errors
+/// One of them does not fit; none is made.
+pub fn edit(memory: &str, changes: &[Change]) -> Result<String, Refusal> {
+    let mut text = memory.to_owned();
+    for (index, change) in changes.iter().enumerate() {
+        let place =
+            if changes.len() > 1 { format!("Change {}: ", index + 1) } else { String::new() };
+        change_one(&mut text, change).map_err(|why| Refusal(format!("{place}{why}")))?;
+    }
+    if text.len() > MAX_FILE && text.len() > memory.len() {
+        return refuse!(
+            "The memory would have {} bytes; at most {MAX_FILE}. Remove or shorten entries first.",
+            text.len()
+        );
+    }
+    Ok(text)
+}
+
+fn change_one(memory: &mut String, change: &Change) -> Result<(), Refusal> {
+    let end = if memory.contains("\r\n") { "\r\n" } else { "\n" };
+    match change {
+        Change::Add { section, text } => add(memory, *section, &checked(text, end)?, end),
+        Change::Replace { section, entry, text } => {
+            let text = checked(text, end)?;
+            let found = find(memory, *section, entry)?;
+            // A text that brings a box of its own replaces the one that is there.
+            let boxed =
+                Range { start: found.text.start - boxed(memory, &found), end: found.text.end };
+            let range = if box_of(&text).is_some() { boxed } else { found.text };
+            memory.replace_range(range, &text);
+            Ok(())
+        }
+        Change::Remove { section, entry } => {
+            let found = find(memory, *section, entry)?;
+            memory.replace_range(found.lines, "");
+            Ok(())
+        }
+    }
+}
+
+/// How many bytes the box of a task takes before an entry.
+fn boxed(memory: &str, entry: &Entry) -> usize {
+    let before = &memory[entry.lines.start..entry.text.start];
+    before.rfind('[').map_or(0, |at| before.len() - at)
+}
+
+/// A new entry, its further lines indented so that they belong to it.
+fn checked(text: &str, end: &str) -> Result<String, Refusal> {
+    let text = text.trim();
+    if text.is_empty() {
+        return refuse!("`text` is empty.");
+    }
+    if text.len() > MAX_ENTRY {
+        return refuse!(
+            "The entry has {} bytes; at most {MAX_ENTRY}. Say it shorter, or in several entries.",
+            text.len()
+        );
+    }
+    let lines: Vec<&str> =
+        text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    if lines.iter().any(|line| fence(line.trim_start()).is_some()) {
+        return refuse!("An entry holds no code fence; name the script instead.");
+    }
+    let indented = lines.iter().enumerate().map(|(index, line)| match index {
+        0 => (*line).to_owned(),
+        _ => format!("  {line}"),
+    });
+    Ok(indented.collect::<Vec<_>>().join(end))
+}
+
+fn find(memory: &str, section: Section, wanted: &str) -> Result<Entry, Refusal> {
+    let parts = parts(memory);
+    let own = || parts.iter().filter(|part| part.section == section).flat_map(|part| &part.entries);
+    let wanted = one_line(&wanted[mark(wanted).unwrap_or(0)..]);
+    let wanted = wanted[box_of(&wanted).unwrap_or(0)..].to_owned();
+    let whole = |entry: &&Entry| one_line(&memory[entry.text.clone()]) == wanted;
+    let first = |entry: &&Entry| {
+        let line = memory[entry.text.clone()].lines().next().unwrap_or_default();
+        one_line(line) == wanted
+    };
+    let mut found: Vec<&Entry> = own().filter(whole).collect();
+    if found.is_empty() {
+        found = own().filter(first).collect();
+    }
+    match found.as_slice() {
+        [entry] => Ok((*entry).clone()),
+        [] => {
+            let all: Vec<String> = own()
+                .take(20)
+                .map(|entry| format!("\n- {}", one_line(&memory[entry.text.clone()])))
+                .collect();
+            let has = if all.is_empty() { " It has none." } else { " It has:" };
+            refuse!("`{wanted}` is no entry of {}.{has}{}", section.name(), all.concat())
+        }
+        all => refuse!(
+            "`{wanted}` stands {} times in {}; let the person edit the file.",
+            all.len(),
+            section.name()
+        ),
+    }
+}
+
+fn add(memory: &mut String, section: Section, text: &str, end: &str) -> Result<(), Refusal> {
+    let wanted = one_line(&text[box_of(text).unwrap_or(0)..]);
+    if entries(memory, section).contains(&wanted) {
+        return refuse!("`{wanted}` stands in {} already.", section.name());
+    }
+    let parts = parts(memory);
+    let is_open_task = section == Section::Todo && box_of(text).is_none();
+    let task = if is_open_task { "[ ] " } else { "" };
+    let last =
+        parts.iter().filter(|part| part.section == section).rfind(|it| !it.entries.is_empty());
+    if let Some(entry) = last.and_then(|part| part.entries.last()) {
+        let bullet = memory[entry.lines.start..].trim_start().chars().next();
+        let bullet = bullet.filter(|c| matches!(c, '-' | '*' | '+')).unwrap_or('-');
+        insert(memory, entry.lines.end, &format!("{bullet} {task}{text}"), end);
+        return Ok(());
+    }
+    let item = format!("- {task}{text}");
+    if let Some(part) = parts.iter().find(|part| part.section == section) {
+        let at = behind_text(memory, &part.body);
+        insert(memory, at, &format!("{end}{item}"), end);
+    } else {
+        // Behind the sections that stand before it in the order; before the next one, where none does.
+        let before = parts.iter().rfind(|part| part.section < section);
+        let after = parts.iter().find(|part| part.section > section);
+        let heading = format!("## {}{end}{end}{item}", section.name());
+        match (before, after) {
+            (Some(part), _) => {
+                let at = behind_text(memory, &part.body);
+                insert(memory, at, &format!("{end}{heading}"), end);
+            }
+            (None, Some(part)) => {
+                let at = memory[..part.body.start].trim_end().rfind('\n').map_or(0, |at| at + 1);
+                memory.insert_str(at, &format!("{heading}{end}{end}"));
+            }
+            (None, None) if memory.trim().is_empty() => {
+                *memory = format!("{HEAD}\n{heading}{end}");
+            }
+            (None, None) => {
+                let at = behind_text(memory, &(0..memory.len()));
+                insert(memory, at, &format!("{end}{heading}"), end);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the line ends that holds the last text of a range; its start where it holds none.
+fn behind_text(memory: &str, range: &Range<usize>) -> usize {
+    let text = memory[range.clone()].trim_end();
+    if text.is_empty() {
+        return range.start;
+    }
+    let end = range.start + text.len();
+    memory[end..].find('\n').map_or(memory.len(), |at| end + at + 1)
+}
+
+/// Writes lines where a line begins, with a blank one before a text that follows at once.
+fn insert(memory: &mut String, at: usize, lines: &str, end: &str) {
+    let is_open = at > 0 && !memory[..at].ends_with('\n');
+    let rest = &memory[at..];
+    let is_heading = rest.starts_with('#');
+    let text = match (is_open, is_heading) {
+        (true, _) => format!("{end}{lines}"),
+        (false, true) => format!("{lines}{end}{end}"),
+        (false, false) => format!("{lines}{end}"),
+    };
+    memory.insert_str(at, &text);
+}
+
+/// What a prompt holds of the memory, at most `max_bytes`: all of it, or as many entries as fit. Each
+/// section has its share; of the decisions the newest come first, of all others the oldest.
+pub fn extract(memory: &str, max_bytes: usize) -> String {
+    let whole = memory.trim();
+    if whole.len() <= max_bytes {
+        return whole.to_owned();
+    }
+    let parts = parts(memory);
+    let lists = Section::ALL.map(|section| {
+        let own = parts.iter().filter(|part| part.section == section);
+        own.flat_map(|part| &part.entries)
+            .map(|entry| {
+                format!(
+                    "- {}\n",
+                    one_line(&memory[entry.lines.clone()].trim_start()[mark_at(memory, entry)..])
+                )
+            })
+            .collect::<Vec<_>>()
+    });
+    let count: usize = lists.iter().map(Vec::len).sum();
+    let note =
+        |left: usize| format!("({left} of {count} entries, and all other text, are left out.)\n");
+    let mut room = max_bytes.saturating_sub(note(count).len());
+    let mut taken = lists.each_ref().map(|list| vec![false; list.len()]);
+    let share = room / Section::ALL.len();
+    for limit in [share, usize::MAX] {
+        for (index, section) in Section::ALL.into_iter().enumerate() {
+            room -= take(section, &lists[index], &mut taken[index], limit.min(room), room);
+        }
+    }
+    let mut text = String::new();
+    for (section, (list, taken)) in Section::ALL.into_iter().zip(lists.iter().zip(&taken)) {
+        if taken.contains(&true) {
+            text.push_str(&format!("## {}\n", section.name()));
+        }
+        list.iter().zip(taken).filter(|(_, is)| **is).for_each(|(entry, _)| text.push_str(entry));
+    }
+    let left = taken.iter().flatten().filter(|is| !**is).count();
+    text.push_str(&note(left));
+    text[..text.floor_char_boundary(max_bytes)].trim_end().to_owned()
+}
+
+/// Takes entries of a section that fit, and says how many bytes they need.
+fn take(section: Section, list: &[String], taken: &mut [bool], limit: usize, room: usize) -> usize {
+    let heading = if taken.contains(&true) { 0 } else { section.name().len() + 4 };
+    let mut used = 0;
+    let mut order: Vec<usize> = (0..list.len()).filter(|at| !taken[*at]).collect();
+    if section == Section::Decisions {
+        order.reverse();
+    }
+    for at in order {
+        let needed = list[at].len() + if used == 0 { heading } else { 0 };
+        if used + needed > limit.min(room) {
+            break;
+        }
+        used += needed;
+        taken[at] = true;
+    }
+    used
+}
+
+/// How long the mark of an entry is.
+fn mark_at(memory: &str, entry: &Entry) -> usize {
+    mark(memory[entry.lines.clone()].trim_start()).unwrap_or(0)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Finds the sections and their entries.
+fn parts(memory: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    // The level of the heading of the section that is open.
+    let mut open: Option<usize> = None;
+    let mut fenced: Option<&str> = None;
+    let mut is_listed = false;
+    let mut at = 0;
+    for line in memory.split_inclusive('\n') {
+        let lines = at..at + line.len();
+        at = lines.end;
+        let content = line.trim_end_matches(['\n', '\r']);
+        if let Some(part) = parts.last_mut().filter(|_| open.is_some()) {
+            part.body.end = lines.end;
+        }
+        match (fenced, fence(content)) {
+            (None, Some(mark)) => fenced = Some(mark),
+            (Some(opened), Some(mark)) if mark.starts_with(opened) && content.trim() == mark => {
+                fenced = None;
+                extend(&mut parts, is_listed && open.is_some(), content, &lines);
+                continue;
+            }
+            _ => {}
+        }
+        if fenced.is_none()
+            && let Some((level, name)) = heading(content)
+        {
+            let section = Section::of(name);
+            if section.is_some() || open.is_some_and(|opened| level <= opened) {
+                if let Some(part) = parts.last_mut().filter(|_| open.is_some()) {
+                    part.body.end = lines.start;
+                }
+                open = section.map(|_| level);
+            }
+            if let Some(section) = section {
+                parts.push(Part { section, body: lines.end..lines.end, entries: vec![] });
+            }
+            is_listed = false;
+            continue;
+        }
+        let marked = mark(content).filter(|_| fenced.is_none() && open.is_some());
+        match (marked, parts.last_mut()) {
+            (Some(mark), Some(part)) => {
+                let start = lines.start + mark + box_of(&content[mark..]).unwrap_or(0);
+                let text = start..lines.start + content.len();
+                part.entries.push(Entry { lines, text });
+                is_listed = true;
+            }
+            _ => is_listed = extend(&mut parts, is_listed && open.is_some(), content, &lines),
+        }
+    }
+    parts
+}
+
+/// Adds a line to the last entry where it belongs to it: an indented one, or one of its paragraph.
+/// Whether the entry goes on.
+fn extend(parts: &mut [Part], is_listed: bool, content: &str, lines: &Range<usize>) -> bool {
+    let Some(entry) = parts.last_mut().and_then(|part| part.entries.last_mut()) else {
+        return false;
+    };
+    let is_indented = content.starts_with("  ") || content.starts_with('\t');
+    if is_rule(content) {
+        return false;
+    }
+    if !is_listed || content.trim().is_empty() {
+        // An indented line behind a blank one still belongs to it.
+        return is_listed;
+    }
+    let is_next = entry.lines.end == lines.start;
+    if !is_indented && !is_next {
+        return false;
+    }
+    entry.lines.end = lines.end;
+    entry.text.end = lines.start + content.len();
+    true
+}
+
+/// A heading's level and name.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let name = line.trim_start_matches('#');
+    let level = line.len() - name.len();
+    let is_heading = (1..=6).contains(&level) && name.starts_with([' ', '\t']);
+    is_heading.then(|| (level, name.trim().trim_end_matches('#').trim()))
+}
+
+/// How long the mark of a list is at the front of a line, with the blank behind it.
+fn mark(line: &str) -> Option<usize> {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let rest = &line[indent.min(1)..];
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let length = match &rest.as_bytes()[digits..] {
+        [b'-' | b'*' | b'+', ..] if digits == 0 => 1,
+        [b'.' | b')', ..] if (1..=9).contains(&digits) => digits + 1,
+        _ => return None,
+    };
+    let behind = &rest[length..];
+    if behind.is_empty() {
+        return Some(indent.min(1) + length);
+    }
+    let blanks = behind.len() - behind.trim_start_matches([' ', '\t']).len();
+    (blanks > 0).then_some(indent.min(1) + length + blanks)
+}
+
+/// How long the box of a task is, with the blank behind it.
+fn box_of(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix('[')?.strip_prefix([' ', 'x', 'X'])?.strip_prefix(']')?;
+    rest.starts_with(' ').then_some(4)
+}
+
+/// Whether a line is one that is drawn across the page.
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    let drawn = |c: char| line.len() > 2 && line.chars().all(|it| it == c);
+    ['-', '*', '_'].into_iter().any(drawn)
+}
+
+/// The marks that begin or end a fence of code.
+fn fence(line: &str) -> Option<&str> {
+    let begun = line.trim_start_matches(' ');
+    let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = begun.len() - begun.trim_start_matches(mark).len();
+    (length > 2 && line.len() - begun.len() < 4).then(|| &begun[..length])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::Section::{Charter, Decisions, KeyPaths, Todo};
+    use super::*;
+
+    const FILE: &str = "# My game\r\n\r\nHello.  \r\n\r\n## charter ##\r\n\r\nAn obby.\r\n* Fun\r\n\
+                        * Fast\r\n  and\r\n  fair\r\n\r\n## Secrets\r\n\r\n- mine\r\n\r\n### TODO:\r\n\
+                        1. [ ] one\r\n2. [x] two\r\n\r\n```\r\n## Decisions\r\n- no\r\n```";
+
+    fn add(section: Section, text: &str) -> Change {
+        Change::Add { section, text: text.to_owned() }
+    }
+
+    fn replace(section: Section, entry: &str, text: &str) -> Change {
+        Change::Replace { section, entry: entry.to_owned(), text: text.to_owned() }
+    }
+
+    fn remove(section: Section, entry: &str) -> Change {
+        Change::Remove { section, entry: entry.to_owned() }
+    }
+
+    #[track_caller]
+    fn check(memory: &str, change: Change, expected: &str) {
+        assert_eq!(edit(memory, &[change]).unwrap(), expected);
+    }
+
+    #[track_caller]
+    fn refused(memory: &str, change: Change, part: &str) {
+        let why = edit(memory, &[change]).unwrap_err().0;
+        assert!(why.contains(part), "{why}");
+    }
+
+    #[test]
+    fn files_are_read_as_people_write_them() {
+        assert_eq!(entries(FILE, Charter), ["Fun", "Fast and fair"]);
+        assert_eq!(entries(FILE, Todo), ["one", "two"]);
+        assert!(entries(FILE, Decisions).is_empty() && entries(FILE, KeyPaths).is_empty());
+        let nested =
+            "## Key Paths\n\n- a\n  - b\n\n  c\n\nfree\n- d\nlazy\n### More\n- e\n# Other\n- f\n";
+        assert_eq!(entries(nested, KeyPaths), ["a - b c", "d lazy", "e"]);
+        assert!(entries("", Charter).is_empty() && entries("- a\n", Charter).is_empty());
+        assert_eq!(entries("## Todo\n-\n- \n-x\n--- \n- y", Todo), ["", "-x", "y"]);
+    }
+
+    #[test]
+    fn an_edit_touches_its_entry_alone() {
+        let with = |from: &str, to: &str| FILE.replacen(from, to, 1);
+        check(FILE, add(Charter, "Fair"), &with("  fair\r\n", "  fair\r\n* Fair\r\n"));
+        check(FILE, add(Todo, "three"), &with("two\r\n", "two\r\n- [ ] three\r\n"));
+        check(FILE, add(Todo, "[x] done"), &with("two\r\n", "two\r\n- [x] done\r\n"));
+        check(FILE, replace(Todo, "- [ ] one", "uno"), &with("[ ] one", "[ ] uno"));
+        check(FILE, replace(Todo, "one", "[x] one"), &with("[ ] one", "[x] one"));
+        check(
+            FILE,
+            replace(Charter, "Fast", "Slow\nbut  \n\nsure"),
+            &with("Fast\r\n  and\r\n  fair", "Slow\r\n  but\r\n  sure"),
+        );
+        check(FILE, remove(Charter, "Fast and fair"), &with("* Fast\r\n  and\r\n  fair\r\n", ""));
+        check(
+            FILE,
+            add(Decisions, "Use it"),
+            &with(
+                "An obby.\r\n* Fun\r\n* Fast\r\n  and\r\n  fair\r\n",
+                "An obby.\r\n* Fun\r\n* Fast\r\n  and\r\n  fair\r\n\r\n## Decisions\r\n\r\n- Use it\r\n",
+            ),
+        );
+    }
+
+    #[test]
+    fn sections_are_made_where_they_belong() {
+        let made = "# Memory\n\n## Todo\n\n- [ ] a\n";
+        check("", add(Todo, "a"), made);
+        let both = "# Memory\n\n## Charter\n\n- b\n\n## Todo\n\n- [ ] a\n";
+        check(made, add(Charter, "b"), both);
+        let three = "# Memory\n\n## Charter\n\n- b\n\n## Decisions\n\n- c\n\n## Todo\n\n- [ ] a\n";
+        check(both, add(Decisions, "c"), three);
+        check("Hello", add(Charter, "a"), "Hello\n\n## Charter\n\n- a");
+        check("## Todo\n## X\n", add(Todo, "a"), "## Todo\n\n- [ ] a\n\n## X\n");
+        check("## Todo\nfree\n\nx: 1\n", add(Todo, "a"), "## Todo\nfree\n\nx: 1\n\n- [ ] a\n");
+        check("## Todo\n- a", add(Todo, "b"), "## Todo\n- a\n- [ ] b");
+        check("## Todo\n- a\n## X", add(Todo, "b"), "## Todo\n- a\n- [ ] b\n\n## X");
+        check("## Todo", add(Todo, "a"), "## Todo\n\n- [ ] a");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        refused(FILE, remove(Todo, "three"), "`three` is no entry of Todo. It has:\n- one\n- two");
+        refused(FILE, remove(KeyPaths, "a"), "It has none.");
+        refused("## Todo\n- a\n- a\n", remove(Todo, "a"), "stands 2 times in Todo");
+        refused(FILE, add(Charter, " Fun "), "`Fun` stands in Charter already.");
+        refused(FILE, add(Todo, "[x] one"), "already");
+        refused(FILE, add(Charter, " \n"), "is empty");
+        refused(FILE, add(Charter, &"x".repeat(1001)), "at most 1000");
+        refused(FILE, add(Charter, "a\n```\nb"), "no code fence");
+        refused(&"x".repeat(MAX_FILE), add(Charter, "a"), "Remove or shorten");
+        let why = edit(FILE, &[add(Charter, "a"), add(Charter, "a")]).unwrap_err().0;
+        assert!(why.starts_with("Change 2: "), "{why}");
+    }
+
+    #[test]
+    fn a_prompt_holds_what_fits() {
+        assert_eq!(extract(FILE, 10_000), FILE);
+        let long = (0..100).fold(String::from("Free text.\n"), |text, n| {
+            let section = Section::ALL[n % 5];
+            edit(&text, &[add(section, &format!("entry number {n}"))]).unwrap()
+        });
+        let text = extract(&long, 600);
+        assert!(text.len() <= 600 && text.len() > 500, "{text}");
+        for part in
+            ["## Charter\n- entry number 0\n", "- entry number 98\n## Todo\n- [ ] entry number 4\n"]
+        {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(text.ends_with("of 100 entries, and all other text, are left out.)"), "{text}");
+        assert!(!text.contains("entry number 3\n"), "{text}");
+        for max in 0..700 {
+            assert!(extract(&long, max).len() <= max);
+        }
+    }
+
+    #[test]
+    fn whatever_the_file_holds_is_kept() {
+        const LINES: [&str; 20] = [
+            "# A",
+            "## Charter",
+            "## Todo",
+            "### Decisions",
+            "- a",
+            "* b",
+            "  c",
+            "",
+            "free",
+            "```",
+            "~~~",
+            "1. d",
+            "- [ ] e",
+            "- [x]",
+            "\t- f",
+            "-",
+            "#",
+            "## 😀",
+            "é",
+            "- ",
+        ];
+        let lines = vec(select(&LINES[..]), 0..14);
+        let section = select(&Section::ALL[..]);
+        let config =
+            ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) };
+        let inputs = (lines, select(&["\n", "\r\n"][..]), any::<bool>(), section, 0..60_usize);
+        proptest!(config, |((lines, end, is_ended, section, most) in inputs)| {
+            let mut memory: String = lines.iter().flat_map(|line| [*line, end]).collect();
+            if !is_ended {
+                memory.truncate(memory.trim_end().len());
+            }
+            let before = Section::ALL.map(|it| entries(&memory, it));
+            extract(&memory, most);
+            let Ok(added) = edit(&memory, &[add(section, "new one")]) else { return Ok(()) };
+            let mut expected = before.clone();
+            let index = Section::ALL.iter().position(|it| *it == section).unwrap_or_default();
+            expected[index].push("new one".to_owned());
+            let after = Section::ALL.map(|it| entries(&added, it));
+            if !is_fence_open(&memory) {
+                assert_eq!(after, expected, "{memory:?}\n{added:?}");
+                let back = edit(&added, &[remove(section, "new one")]).unwrap();
+                assert_eq!(
+                    Section::ALL.map(|it| entries(&back, it)),
+                    before,
+                    "{memory:?}\n{back:?}"
+                );
+            }
+            let mut rest = added.as_str();
+            for line in memory.lines() {
+                let at =
+                    rest.find(line).unwrap_or_else(|| panic!("{line:?} of {memory:?}\n{added:?}"));
+                rest = &rest[at + line.len()..];
+            }
+        });
+    }
+
+    fn is_fence_open(memory: &str) -> bool {
+        let marks = memory.lines().filter_map(fence);
+        let open = marks.fold(None, |open: Option<&str>, mark| match open {
+            None => Some(mark),
+            Some(opened) if mark.starts_with(opened) => None,
+            open => open,
+        });
+        open.is_some()
+    }
+}

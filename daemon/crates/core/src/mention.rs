@@ -1,0 +1,408 @@
+//! What a person points at in what they type: `@selection`, `@script`, `@problems`, `@file:PATH`,
+//! `@folder:PATH`, `@url:ADDRESS`, and an address itself as `@https://...`.
+//!
+//! It finds the words and no more: what they stand for is looked up elsewhere. An `@` in code, in an
+//! e-mail address, behind a backslash or before any other word (`@native`) is a letter like others.
+
+use std::ops::Range;
+
+/// Something that is pointed at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Where it stands, in bytes, with its `@`.
+    pub range: Range<usize>,
+    /// What it is.
+    pub what: What,
+}
+
+/// What can be pointed at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// What is selected in Studio.
+    Selection,
+    /// The script that is open in front in Studio.
+    Script,
+    /// What is wrong in the scripts.
+    Problems,
+    /// A file or a script, by a path as it was typed.
+    File(String),
+    /// A folder or an instance with all below it, by a path as it was typed.
+    Folder(String),
+    /// A page of the web, by an address as it was typed.
+    Url(String),
+}
+
+/// Finds all mentions, in order.
+pub fn find(text: &str) -> Vec<Mention> {
+    let code = code(text);
+    let mut mentions: Vec<Mention> = Vec::new();
+    for (at, _) in text.match_indices('@') {
+        let last = mentions.last().map_or(0, |it| it.range.end);
+        let index = code.partition_point(|range| range.end <= at);
+        let is_code = code.get(index).is_some_and(|range| range.start <= at);
+        if at < last || is_code || !can_begin(&text[..at]) {
+            continue;
+        }
+        if let Some((what, length)) = mention(&text[at + 1..]) {
+            mentions.push(Mention { range: at..at + 1 + length, what });
+        }
+    }
+    mentions
+}
+
+/// Whether something can be mentioned behind this: not in a word, nor behind a backslash.
+fn can_begin(before: &str) -> bool {
+    before.chars().next_back().is_none_or(|c| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '(' | '[' | '{' | '"' | '\'' | '<' | '>' | ',' | ';' | ':' | '*' | '!' | '?'
+            )
+            || "“„‘«¿¡—–、。（「".contains(c)
+    })
+}
+
+/// Bytes of a path or an address: a longer one is none.
+const MAX: usize = 4096;
+
+/// What stands behind an `@`, and how many bytes it takes.
+fn mention(text: &str) -> Option<(What, usize)> {
+    let text = &text[..text.floor_char_boundary(MAX)];
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    if lower.starts_with("https://") || lower.starts_with("http://") {
+        let address = address(text);
+        let is_whole = address.len() > address.find("//")? + 2;
+        return is_whole.then(|| (What::Url(address.to_owned()), address.len()));
+    }
+    let word = &text[..text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len())];
+    let rest = &text[word.len()..];
+    let what = match word.to_ascii_lowercase().as_str() {
+        "selection" => What::Selection,
+        "script" => What::Script,
+        "problems" => What::Problems,
+        kind @ ("file" | "folder" | "url") => {
+            let rest = rest.strip_prefix(':')?;
+            let (value, length) = value(rest, kind == "url")?;
+            let what = match kind {
+                "file" => What::File(value),
+                "folder" => What::Folder(value),
+                _ => What::Url(value),
+            };
+            return Some((what, word.len() + 1 + length));
+        }
+        _ => return None,
+    };
+    ends(rest).then_some((what, word.len()))
+}
+
+/// Whether a word ends before this.
+fn ends(rest: &str) -> bool {
+    let mut characters = rest.chars();
+    match characters.next() {
+        None => true,
+        // A full stop or a colon ends a sentence, but not `@script.x` or `@script:x`.
+        Some('.' | ':' | '-' | '/') => {
+            characters.next().is_none_or(|c| c.is_whitespace() || c == '.')
+        }
+        Some(c) => !c.is_alphanumeric() && !matches!(c, '_' | '@' | '='),
+    }
+}
+
+/// A path or an address, and how many bytes it takes with its quotes.
+fn value(text: &str, is_address: bool) -> Option<(String, usize)> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let end = quoted.find(['"', '\n'])?;
+        let value = quoted[..end].trim();
+        return (quoted[end..].starts_with('"') && !value.is_empty())
+            .then(|| (value.to_owned(), end + 2));
+    }
+    let value = if is_address { address(text) } else { path(text) };
+    (!value.is_empty()).then(|| (value.to_owned(), value.len()))
+}
+
+fn address(text: &str) -> &str {
+    let end = text.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|'));
+    without_stops(&text[..end.unwrap_or(text.len())])
+}
+
+/// A path ends at white space, but for what stands in `["..."]`.
+fn path(text: &str) -> &str {
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        if text[at..].starts_with("[\"")
+            && let Some(length) = segment(&text[at..])
+        {
+            at += length;
+        } else if c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|') {
+            break;
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    without_stops(&text[..at])
+}
+
+/// How long a `["..."]` on one line is.
+fn segment(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(2) {
+        match c {
+            '\n' => return None,
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return text[at + 1..].starts_with(']').then_some(at + 2),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Without what belongs to the sentence: stops, and brackets that were opened before.
+fn without_stops(text: &str) -> &str {
+    let mut text = text;
+    while let Some(last) = text.chars().next_back() {
+        let count = |c| text.matches(c).count();
+        let is_stop = match last {
+            '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '*' => true,
+            ')' => count(')') > count('('),
+            ']' => count(']') > count('['),
+            '}' => count('}') > count('{'),
+            other => "”’»…，。、）」".contains(other),
+        };
+        if !is_stop {
+            break;
+        }
+        text = &text[..text.len() - last.len_utf8()];
+    }
+    text
+}
+
+/// Where code stands: fences, and what is between backticks.
+fn code(text: &str) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut fence: Option<(usize, &str)> = None;
+    let mut prose = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let mark = fence_of(line);
+        match (fence, mark) {
+            (None, Some(mark)) => {
+                inline(text, prose..start, &mut ranges);
+                fence = Some((start, mark));
+            }
+            (Some((opened, open)), Some(mark))
+                if mark.starts_with(open) && line.trim().len() == mark.len() =>
+            {
+                ranges.push(opened..at);
+                (fence, prose) = (None, at);
+            }
+            _ => {}
+        }
+    }
+    match fence {
+        Some((opened, _)) => ranges.push(opened..text.len()),
+        None => inline(text, prose..text.len(), &mut ranges),
+    }
+    ranges
+}
+
+/// The marks that begin or end a fence on this line.
+fn fence_of(line: &str) -> Option<&str> {
+    let begun = line.trim_start_matches(' ');
+    let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = begun.len() - begun.trim_start_matches(mark).len();
+    let is_inline = mark == '`' && begun[length..].contains('`');
+    (length > 2 && line.len() - begun.len() < 4 && !is_inline).then(|| &begun[..length])
+}
+
+/// What stands between equally many backticks, in one paragraph.
+fn inline(text: &str, prose: Range<usize>, ranges: &mut Vec<Range<usize>>) {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut at = prose.start;
+    while let Some(found) = text[at..prose.end].find('`') {
+        let start = at + found;
+        let rest = &text[start..prose.end];
+        at = start + rest.len() - rest.trim_start_matches('`').len();
+        runs.push(start..at);
+    }
+    let mut index = 0;
+    while index < runs.len() {
+        let open = &runs[index];
+        let close = runs[index + 1..].iter().take(MAX_RUNS).position(|run| run.len() == open.len());
+        let close = close.map(|at| index + 1 + at);
+        index += 1;
+        if let Some(close) = close
+            && !text[open.end..runs[close].start].contains("\n\n")
+        {
+            ranges.push(open.start..runs[close].end);
+            index = close + 1;
+        }
+    }
+}
+
+/// Runs of backticks among which the end of one is looked for.
+const MAX_RUNS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, What)]) {
+        let found = find(text);
+        let found: Vec<(&str, What)> =
+            found.into_iter().map(|it| (&text[it.range], it.what)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    fn file(path: &str) -> What {
+        What::File(path.to_owned())
+    }
+
+    fn url(address: &str) -> What {
+        What::Url(address.to_owned())
+    }
+
+    #[test]
+    fn what_is_pointed_at_is_found() {
+        check("@selection", &[("@selection", What::Selection)]);
+        check("Fix @Script.", &[("@Script", What::Script)]);
+        check(
+            "(@problems), @script: go",
+            &[("@problems", What::Problems), ("@script", What::Script)],
+        );
+        check(
+            "@selection@script @selection,@script",
+            &[("@selection", What::Selection), ("@script", What::Script)],
+        );
+        check(
+            "see @file:src/Main.server.luau.",
+            &[("@file:src/Main.server.luau", file("src/Main.server.luau"))],
+        );
+        check("@file:\"my file.luau\", then", &[("@file:\"my file.luau\"", file("my file.luau"))]);
+        check(
+            "@folder:game.Workspace[\"My Part\"].Wall[2]!",
+            &[(
+                "@folder:game.Workspace[\"My Part\"].Wall[2]",
+                What::Folder("game.Workspace[\"My Part\"].Wall[2]".into()),
+            )],
+        );
+        check("(@file:a[1]) [@file:b]", &[("@file:a[1]", file("a[1]")), ("@file:b", file("b"))]);
+        check("@file:a[\"b c", &[("@file:a[", file("a["))]);
+        check(
+            "@url:https://a.b/c?d=e#f, and",
+            &[("@url:https://a.b/c?d=e#f", url("https://a.b/c?d=e#f"))],
+        );
+        check(
+            "@https://a.b/x_(y)) @HTTP://c",
+            &[("@https://a.b/x_(y)", url("https://a.b/x_(y)")), ("@HTTP://c", url("HTTP://c"))],
+        );
+        check("<@url:a.b>", &[("@url:a.b", url("a.b"))]);
+        check(
+            "“@selection” 和 @file:ä/ö.luau",
+            &[("@selection", What::Selection), ("@file:ä/ö.luau", file("ä/ö.luau"))],
+        );
+        check("@url:https://a/@script", &[("@url:https://a/@script", url("https://a/@script"))]);
+    }
+
+    #[test]
+    fn other_words_are_not() {
+        for text in [
+            "",
+            "@",
+            "@@",
+            "me@script.com",
+            "me+@selection",
+            "a.@script",
+            "\\@selection",
+            "@native",
+            "@native function f()",
+            "@selections",
+            "@script2",
+            "@script_x",
+            "@script.Name",
+            "@script:x",
+            "@file",
+            "@file:",
+            "@file: x",
+            "@file:\"\"",
+            "@file:\"open",
+            "@file:...",
+            "@url:",
+            "@https://",
+            "@http:/x",
+            "@everyone",
+            "a@https://b.c",
+            "@ selection",
+            "@séléction",
+        ] {
+            check(text, &[]);
+        }
+    }
+
+    #[test]
+    fn code_holds_no_mentions() {
+        for text in [
+            "```luau\n@script\n```",
+            "~~~\n@script\n```\n@script\n~~~",
+            "````\n```\n@script\n```\n````",
+            "```\n@script",
+            "`@script`",
+            "``a ` @script``",
+            "a `b\n@script` c",
+        ] {
+            check(text, &[]);
+        }
+        let script = [("@script", What::Script)];
+        check("```\na\n```\n@script", &script);
+        check("`a` @script `b`", &script);
+        check("a ` b @script", &script);
+        check("a ` b\n\n@script ` c", &script);
+        check("    ```\n@script", &script);
+        check("```a``` @script", &script);
+    }
+
+    #[test]
+    fn whatever_is_typed_is_read_without_panic() {
+        const PIECES: [&str; 20] = [
+            "@",
+            "selection",
+            "script",
+            "file:",
+            "url:",
+            "https://",
+            "`",
+            "```",
+            "~~~",
+            "\n",
+            " ",
+            "[\"",
+            "\"]",
+            "\"",
+            "\\",
+            "😀",
+            "é",
+            ".",
+            ")",
+            "(",
+        ];
+        let config =
+            ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(6_000) };
+        proptest!(config, |(pieces in vec(select(&PIECES[..]), 0..20))| {
+            let text = pieces.concat();
+            let mut end = 0;
+            for mention in find(&text) {
+                assert!(mention.range.start >= end && text[mention.range.clone()].starts_with('@'));
+                end = mention.range.end;
+            }
+        });
+        find(&"@file:)".repeat(20_000));
+        find(&"`\n".repeat(50_000));
+    }
+}

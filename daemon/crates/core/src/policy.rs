@@ -1,0 +1,62 @@
+//! Which proposals go without a person's yes, by the mode that the person chose.
+
+use scene_schemas::proposal::{Class, Mode, Proposal};
+
+/// Whether the mode lets a proposal through. A stale one never comes this far: it is planned again.
+pub fn lets_through(mode: Mode, proposal: &Proposal) -> bool {
+    if needs_second_confirmation(proposal) {
+        return false;
+    }
+    match mode {
+        Mode::Confirm => false,
+        Mode::Auto => proposal.class == Class::Additive && proposal.warnings.is_empty(),
+        Mode::Dangerous => true,
+    }
+}
+
+/// Whether a yes must be said twice.
+pub fn needs_second_confirmation(proposal: &Proposal) -> bool {
+    proposal.warnings.iter().any(|warning| warning.kind.needs_second_confirmation())
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::proposal::{Preview, Warning, WarningKind};
+
+    use super::*;
+
+    fn check(class: Class, warning: Option<WarningKind>, through: [bool; 3]) {
+        let proposal = Proposal {
+            title: String::new(),
+            class,
+            commands: Vec::new(),
+            base: Fingerprint(String::new()),
+            patch_id: Fingerprint(String::new()),
+            preview: Preview::default(),
+            warnings: warning
+                .into_iter()
+                .map(|kind| Warning { kind, text: String::new() })
+                .collect(),
+            after: Vec::new(),
+            meant: None,
+            files: None,
+            from: None,
+            takes_back: Vec::new(),
+            replaces: None,
+            writes: Vec::new(),
+        };
+        let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
+        assert_eq!(modes.map(|mode| lets_through(mode, &proposal)), through);
+    }
+
+    #[test]
+    fn each_mode_lets_through_what_it_says() {
+        check(Class::Additive, None, [false, true, true]);
+        check(Class::Additive, Some(WarningKind::Name), [false, false, true]);
+        check(Class::Modifying, None, [false, false, true]);
+        check(Class::Destructive, None, [false, false, true]);
+        check(Class::Additive, Some(WarningKind::Security), [false, false, false]);
+        check(Class::Modifying, Some(WarningKind::Fuzzy), [false, false, false]);
+    }
+}

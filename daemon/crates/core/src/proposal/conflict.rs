@@ -1,0 +1,60 @@
+//! Passages that two have changed, in the words of the wire, so short that they fit on a card.
+
+use scene_schemas::InstancePath;
+use scene_schemas::proposal::{Conflict, Passage};
+
+/// Passages that are told, and characters of each side.
+const MOST: usize = 8;
+const LONGEST: usize = 2_000;
+
+/// What a merge of the text as it is now (`ours` there) and as it was wanted could not bring together.
+pub(super) fn conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
+    let passage = |it: &vector_text_edit::Conflict| Passage {
+        line: it.ours_line as u32,
+        base: short(&it.base),
+        theirs: short(&it.ours),
+        ours: short(&it.theirs),
+    };
+    let passages = found.iter().take(MOST).map(passage).collect();
+    Conflict { path: path.clone(), passages, more: found.len().saturating_sub(MOST) as u32 }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use vector_text_edit::{Merged, merge};
+
+    use super::{LONGEST, MOST, conflict};
+
+    #[test]
+    fn what_stands_there_is_theirs_and_what_was_wanted_is_ours() {
+        let Merged::Conflicts(found) = merge("a\nb\nc\n", "0\na\nx\nc\n", "a\ny\nc\n") else {
+            panic!("they do not go together");
+        };
+        let it = conflict(&"game.Workspace.Main".parse().unwrap(), &found);
+        let passage = &it.passages[0];
+        assert_eq!((passage.base.as_str(), passage.line), ("b\n", 3));
+        assert_eq!((passage.theirs.as_str(), passage.ours.as_str()), ("x\n", "y\n"));
+        assert_eq!(it.more, 0);
+    }
+
+    #[test]
+    fn a_conflict_is_never_longer_than_a_card() {
+        let text =
+            |letter: &str| format!("{}\nsame\n", letter.repeat(LONGEST * 2)).repeat(MOST * 2);
+        let Merged::Conflicts(found) = merge(&text("a"), &text("b"), &text("c")) else {
+            panic!("they do not go together");
+        };
+        let it = conflict(&"game.Workspace.Main".parse().unwrap(), &found);
+        assert_eq!((it.passages.len(), it.more as usize), (MOST, MOST));
+        assert_eq!(it.passages[0].ours.chars().count(), LONGEST + 1);
+    }
+}

@@ -1,0 +1,373 @@
+//! New instances that change what is there already, merely by being there.
+//!
+//! A table, in the order of docs/review.md. It judges classes, names and places in the tree, and no
+//! geometry: where a part stands, and what a script does, is not known here.
+
+use std::collections::{HashMap, HashSet};
+
+use scene_schemas::InstancePath;
+use scene_schemas::proposal::Class;
+use vector_place::reflection::is_a;
+use vector_place::{Node, Scene};
+
+use super::Draft;
+
+/// Where an instance has to be, or what it has to be like, to change others.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    /// Anywhere but in the services that only store.
+    Live,
+    /// Anywhere but in those, and it plays.
+    Plays,
+    /// Below something that was there, of one of these classes or of one that derives from it.
+    Below(&'static [&'static str]),
+    /// A child of a service or container of this class.
+    Within(&'static str),
+    /// A child of that, with one of these names.
+    Named(&'static str, &'static [&'static str]),
+    /// It holds something that was there.
+    Holds,
+}
+
+/// A rule: these classes, or those that derive from them, change others where they reach so far.
+struct Effect {
+    classes: &'static [&'static str],
+    reach: Reach,
+    /// What they change, as docs/review.md says it.
+    what: &'static str,
+}
+
+/// Services whose contents nothing sees until a script takes them out.
+const STORES: [&str; 2] = ["ServerStorage", "ReplicatedStorage"];
+
+const EFFECTS: [Effect; 26] = [
+    Effect {
+        // Roblox leaves out its own by the name alone, so the class does not matter.
+        classes: &["Instance"],
+        reach: Reach::Named(
+            "StarterPlayerScripts",
+            &[
+                "PlayerModule",
+                "PlayerScriptsLoader",
+                "RbxCharacterSounds",
+                "BubbleChat",
+                "ChatScript",
+            ],
+        ),
+        what: "replaces a player script of Roblox",
+    },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Named("StarterCharacterScripts", &["Animate", "Health", "Sound"]),
+        what: "replaces a character script of Roblox",
+    },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Named("StarterPlayer", &["StarterCharacter", "StarterHumanoid"]),
+        what: "replaces every player's character",
+    },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Named("ReplicatedStorage", &["DefaultChatSystemChatEvents"]),
+        what: "replaces Roblox's chat",
+    },
+    Effect { classes: &["Instance"], reach: Reach::Within("Chat"), what: "replaces Roblox's chat" },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Within("TextChatService"),
+        what: "changes the chat and its commands",
+    },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Within("LocalizationService"),
+        what: "changes the texts of the interface",
+    },
+    Effect {
+        classes: &["Instance"],
+        reach: Reach::Within("MaterialService"),
+        what: "changes how materials look",
+    },
+    Effect {
+        classes: &["PostEffect", "Sky", "Atmosphere", "Clouds"],
+        reach: Reach::Live,
+        what: "changes how the whole place looks",
+    },
+    Effect { classes: &["Camera"], reach: Reach::Live, what: "may become the view" },
+    Effect { classes: &["SpawnLocation"], reach: Reach::Live, what: "changes where players begin" },
+    Effect { classes: &["Team"], reach: Reach::Live, what: "changes which team players join" },
+    Effect { classes: &["Explosion"], reach: Reach::Live, what: "breaks joints and kills" },
+    Effect {
+        classes: &["Sound", "AudioPlayer", "VideoFrame", "VideoPlayer"],
+        reach: Reach::Plays,
+        what: "is heard or seen by everybody",
+    },
+    Effect {
+        classes: &[
+            "Constraint",
+            "JointInstance",
+            "WeldConstraint",
+            "NoCollisionConstraint",
+            "ControllerBase",
+            "SensorBase",
+            "Wire",
+        ],
+        reach: Reach::Holds,
+        what: "joins, moves or connects what was there",
+    },
+    Effect {
+        classes: &["BodyMover", "DataModelMesh", "FaceInstance", "SurfaceAppearance"],
+        reach: Reach::Below(&["BasePart"]),
+        what: "moves the part, or changes how it looks",
+    },
+    Effect {
+        classes: &[
+            "Humanoid",
+            "ForceField",
+            "Highlight",
+            "AnimationController",
+            "Animator",
+            "ControllerManager",
+            "Controller",
+            "IKControl",
+            "FaceControls",
+        ],
+        reach: Reach::Below(&["PVInstance", "Humanoid", "AnimationController"]),
+        what: "changes how the model behaves or looks",
+    },
+    Effect {
+        // What offers players something to do with its parent. `DragDetector` is a `ClickDetector`.
+        classes: &["ClickDetector", "ProximityPrompt", "Dialog"],
+        reach: Reach::Below(&["Instance"]),
+        what: "lets players act on its parent",
+    },
+    Effect {
+        // What is drawn on or around the part that it is in, or deforms it. Lights are no such thing.
+        classes: &[
+            "BaseWrap",
+            "WrapTextureTransfer",
+            "ParticleEmitter",
+            "Fire",
+            "Smoke",
+            "Sparkles",
+            "SurfaceGuiBase",
+            "BillboardGui",
+        ],
+        reach: Reach::Below(&["PVInstance", "Attachment"]),
+        what: "covers or deforms the part",
+    },
+    Effect {
+        classes: &["TerrainDetail"],
+        reach: Reach::Below(&["Instance"]),
+        what: "changes how the terrain looks",
+    },
+    Effect {
+        // A context of a high priority that sinks its input keeps it from all others.
+        classes: &["InputContext", "InputAction", "InputBinding"],
+        reach: Reach::Live,
+        what: "takes keys and buttons that others wait for",
+    },
+    Effect {
+        classes: &["AdGui", "AdPortal"],
+        reach: Reach::Live,
+        what: "shows advertising, or takes players to another place",
+    },
+    Effect {
+        classes: &[
+            "BodyColors",
+            "CharacterAppearance",
+            "Accoutrement",
+            "HumanoidDescription",
+            "AccessoryDescription",
+            "BodyPartDescription",
+            "MakeupDescription",
+        ],
+        reach: Reach::Below(&["Instance"]),
+        what: "dresses the character",
+    },
+    Effect {
+        classes: &["UIBase", "StyleBase", "StyleLink"],
+        reach: Reach::Below(&["Instance"]),
+        what: "lays out or styles the interface around it",
+    },
+    Effect {
+        classes: &["SoundEffect", "PathfindingModifier", "PathfindingLink"],
+        reach: Reach::Below(&["Instance"]),
+        what: "changes what its parent sounds like, or where characters walk",
+    },
+    Effect {
+        // Whatever the class: an adornment shows what it refers to, a controller moves it, and of
+        // classes to come nothing is known.
+        classes: &["Instance"],
+        reach: Reach::Holds,
+        what: "refers to what was there",
+    },
+];
+
+/// What an instance changes, of which is known that it changes something.
+/// `refers` says whether it is given a reference.
+pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Option<&'static str> {
+    let names: Vec<&str> = path.segments.iter().map(|it| it.name.as_str()).collect();
+    let (name, parents) = names.split_last()?;
+    let reaches = |effect: &&Effect| match effect.reach {
+        Reach::Live | Reach::Plays => parents.first().is_some_and(|it| !STORES.contains(it)),
+        Reach::Within(parent) => parents.last() == Some(&parent),
+        Reach::Named(parent, names) => parents.last() == Some(&parent) && names.contains(name),
+        Reach::Below(_) => true,
+        Reach::Holds => refers || effect.classes != ["Instance"],
+    };
+    let is_one = |effect: &&Effect| effect.classes.iter().any(|it| is_a(class, it));
+    EFFECTS.iter().filter(is_one).find(reaches).map(|effect| effect.what)
+}
+
+/// The instances of a proposal, as they are when all of it is done.
+struct Newcomers<'a> {
+    scene: &'a Scene,
+    own: HashSet<Node>,
+    /// How many of them have a name below something that was there.
+    named: HashMap<(Node, &'a str), usize>,
+}
+
+impl Draft<'_> {
+    /// Judges what was made, where it has come to lie in the end: it may have been moved, renamed or
+    /// set after it was made.
+    pub(super) fn judge_effects(&mut self) {
+        // What comes back was there, and a person has it brought back.
+        if self.goes_back || self.class != Class::Additive || self.made.is_empty() {
+            return;
+        }
+        let newcomers =
+            Newcomers::of(self.scene, self.made.iter().filter_map(|id| self.scene.by_id(id)));
+        if newcomers.own.iter().any(|node| newcomers.changes_others(*node)) {
+            self.class = Class::Modifying;
+        }
+    }
+}
+
+impl<'a> Newcomers<'a> {
+    fn of(scene: &'a Scene, roots: impl Iterator<Item = Node>) -> Self {
+        let mut own = HashSet::new();
+        for root in roots.filter(|root| scene.is_live(*root)) {
+            if !own.contains(&root) {
+                own.extend(scene.subtree(root));
+            }
+        }
+        let mut newcomers = Self { scene, own, named: HashMap::new() };
+        let named = newcomers
+            .own
+            .iter()
+            .filter_map(|node| Some((newcomers.old_parent(*node)?, scene.name(*node))));
+        let mut count: HashMap<_, usize> = HashMap::new();
+        named.for_each(|key| *count.entry(key).or_default() += 1);
+        newcomers.named = count;
+        newcomers
+    }
+
+    fn changes_others(&self, node: Node) -> bool {
+        let class = self.scene.class(node);
+        let is_one = |effect: &&Effect| effect.classes.iter().any(|it| is_a(class, it));
+        self.is_namesake(node)
+            || EFFECTS.iter().filter(is_one).any(|effect| self.reaches(node, effect.reach))
+    }
+
+    /// Whether a sibling that was there has its name: who looks for that finds either.
+    fn is_namesake(&self, node: Node) -> bool {
+        let name = self.scene.name(node);
+        self.old_parent(node).is_some_and(|parent| {
+            let new = self.named.get(&(parent, name)).copied().unwrap_or_default();
+            self.scene.count_named(parent, name) > new
+        })
+    }
+
+    fn old_parent(&self, node: Node) -> Option<Node> {
+        self.scene.parent(node).filter(|parent| !self.own.contains(parent))
+    }
+
+    fn reaches(&self, node: Node, reach: Reach) -> bool {
+        let scene = self.scene;
+        match reach {
+            Reach::Live => self.is_live(node),
+            Reach::Plays => {
+                let plays = ["Playing", "PlayOnRemove", "AutoPlay"].iter().any(|property| {
+                    scene.stored(node, property) == Some(scene_schemas::Value::Bool(true))
+                });
+                plays && self.is_live(node)
+            }
+            Reach::Below(classes) => self
+                .old_parent(node)
+                .is_some_and(|parent| classes.iter().any(|it| is_a(scene.class(parent), it))),
+            Reach::Within(class) => {
+                scene.parent(node).is_some_and(|parent| scene.class(parent) == class)
+            }
+            Reach::Named(class, names) => {
+                let is_there = scene.parent(node).is_some_and(|it| scene.class(it) == class);
+                is_there && names.contains(&scene.name(node))
+            }
+            Reach::Holds => {
+                let held = scene.references_out_of(node);
+                held.into_iter().any(|(_, _, to)| !self.is_all_own(to))
+            }
+        }
+    }
+
+    fn is_live(&self, node: Node) -> bool {
+        let (mut at, root) = (node, self.scene.root());
+        while let Some(parent) = self.scene.parent(at).filter(|parent| *parent != root) {
+            at = parent;
+        }
+        !STORES.contains(&self.scene.class(at))
+    }
+
+    /// Whether it is new, and so is the part that it belongs to: an attachment may be new, and hold
+    /// what was there.
+    fn is_all_own(&self, node: Node) -> bool {
+        let mut at = node;
+        while self.own.contains(&at) {
+            if is_a(self.scene.class(at), "BasePart") {
+                return true;
+            }
+            match self.scene.parent(at) {
+                Some(parent) => at = parent,
+                None => return true,
+            }
+        }
+        let belongs = ["BasePart", "Attachment"].iter().any(|it| is_a(self.scene.class(at), it));
+        self.own.contains(&node) && !belongs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_reviews_lists_every_effect() {
+        let page = include_str!("../../../../../docs/review.md");
+        for Effect { classes, what, reach } in &EFFECTS {
+            let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
+            let row = row.unwrap_or_else(|| panic!("docs/review.md does not say {what:?}"));
+            for class in classes.iter().filter(|it| **it != "Instance") {
+                assert!(page.contains(&format!("`{class}`")), "{row}: {class}");
+            }
+            if let Reach::Named(parent, names) = reach {
+                for name in names.iter().chain([parent]) {
+                    assert!(row.contains(&format!("`{name}`")), "{row}: {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_names_classes_that_there_are() {
+        use vector_place::reflection::class;
+        for Effect { classes, reach, .. } in &EFFECTS {
+            let parents = match reach {
+                Reach::Below(classes) => classes.to_vec(),
+                Reach::Within(it) | Reach::Named(it, _) => vec![*it],
+                Reach::Live | Reach::Plays | Reach::Holds => Vec::new(),
+            };
+            for name in classes.iter().copied().chain(parents) {
+                assert!(name == "Instance" || class(name).is_some(), "there is no class {name}");
+            }
+        }
+    }
+}

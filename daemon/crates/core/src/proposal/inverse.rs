@@ -1,0 +1,347 @@
+//! How a command is taken back: recorded while it is performed, written down as commands when all
+//! are done.
+//!
+//! The inverse of a proposal runs on the file that the proposal left behind. So instances are called
+//! by their numbers in that file, and each command expects the fingerprint that was left.
+
+use std::collections::HashMap;
+
+use scene_schemas::command::Props;
+use scene_schemas::refusal::Refusal;
+use scene_schemas::text::TextEdit;
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
+use vector_place::{Node, Scene};
+
+use super::perform::Blobs;
+
+/// An instance as it stood at the moment when the inverse will run.
+#[derive(Debug, Clone)]
+pub struct Stood {
+    node: Node,
+    path: InstancePath,
+    /// What it is known by where its path is one of several.
+    witness: Option<Fingerprint>,
+}
+
+impl Stood {
+    /// One that commands only name.
+    fn named(scene: &Scene, node: Node) -> Self {
+        Self { node, path: scene.path(node), witness: None }
+    }
+
+    /// One that commands change, and others without which they would change something else.
+    fn of(scene: &Scene, node: Node, others: &[Node]) -> Self {
+        let is_one_of_several =
+            |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
+        let path = scene.path(node);
+        // In an open place ids stay what they are.
+        let is_unsure = !scene.is_open()
+            && (is_one_of_several(&path)
+                || others.iter().any(|other| is_one_of_several(&scene.path(*other))));
+        let all = std::iter::once(node).chain(others.iter().copied());
+        let witness = is_unsure.then(|| scene.witness(all));
+        Self { node, path, witness }
+    }
+
+    /// One that goes, with all that is below it.
+    fn whole(scene: &Scene, node: Node) -> Self {
+        let witness = (!scene.is_open()).then(|| scene.witness(scene.subtree(node)));
+        Self { node, path: scene.path(node), witness }
+    }
+}
+
+/// The witness of what a command touches, as it is now.
+pub fn witness(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
+    let node = scene.locate(command.target())?;
+    Ok(match command {
+        Command::Delete { .. } => scene.witness(scene.subtree(node)),
+        Command::Move { parent, .. } => scene.witness([node, scene.locate(parent)?]),
+        _ => scene.witness([node]),
+    })
+}
+
+/// How one command is taken back.
+#[derive(Debug)]
+pub enum Back {
+    /// What was made goes.
+    Delete {
+        /// Which.
+        node: Stood,
+        /// How many instances.
+        count: u32,
+        /// What it was left as.
+        expect: Fingerprint,
+    },
+    /// Properties get their values back.
+    Set {
+        /// Whose.
+        node: Stood,
+        /// The stored values before.
+        props: Props,
+        /// What it was left as.
+        expect: Fingerprint,
+    },
+    /// It goes back to its place.
+    Move {
+        /// What.
+        node: Stood,
+        /// Where to.
+        parent: Stood,
+        /// Its place there.
+        index: u32,
+        /// What it was left as.
+        expect: Option<Fingerprint>,
+    },
+    /// What was deleted comes back.
+    Restore {
+        /// What.
+        node: Node,
+        /// Where to.
+        parent: Stood,
+        /// Its place there.
+        index: u32,
+        /// References between the subtree and the rest.
+        references: Vec<Reference>,
+    },
+    /// A text gets its lines back.
+    Edit {
+        /// Which script.
+        node: Stood,
+        /// Positions in the text that was left.
+        edits: Vec<TextEdit>,
+        /// The text that was left.
+        expect: Fingerprint,
+    },
+    /// The memory gets its lines back.
+    Memory {
+        /// Positions in the text that was left.
+        edits: Vec<TextEdit>,
+        /// The text that was left.
+        expect: Fingerprint,
+    },
+}
+
+/// A reference that a deletion emptied.
+#[derive(Debug)]
+pub struct Reference {
+    holder: Stood,
+    property: String,
+    to: Stood,
+    /// The holder as it was left, where it was not deleted as well.
+    expect: Option<Fingerprint>,
+}
+
+impl Back {
+    pub(super) fn made(scene: &Scene, node: Node) -> Self {
+        Self::Delete {
+            node: Stood::whole(scene, node),
+            count: scene.subtree(node).count() as u32,
+            expect: scene.fingerprint(node, []),
+        }
+    }
+
+    /// Takes the values from before, references among them: a new name changes their paths.
+    pub(super) fn set(scene: &Scene, node: Node, mut props: Props) -> Self {
+        for value in props.values_mut() {
+            if let Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) = value
+                && let Some(node) = scene.by_id(&to.id)
+            {
+                to.path = scene.path(node);
+            }
+        }
+        let expect = scene.fingerprint(node, props.keys().map(String::as_str));
+        Self::Set { node: Stood::of(scene, node, &[]), props, expect }
+    }
+
+    /// Where it stands now: the parent, and the place there.
+    pub(super) fn before_move(scene: &Scene, node: Node) -> (Node, u32) {
+        (scene.parent(node).unwrap_or_else(|| scene.root()), scene.index(node))
+    }
+
+    pub(super) fn after_move(scene: &Scene, node: Node, (parent, index): (Node, u32)) -> Self {
+        let expect = Some(scene.fingerprint(node, []));
+        // A path of the parent that the move itself has changed is already the new one.
+        let node = Stood::of(scene, node, &[parent]);
+        Self::Move { node, parent: Stood::named(scene, parent), index, expect }
+    }
+
+    pub(super) fn before_delete(scene: &mut Scene, node: Node) -> Self {
+        let parent = scene.parent(node).unwrap_or_else(|| scene.root());
+        let mut references: Vec<_> = scene.references_into(node);
+        let nodes: Vec<Node> = scene.subtree(node).collect();
+        references.extend(
+            scene.references_out_of(node).into_iter().map(|(at, name, to)| (nodes[at], name, to)),
+        );
+        let references = references
+            .into_iter()
+            .map(|(holder, property, to)| Reference {
+                holder: Stood::of(scene, holder, &[]),
+                property,
+                to: Stood::named(scene, to),
+                expect: None,
+            })
+            .collect();
+        let index = scene.index(node);
+        Self::Restore { node, parent: Stood::of(scene, parent, &[]), index, references }
+    }
+
+    pub(super) fn after_delete(mut self, scene: &Scene) -> Self {
+        if let Self::Restore { references, .. } = &mut self {
+            for reference in references.iter_mut() {
+                let holder = reference.holder.node;
+                if scene.is_live(holder) {
+                    let expect = scene.fingerprint(holder, [reference.property.as_str()]);
+                    reference.expect = Some(expect);
+                }
+            }
+        }
+        self
+    }
+
+    pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
+        let text = scene.source(node).unwrap_or_default();
+        let expect = Fingerprint::of(text.as_bytes());
+        Self::Edit { node: Stood::named(scene, node), edits, expect }
+    }
+}
+
+/// How a proposal is taken back.
+#[derive(Debug, Default)]
+pub struct Inverse {
+    /// What takes it back, last first.
+    pub commands: Vec<Command>,
+    /// By what each of them knows what it touches, beside what it expects.
+    pub witnesses: Vec<Option<Fingerprint>>,
+    /// The removed subtrees that they bring back.
+    pub blobs: Blobs,
+}
+
+/// Writes down how a proposal is taken back.
+///
+/// # Errors
+/// A deleted subtree cannot be written down.
+pub fn inverse(scene: &mut Scene, backs: Vec<Back>) -> Result<Inverse, Refusal> {
+    let mut writer =
+        Writer { scene, restored: HashMap::new(), next: 0, inverse: Inverse::default() };
+    for back in backs.into_iter().rev() {
+        writer.write(back)?;
+    }
+    Ok(writer.inverse)
+}
+
+struct Writer<'a> {
+    scene: &'a mut Scene,
+    /// The ids of instances that an earlier command of the inverse brings back.
+    restored: HashMap<Node, InstanceId>,
+    next: u32,
+    inverse: Inverse,
+}
+
+impl Writer<'_> {
+    fn id(&self, node: Node) -> InstanceId {
+        self.restored.get(&node).cloned().unwrap_or_else(|| self.scene.written_id(node))
+    }
+
+    fn target(&self, stood: Stood) -> Target {
+        Target { id: self.id(stood.node), path: stood.path }
+    }
+
+    fn push(&mut self, command: Command, witness: Option<Fingerprint>) {
+        self.inverse.commands.push(command);
+        self.inverse.witnesses.push(witness);
+    }
+
+    fn write(&mut self, back: Back) -> Result<(), Refusal> {
+        match back {
+            Back::Delete { mut node, count, expect } => {
+                let witness = node.witness.take();
+                let target = self.target(node);
+                self.push(Command::Delete { target, count, expect: Some(expect) }, witness);
+            }
+            Back::Set { mut node, props, expect } => {
+                let props = props.into_iter().map(|(name, value)| (name, self.renumbered(value)));
+                let (props, witness) = (props.collect(), node.witness.take());
+                let target = self.target(node);
+                self.push(Command::Set { target, props, expect: Some(expect) }, witness);
+            }
+            Back::Move { mut node, parent, index, expect } => {
+                let witness = node.witness.take();
+                let (target, parent) = (self.target(node), self.target(parent));
+                self.push(Command::Move { target, parent, index: Some(index), expect }, witness);
+            }
+            Back::Edit { node, edits, expect } => {
+                // The whole text is expected, which is witness enough.
+                let target = self.target(node);
+                self.push(Command::EditScript { target, edits, expect }, None);
+            }
+            Back::Memory { edits, expect } => {
+                let target = self.scene.target(self.scene.root());
+                self.push(Command::EditMemory { target, edits, expect }, None);
+            }
+            Back::Restore { node, mut parent, index, references } => {
+                let witness = parent.witness.take();
+                let parent = self.target(parent);
+                let restore = self.restore(node, parent, index)?;
+                self.push(restore, witness);
+                for Reference { mut holder, property, to, expect } in references {
+                    let witness = holder.witness.take().filter(|_| expect.is_some());
+                    let value = Value::Ref(Some(self.target(to)));
+                    let props = Props::from([(property, Some(value))]);
+                    let target = self.target(holder);
+                    self.push(Command::Set { target, props, expect }, witness);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value whose references call instances as the written file does.
+    fn renumbered(&self, value: Option<Value>) -> Option<Value> {
+        let target = |target: Target| match self.scene.by_id(&target.id) {
+            Some(node) => Target { id: self.id(node), path: target.path },
+            None => target,
+        };
+        Some(match value? {
+            Value::Ref(Some(to)) => Value::Ref(Some(target(to))),
+            Value::Content(Content::Object(Some(to))) => {
+                Value::Content(Content::Object(Some(target(to))))
+            }
+            other => other,
+        })
+    }
+
+    fn restore(&mut self, node: Node, parent: Target, index: u32) -> Result<Command, Refusal> {
+        if self.scene.is_open() {
+            // Studio keeps what was deleted, and all below it, under their ids.
+            return Ok(Command::Restore {
+                id: self.scene.written_id(node),
+                blob: None,
+                parent,
+                index: None,
+                class: self.scene.class(node).to_owned(),
+                name: self.scene.name(node).to_owned(),
+                count: self.scene.subtree(node).count() as u32,
+            });
+        }
+        let bytes = self.scene.encode_subtree(node).map_err(Refusal::new)?;
+        let blob = Fingerprint::of(&bytes);
+        self.inverse.blobs.insert(blob.clone(), bytes);
+        let id = InstanceId::new_in_proposal(self.next);
+        let mut count = 0;
+        for below in self.scene.subtree(node) {
+            self.restored.insert(below, InstanceId::new_in_proposal(self.next));
+            self.next += 1;
+            count += 1;
+        }
+        Ok(Command::Restore {
+            id,
+            blob: Some(blob),
+            parent,
+            index: Some(index),
+            class: self.scene.class(node).to_owned(),
+            name: self.scene.name(node).to_owned(),
+            count,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! Changes of the project's memory: a text that no compiler judges.
+
+use scene_schemas::proposal::{Class, ScriptDiff};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Command, Fingerprint};
+
+use super::perform::memory_of;
+use super::{CONTEXT, Draft};
+
+impl Draft<'_> {
+    /// The project's memory with all that was drafted so far.
+    ///
+    /// # Errors
+    /// It is not known here.
+    pub fn memory(&self) -> Result<&str, Refusal> {
+        memory_of(self.scene)
+    }
+
+    /// Drafts another text of the memory.
+    ///
+    /// # Errors
+    /// It is not known here, or this is what it is.
+    pub fn edit_memory(&mut self, after: &str) -> Result<(), Refusal> {
+        let before = memory_of(self.scene)?;
+        if before == after {
+            return refuse!("The memory says so already.");
+        }
+        let (edits, expect) =
+            (vector_text_edit::whole(before, after), Fingerprint::of(before.as_bytes()));
+        let target = self.scene.target(self.scene.root());
+        self.title("Edit the project's memory");
+        self.push(Command::EditMemory { target, edits, expect }).map(drop)
+    }
+
+    /// Whether what was drafted can be done as one: the memory of an open place is a file, which Studio
+    /// and its undo know nothing of.
+    ///
+    /// # Errors
+    /// It changes the memory of an open place, and the place too.
+    pub(super) fn is_of_one_piece(&self) -> Result<(), Refusal> {
+        let mut others = self.commands.iter().filter(|it| !it.is_memory());
+        if self.scene.is_open() && self.memory.is_some() && others.next().is_some() {
+            return refuse!(
+                "In a place that is open in Studio the memory is changed by a proposal of its own, \
+                 for Studio's undo would not take it back. Call edit_memory by itself."
+            );
+        }
+        Ok(())
+    }
+
+    /// Keeps what the memory was before the first command that changes it.
+    pub(super) fn note_memory(&mut self, command: &Command, at: u32) {
+        if command.is_memory() {
+            let before = match self.memory.take() {
+                Some((before, _)) => before,
+                None => self.scene.memory().unwrap_or_default().to_owned(),
+            };
+            self.memory = Some((before, at));
+        }
+    }
+
+    /// Describes the change of the memory. It has the path of the place.
+    pub(super) fn judge_memory(&mut self) -> Option<ScriptDiff> {
+        let (before, command) = self.memory.take()?;
+        let after = self.scene.memory()?;
+        if before == after {
+            return None;
+        }
+        // Later tasks and their models are told what stands there, so no mode takes it as an addition.
+        self.class =
+            self.class.max(vector_text_edit::change_class(&before, after)).max(Class::Modifying);
+        let hunks = vector_text_edit::hunks(&before, after, CONTEXT);
+        let vector_text_edit::LineCounts { added, removed } =
+            vector_text_edit::line_counts(&before, after);
+        let path = self.scene.path(self.scene.root());
+        Some(ScriptDiff { command, path, added, removed, hunks })
+    }
+}

@@ -1,0 +1,592 @@
+//! Proposals: from planned commands to what a person is shown, and back.
+//!
+//! A [`Draft`] performs each command on the scene on trial, so that what is proposed has been done
+//! once, and what a later command addresses is there. Who decides, and who performs it for good, is
+//! not known here.
+
+mod activation;
+mod affects;
+mod again;
+mod conflict;
+mod effects;
+mod insert;
+mod inverse;
+mod judge;
+mod memory;
+mod part;
+mod parted;
+mod perform;
+mod relied;
+mod rows;
+mod text;
+mod wakes;
+mod why;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use scene_schemas::command::Props;
+use scene_schemas::proposal::{
+    Change, Class, Conflict, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
+use vector_place::{Node, Scene, count};
+use vector_text_edit::Merged;
+
+pub use self::affects::affects;
+pub use self::again::{Elsewhere, astray, chosen_again, elsewhere, marks};
+use self::conflict::conflict;
+pub use self::inverse::{Back, Inverse, inverse, witness};
+pub use self::part::{
+    Text as PartText, Unit, draft_again, draft_by_path, draft_part, relocated, units,
+};
+pub use self::parted::{Holder, Parted, parted};
+pub use self::perform::{Blobs, Done, attempt, perform, text_of};
+pub use self::rows::{by_instance, note, values};
+pub use self::text::text;
+pub use self::why::why;
+
+/// Rows that a preview lists; a person reads no more, and the commands hold the rest.
+const MAX_ROWS: usize = 2_000;
+
+/// Names in all paths of a proposal. Only a place that is nested thousands deep, changed all over,
+/// comes near it; it would fill the memory.
+const MAX_NAMES: usize = 20_000_000;
+
+/// Context lines around a change in a preview.
+pub const CONTEXT: usize = 3;
+
+/// The texts that a call has seen, by the paths of their scripts.
+pub type Texts = BTreeMap<InstancePath, String>;
+
+/// A proposal in the making.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    scene: &'a mut Scene,
+    blobs: &'a Blobs,
+    commands: Vec<Command>,
+    rows: Vec<Row>,
+    more_rows: u32,
+    class: Class,
+    made: BTreeSet<InstanceId>,
+    texts: Vec<Text>,
+    /// The memory before, and the last command that changes it.
+    memory: Option<(String, u32)>,
+    /// Each script with the modules that it required, require by require, before something that holds scripts
+    /// was moved.
+    requires: Option<Vec<(Node, Vec<Option<Node>>)>>,
+    /// Each script with each module that a path of it means, before the first command that may change which
+    /// one that is.
+    meant_modules: Option<Vec<(Node, Node)>>,
+    /// Scripts that commands bring to life, whose texts were looked through.
+    woken: Vec<Node>,
+    /// The scripts that assets bring.
+    brought: Vec<ScriptDiff>,
+    warnings: Vec<Warning>,
+    title: Option<String>,
+    meant: Option<Meant>,
+    names: usize,
+    goes_back: bool,
+    seen: Texts,
+    conflict: Option<Conflict>,
+    linted: usize,
+}
+
+/// A script whose text changes.
+#[derive(Debug)]
+struct Text {
+    node: Node,
+    before: String,
+    edits: Vec<TextEdit>,
+    command: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a proposal on a scene. What is drafted stays done in the scene; whoever does not want
+    /// it rolls the scene back.
+    pub fn new(scene: &'a mut Scene, blobs: &'a Blobs) -> Self {
+        Self {
+            scene,
+            blobs,
+            commands: Vec::new(),
+            rows: Vec::new(),
+            more_rows: 0,
+            class: Class::Additive,
+            made: BTreeSet::new(),
+            texts: Vec::new(),
+            memory: None,
+            requires: None,
+            meant_modules: None,
+            woken: Vec::new(),
+            brought: Vec::new(),
+            warnings: Vec::new(),
+            title: None,
+            meant: None,
+            names: 0,
+            goes_back: false,
+            seen: Texts::new(),
+            conflict: None,
+            linted: 0,
+        }
+    }
+
+    /// The scene with all that was drafted so far.
+    pub fn scene(&self) -> &Scene {
+        self.scene
+    }
+
+    /// How many commands were drafted.
+    pub fn len(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Whether nothing was drafted.
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
+    /// Names the proposal; the first name stays.
+    pub fn title(&mut self, title: impl Into<String>) {
+        self.title.get_or_insert_with(|| title.into());
+    }
+
+    /// Says whom the call means where it leaves out a path; the first stays.
+    pub fn mean(&mut self, meant: Option<Meant>) {
+        self.meant = self.meant.take().or(meant);
+    }
+
+    /// Says that it only brings back what was there: texts are not judged, for they may have been
+    /// too long, or not compile, before they were edited.
+    pub fn goes_back(&mut self) {
+        self.goes_back = true;
+    }
+
+    /// Says which texts the call has seen, where they are others by now: its edits are carried over.
+    pub fn has_seen(&mut self, texts: Texts) {
+        self.seen = texts;
+    }
+
+    /// The text of a script that the call speaks of.
+    ///
+    /// # Errors
+    /// The instance is no script.
+    pub fn seen(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
+        let path = self.scene.path(node);
+        match self.seen.get(&path) {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => text_of(self.scene, node, &path),
+        }
+    }
+
+    /// Drafts edits of the text that the call has seen. Where it is another one by now, what was
+    /// changed since and what the edits change are merged.
+    ///
+    /// # Errors
+    /// Both changed the same lines.
+    pub fn edit_seen(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
+        let path = self.scene.path(node);
+        let Some(seen) = self.seen.get(&path) else {
+            return self.edit_script(node, edits);
+        };
+        let wanted = vector_text_edit::apply(seen, &edits).map_err(Refusal::new)?;
+        let now = text_of(self.scene, node, &path)?.into_owned();
+        let merged = vector_text_edit::merge(seen, &now, &wanted);
+        let is_moved = *seen != now;
+        self.seen.insert(path.clone(), wanted);
+        if !is_moved {
+            return self.edit_script(node, edits);
+        }
+        let merged = match merged {
+            Merged::Text(text) => text,
+            Merged::Conflicts(conflicts) => {
+                self.conflict = Some(conflict(&path, &conflicts));
+                return refuse!(
+                    "The text of {path} has changed since this was asked for, in the same lines. \
+                     Read it again and make the edit anew."
+                );
+            }
+        };
+        self.warn(
+            WarningKind::Fuzzy,
+            format!("{path} has changed since this was asked for; the edit was carried over."),
+        );
+        self.edit_script(node, vector_text_edit::whole(&now, &merged))
+    }
+
+    /// The passages that somebody else has changed meanwhile, where the call was refused for them.
+    pub fn take_conflict(&mut self) -> Option<Conflict> {
+        self.conflict.take()
+    }
+
+    /// Adds a warning to the card.
+    pub fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
+        let warning = Warning { kind, text: text.into() };
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Drafts the creation of an instance.
+    pub fn create(
+        &mut self,
+        parent: Node,
+        class: &str,
+        name: &str,
+        props: Props,
+    ) -> Result<Node, Refusal> {
+        self.check_name(parent, name);
+        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let expect = self.expect(parent);
+        let parent = self.scene.target(parent);
+        let (class, name) = (class.to_owned(), name.to_owned());
+        self.push(Command::Create { id, parent, class, name, props, expect })
+    }
+
+    /// Drafts a copy.
+    pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Result<Node, Refusal> {
+        self.check_name(parent, name);
+        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let count = self.scene.subtree(source).count() as u32;
+        let expect = self.expect(source);
+        let (source, parent) = (self.scene.target(source), self.scene.target(parent));
+        self.push(Command::Clone { id, source, parent, name: name.to_owned(), count, expect })
+    }
+
+    /// Drafts new values of properties. What is so already is left out; false where nothing is left.
+    pub fn set(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
+        if !self.scene.is_unseen(node) {
+            props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
+            props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
+        }
+        if props.is_empty() {
+            return Ok(false);
+        }
+        if let Some(Some(scene_schemas::Value::String(name))) = props.get("Name")
+            && let Some(parent) = self.scene.parent(node)
+        {
+            self.check_name(parent, &name.clone());
+        }
+        let expect = self.scene.fingerprint(node, props.keys().map(String::as_str));
+        let expect = self.is_known(node).then_some(expect);
+        let target = self.scene.target(node);
+        self.push(Command::Set { target, props, expect })?;
+        Ok(true)
+    }
+
+    /// Drafts another parent.
+    pub fn move_to(&mut self, node: Node, parent: Node) -> Result<(), Refusal> {
+        let name = self.scene.name(node).to_owned();
+        self.check_name(parent, &name);
+        let expect = self.expect(node);
+        let (target, parent) = (self.scene.target(node), self.scene.target(parent));
+        self.push(Command::Move { target, parent, index: None, expect }).map(drop)
+    }
+
+    /// Drafts a deletion.
+    pub fn delete(&mut self, node: Node) -> Result<(), Refusal> {
+        let held = self.scene.references_into(node);
+        if let Some((holder, property, _)) = held.first() {
+            let first = format!("{}.{property}", self.scene.path(*holder));
+            let path = self.scene.path(node);
+            let text = match held.len() {
+                1 => format!("{first} points into {path} and becomes empty."),
+                n => format!("{n} references into {path} become empty, {first} among them."),
+            };
+            self.warn(WarningKind::References, text);
+        }
+        let expect = self.expect(node);
+        let count = self.scene.subtree(node).count() as u32;
+        let target = self.scene.target(node);
+        self.push(Command::Delete { target, count, expect }).map(drop)
+    }
+
+    /// Drafts a change of a script's text.
+    pub fn edit_script(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
+        let path = self.scene.path(node);
+        let before = text_of(self.scene, node, &path)?;
+        let expect = Fingerprint::of(before.as_bytes());
+        let target = Target { id: self.scene.id(node), path };
+        self.push(Command::EditScript { target, edits, expect }).map(drop)
+    }
+
+    /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
+    pub fn push(&mut self, command: Command) -> Result<Node, Refusal> {
+        let at = self.commands.len() as u32;
+        self.names += command.target().path.segments.len();
+        if self.names > MAX_NAMES {
+            return refuse!(
+                "The change names too much: its paths have over {MAX_NAMES} names. Change the place \
+                 in several steps."
+            );
+        }
+        let own = self.touches_only_its_own(&command);
+        let rows = self.describe(&command);
+        self.judge_command(&command);
+        let text = match &command {
+            Command::EditScript { target, .. } => {
+                let node = self.scene.locate(target)?;
+                Some((node, text_of(self.scene, node, &target.path)?.into_owned()))
+            }
+            _ => None,
+        };
+        self.note_memory(&command, at);
+        self.note_requires(&command);
+        self.note_meant_modules(&command);
+        let mut scripts = self.dormant_scripts(&command);
+        let node = attempt(self.scene, &command, self.blobs)?;
+        scripts.extend(self.copied_scripts(&command, node));
+        self.judge_activation(&scripts);
+        self.woken.extend(scripts);
+        self.note_class(&command, own);
+        match &command {
+            Command::Create { id, class, props, .. } => {
+                self.made.insert(id.clone());
+                if perform::initial_source(class, props).is_some() {
+                    self.note_text(node, String::new(), Vec::new(), at);
+                }
+            }
+            Command::Clone { id, .. } | Command::Restore { id, .. } => {
+                self.made.insert(id.clone());
+            }
+            Command::Insert { id, asset, holds, .. } => self.note_insert(at, id, *asset, holds),
+            _ => {}
+        }
+        let is_new = matches!(
+            command,
+            Command::Create { .. } | Command::Clone { .. } | Command::Restore { .. }
+        );
+        for (change, class, path) in rows {
+            let path = if is_new { self.scene.path(node) } else { path };
+            if self.rows.len() < MAX_ROWS {
+                self.rows.push(Row { command: at, change, path, class });
+            } else {
+                self.more_rows += 1;
+            }
+        }
+        if let (Some((script, before)), Command::EditScript { edits, .. }) = (text, &command) {
+            self.note_text(script, before, edits.clone(), at);
+        }
+        self.commands.push(command);
+        Ok(node)
+    }
+
+    fn note_text(&mut self, node: Node, before: String, edits: Vec<TextEdit>, command: u32) {
+        match self.texts.iter_mut().find(|text| text.node == node) {
+            Some(text) => {
+                text.command = command;
+                text.edits.clear();
+            }
+            None => self.texts.push(Text { node, before, edits, command }),
+        }
+    }
+
+    /// The parent that a path names; where it is missing under Workspace, models are created on the
+    /// way, with a warning.
+    pub fn parent_or_models(&mut self, path: &InstancePath) -> Result<Node, Refusal> {
+        let missing = match self.scene.resolve(path) {
+            Ok(node) => return Ok(node),
+            Err(refusal) => refusal,
+        };
+        let mut found = path.clone();
+        let mut names = Vec::new();
+        let node = loop {
+            let Some(segment) = found.segments.pop() else {
+                return Err(missing);
+            };
+            if segment.index.is_some_and(|index| index > 1) {
+                return Err(missing);
+            }
+            names.push(segment.name);
+            if let Ok(node) = self.scene.resolve(&found) {
+                break node;
+            }
+        };
+        let below_workspace = found.segments.first().is_some_and(|first| first.name == "Workspace");
+        if !below_workspace
+            || names.last().is_some_and(|name| self.scene.count_named(node, name) > 0)
+        {
+            return Err(missing);
+        }
+        let mut node = node;
+        for name in names.into_iter().rev() {
+            node = self.create(node, "Model", &name, Props::new())?;
+            let path = self.scene.path(node);
+            self.warn(
+                WarningKind::ParentCreated,
+                format!("{path} does not exist: a Model is made."),
+            );
+        }
+        Ok(node)
+    }
+
+    fn is_known(&self, node: Node) -> bool {
+        !self.made.contains(&self.scene.id(node)) && !self.scene.is_unseen(node)
+    }
+
+    /// What a command expects of an instance that was there before this proposal.
+    fn expect(&self, node: Node) -> Option<Fingerprint> {
+        self.is_known(node).then(|| self.scene.fingerprint(node, []))
+    }
+
+    fn check_name(&mut self, parent: Node, name: &str) {
+        if name.contains(['.', '/']) {
+            let text = format!(
+                "The name {name:?} has dots or slashes: scripts cannot reach it by `.`, and tools \
+                 that write paths may not find it."
+            );
+            self.warn(WarningKind::Name, text);
+        }
+        if self.scene.count_named(parent, name) > 0 {
+            let parent = self.scene.path(parent);
+            let text = format!("{parent} has a child named {name:?} already.");
+            self.warn(WarningKind::Name, text);
+        }
+    }
+
+    /// Whether a command changes just what this proposal has made.
+    fn touches_only_its_own(&self, command: &Command) -> bool {
+        let id = &command.target().id;
+        let is_deep = matches!(command, Command::Delete { .. });
+        match self.scene.by_id(id) {
+            // What was moved in here was there before.
+            Some(node) if is_deep => {
+                self.scene.subtree(node).all(|below| part::is_own(&self.scene.id(below)))
+            }
+            _ => self.made.contains(id),
+        }
+    }
+
+    fn note_class(&mut self, command: &Command, own: bool) {
+        let class = match command {
+            Command::Create { .. }
+            | Command::Clone { .. }
+            | Command::Restore { .. }
+            | Command::Insert { .. } => Class::Additive,
+            _ if own => Class::Additive,
+            Command::Set { .. } | Command::Move { .. } => Class::Modifying,
+            Command::Delete { .. } => Class::Destructive,
+            // The whole change of a text is judged when the draft is finished.
+            Command::EditScript { .. } | Command::EditMemory { .. } => Class::Additive,
+        };
+        self.class = self.class.max(class);
+    }
+
+    /// The rows of a command that is about to be performed. What it makes has its path later.
+    fn describe(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
+        let class_of = |target: &Target| {
+            self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
+        };
+        let below = |parent: &Target, name: &str| parent.path.child(name, None);
+        match command {
+            Command::Create { parent, class, name, props, .. } => {
+                let props = props
+                    .iter()
+                    .filter(|(name, _)| *name != "Source")
+                    .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+                    .collect();
+                vec![(Change::Created { props }, class.clone(), below(parent, name))]
+            }
+            Command::Clone { source, parent, name, count, .. } => {
+                let change = Change::Cloned { source: source.path.clone(), count: *count };
+                vec![(change, class_of(source), below(parent, name))]
+            }
+            Command::Set { target, props, .. } => {
+                let node = self.scene.by_id(&target.id);
+                let change = |(property, after): (&String, &Option<scene_schemas::Value>)| {
+                    let seen = node.filter(|node| !self.scene.is_unseen(*node));
+                    let before = seen.and_then(|node| self.scene.value(node, property));
+                    let (property, after) = (property.clone(), after.clone());
+                    let change = Change::Set { property, before, after };
+                    (change, class_of(target), target.path.clone())
+                };
+                props.iter().map(change).collect()
+            }
+            Command::Move { target, parent, .. } => {
+                let to = parent.path.clone();
+                vec![(Change::Moved { to }, class_of(target), target.path.clone())]
+            }
+            Command::Delete { target, count, .. } => {
+                let change = Change::Deleted { count: *count };
+                vec![(change, class_of(target), target.path.clone())]
+            }
+            Command::Restore { parent, class, name, count, .. } => {
+                vec![(Change::Restored { count: *count }, class.clone(), below(parent, name))]
+            }
+            Command::EditScript { .. } | Command::EditMemory { .. } | Command::Insert { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Makes the proposal.
+    ///
+    /// # Errors
+    /// A script would not compile any more, or is too long: nothing may be proposed.
+    pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
+        self.is_of_one_piece()?;
+        let mut scripts = std::mem::take(&mut self.brought);
+        let texts = std::mem::take(&mut self.texts);
+        for text in &texts {
+            if self.scene.is_live(text.node) {
+                scripts.extend(self.judge_text(text)?);
+            }
+        }
+        self.texts = texts;
+        scripts.extend(self.judge_memory());
+        self.judge_wakes();
+        self.judge_requires();
+        self.judge_members();
+        self.judge_effects();
+        let title = self.title.take().unwrap_or_else(|| self.default_title());
+        let preview = Preview { rows: self.rows, more_rows: self.more_rows, scripts };
+        Ok(Proposal {
+            title,
+            class: self.class,
+            patch_id: patch_id(base, &self.commands),
+            commands: self.commands,
+            base: base.clone(),
+            preview,
+            warnings: self.warnings,
+            after: Vec::new(),
+            meant: self.meant,
+            files: None,
+            from: None,
+            takes_back: Vec::new(),
+            replaces: None,
+            writes: Vec::new(),
+        })
+    }
+
+    fn default_title(&self) -> String {
+        let what = count(self.commands.len(), "change", "changes");
+        match self.rows.first() {
+            Some(row) if self.commands.len() == 1 => {
+                format!("{} {}", verb(&row.change), row.path)
+            }
+            Some(row) => format!("{what}, first: {} {}", verb(&row.change), row.path),
+            None => what,
+        }
+    }
+}
+
+fn verb(change: &Change) -> &'static str {
+    match change {
+        Change::Created { .. } => "create",
+        Change::Cloned { .. } => "clone",
+        Change::Set { .. } => "change",
+        Change::Moved { .. } => "move",
+        Change::Deleted { .. } => "delete",
+        Change::Inserted { .. } => "insert",
+        Change::Restored { .. } => "restore",
+    }
+}
+
+/// The hash over base and commands: what was seen is what is applied.
+pub fn patch_id(base: &Fingerprint, commands: &[Command]) -> Fingerprint {
+    let text = serde_json::to_value(commands)
+        .map(|json| scene_schemas::value::canonical_json(&json))
+        .unwrap_or_default();
+    Fingerprint::of(format!("{base}\n{text}").as_bytes())
+}

@@ -1,0 +1,361 @@
+//! Performing one command on a scene: the reference of what every command means.
+//!
+//! A plan on trial and the place target perform commands here alike; other targets are held against
+//! it. What is stale, or would break the tree, is refused before anything is changed.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use scene_schemas::command::{AssetContents, Props};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
+use vector_place::{Mark, Node, Scene, Subtree, reflection};
+
+use super::inverse::Back;
+
+/// Removed subtrees and large texts by their hash.
+pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Done {
+    /// The instance that was made or changed; gone where it was deleted.
+    pub node: Node,
+    /// How it is taken back, step by step, where that was to be kept.
+    pub backs: Vec<Back>,
+}
+
+/// Performs a command on trial: who rolls the scene back needs no other way.
+///
+/// # Errors
+/// The command is stale or not allowed; the scene is as it was.
+pub fn attempt(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Node, Refusal> {
+    performed(scene, command, blobs, false).map(|done| done.node)
+}
+
+/// Performs a command, and records how it is taken back.
+///
+/// # Errors
+/// The command is stale or not allowed; the scene is as it was.
+pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
+    performed(scene, command, blobs, true)
+}
+
+fn performed(
+    scene: &mut Scene,
+    command: &Command,
+    blobs: &Blobs,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    match command {
+        Command::Create { parent, class, name, props, expect, .. } => {
+            let parent = located(scene, parent, expect.as_ref(), [])?;
+            reflection::creatable(class)?;
+            check_rows(scene, class)?;
+            check_parent(scene, parent, class)?;
+            let node = create(scene, parent, class, name, props)?;
+            Ok(Done { node, backs: made(scene, node, keep) })
+        }
+        Command::Clone { source, parent, name, count, expect, .. } => {
+            let source = located(scene, source, expect.as_ref(), [])?;
+            let parent = scene.locate(parent)?;
+            check_movable(scene, source, "cloned")?;
+            check_parent(scene, parent, scene.class(source))?;
+            check_count(scene, source, *count)?;
+            check_all_rows(scene, source)?;
+            scene.check_text(name)?;
+            let node = scene.copy(source, parent, name);
+            Ok(Done { node, backs: made(scene, node, keep) })
+        }
+        Command::Set { target, props, expect } => {
+            let keys = props.keys().map(String::as_str);
+            let node = located(scene, target, expect.as_ref(), keys)?;
+            set(scene, node, props, keep)
+        }
+        Command::Move { target, parent, index, expect } => {
+            let node = located(scene, target, expect.as_ref(), [])?;
+            let parent = scene.locate(parent)?;
+            check_movable(scene, node, "moved")?;
+            check_parent(scene, parent, scene.class(node))?;
+            let before = keep.then(|| Back::before_move(scene, node));
+            scene.move_to(node, parent, *index)?;
+            let back = before.map(|before| Back::after_move(scene, node, before));
+            Ok(Done { node, backs: back.into_iter().collect() })
+        }
+        Command::Delete { target, count, expect } => {
+            let node = located(scene, target, expect.as_ref(), [])?;
+            check_movable(scene, node, "deleted")?;
+            check_count(scene, node, *count)?;
+            check_all_rows(scene, node)?;
+            Ok(delete(scene, node, keep))
+        }
+        Command::Restore { id, blob: None, parent, .. } => {
+            let parent = scene.locate(parent)?;
+            let node = scene.bring_back(id, parent)?;
+            Ok(Done { node, backs: made(scene, node, keep) })
+        }
+        Command::Restore { blob: Some(blob), parent, index, .. } => {
+            let parent = scene.locate(parent)?;
+            let Some(bytes) = blobs.get(blob) else {
+                return refuse!(
+                    "What was removed is no longer in the ledger (blob {}).",
+                    blob.short()
+                );
+            };
+            let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
+            let node = scene.restore(subtree, parent, *index);
+            Ok(Done { node, backs: made(scene, node, keep) })
+        }
+        Command::Insert { asset, parent, holds, expect, .. } => {
+            let parent = located(scene, parent, expect.as_ref(), [])?;
+            insert(scene, *asset, parent, holds, keep)
+        }
+        Command::EditScript { target, edits, expect } => {
+            let node = scene.locate(target)?;
+            edit_script(scene, node, edits, expect, keep)
+        }
+        Command::EditMemory { edits, expect, .. } => edit_memory(scene, edits, expect, keep),
+    }
+}
+
+/// How what was just made goes again.
+fn made(scene: &Scene, node: Node, keep: bool) -> Vec<Back> {
+    keep.then(|| Back::made(scene, node)).into_iter().collect()
+}
+
+/// Brings in an asset, root by root: the last goes first when it is taken back.
+fn insert(
+    scene: &mut Scene,
+    asset: u64,
+    parent: Node,
+    holds: &AssetContents,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    if !scene.is_open() {
+        return refuse!(
+            "Asset {asset} cannot be inserted into a file: only Roblox Studio can load it."
+        );
+    }
+    if !holds.is_sound() {
+        return refuse!("What asset {asset} holds was not written down as it should be.");
+    }
+    let starts: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
+    for at in &starts {
+        check_parent(scene, parent, holds.class_of(*at))?;
+    }
+    let (mut first, mut backs) = (None, Vec::new());
+    for (nth, start) in starts.iter().enumerate() {
+        let end = starts.get(nth + 1).copied().unwrap_or(holds.len());
+        let root = scene.bring_in(parent, holds, *start..end);
+        backs.extend(made(scene, root, keep));
+        first.get_or_insert(root);
+    }
+    match first {
+        Some(node) => Ok(Done { node, backs }),
+        None => refuse!("Asset {asset} holds nothing."),
+    }
+}
+
+/// The instance that a command addresses, where it still is what the command expects.
+fn located<'a>(
+    scene: &Scene,
+    target: &Target,
+    expect: Option<&Fingerprint>,
+    properties: impl IntoIterator<Item = &'a str>,
+) -> Result<Node, Refusal> {
+    let node = scene.locate(target)?;
+    if let Some(expect) = expect
+        && scene.fingerprint(node, properties) != *expect
+    {
+        return refuse!(
+            "{} has changed since this was planned; ask for the change again.",
+            target.path
+        );
+    }
+    Ok(node)
+}
+
+fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
+    let now = scene.subtree(node).count() as u32;
+    if now == planned {
+        return Ok(());
+    }
+    refuse!(
+        "{} has {now} instances now, itself included, and had {planned} when this was planned; ask \
+         for the change again.",
+        scene.path(node)
+    )
+}
+
+/// Whether instances of a class may come and go: a binary file has each property for the whole class.
+fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
+    match scene.fixed(class) {
+        None => Ok(()),
+        Some(why) => refuse!(
+            "No {class} of this file can be created, copied or deleted, because {why}. Open it in \
+             Studio and save it anew."
+        ),
+    }
+}
+
+fn check_all_rows(scene: &Scene, root: Node) -> Result<(), Refusal> {
+    let mut seen = BTreeSet::new();
+    let mut classes = scene.subtree(root).map(|node| scene.class(node));
+    classes.try_for_each(|class| if seen.insert(class) { check_rows(scene, class) } else { Ok(()) })
+}
+
+/// Whether an instance of a class may be a child of `parent`.
+pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(), Refusal> {
+    if parent == scene.root() && scene.is_place() && !reflection::is_service(class) {
+        return refuse!(
+            "A {class} cannot stand directly below `game`, where only services are; put it into \
+             game.Workspace, game.ReplicatedStorage or another service."
+        );
+    }
+    Ok(())
+}
+
+/// Whether an instance is one that an edit may take away or copy.
+fn check_movable(scene: &Scene, node: Node, what: &str) -> Result<(), Refusal> {
+    let class = scene.class(node);
+    if node == scene.root() {
+        return refuse!("`game` itself cannot be {what}.");
+    }
+    if scene.parent(node) == Some(scene.root()) && reflection::is_service(class) {
+        return refuse!("{} is a service and cannot be {what}.", scene.path(node));
+    }
+    if class == "Terrain" {
+        return refuse!("{} is the place's terrain and cannot be {what}.", scene.path(node));
+    }
+    Ok(())
+}
+
+fn create(
+    scene: &mut Scene,
+    parent: Node,
+    class: &str,
+    name: &str,
+    props: &Props,
+) -> Result<Node, Refusal> {
+    scene.check_text(name)?;
+    let mark = scene.mark();
+    let node = scene.create(parent, class, name);
+    set_all(scene, node, props, mark)?;
+    Ok(node)
+}
+
+fn delete(scene: &mut Scene, node: Node, keep: bool) -> Done {
+    let back = keep.then(|| Back::before_delete(scene, node));
+    scene.delete(node);
+    let backs = back.into_iter().map(|back| back.after_delete(scene)).collect();
+    Done { node, backs }
+}
+
+fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done, Refusal> {
+    if node == scene.root() {
+        return refuse!("`game` itself has no properties that can be set.");
+    }
+    let is_service = scene.parent(node) == Some(scene.root())
+        && scene.is_place()
+        && reflection::is_service(scene.class(node));
+    if is_service && props.contains_key("Name") {
+        return refuse!("{} is a service and keeps its name.", scene.path(node));
+    }
+    let stored = |name: &String| (name.clone(), scene.stored(node, name));
+    let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
+    let mark = scene.mark();
+    set_all(scene, node, props, mark)?;
+    let back = before.map(|before| Back::set(scene, node, before));
+    Ok(Done { node, backs: back.into_iter().collect() })
+}
+
+/// Sets properties, or goes back to the mark. The name comes last: the paths of references among
+/// the values are those before it.
+fn set_all(scene: &mut Scene, node: Node, props: &Props, mark: Mark) -> Result<(), Refusal> {
+    let (name, others): (Vec<_>, Vec<_>) = props.iter().partition(|(name, _)| *name == "Name");
+    for (property, value) in others.into_iter().chain(name) {
+        if let Err(refusal) = scene.set(node, property, value.as_ref()) {
+            scene.rollback(mark);
+            return Err(refusal);
+        }
+    }
+    Ok(())
+}
+
+fn edit_script(
+    scene: &mut Scene,
+    node: Node,
+    edits: &[TextEdit],
+    expect: &Fingerprint,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    let path = scene.path(node);
+    let before = text_of(scene, node, &path)?;
+    if Fingerprint::of(before.as_bytes()) != *expect {
+        return refuse!("The text of {path} has changed since this was planned; read it again.");
+    }
+    let after = vector_text_edit::apply(&before, edits).map_err(Refusal::new)?;
+    scene.check_text(&after)?;
+    let inverse =
+        keep.then(|| vector_text_edit::invert(&before, edits)).transpose().map_err(Refusal::new)?;
+    scene.set_source(node, after);
+    let back = inverse.map(|inverse| Back::edited(scene, node, inverse));
+    Ok(Done { node, backs: back.into_iter().collect() })
+}
+
+fn edit_memory(
+    scene: &mut Scene,
+    edits: &[TextEdit],
+    expect: &Fingerprint,
+    keep: bool,
+) -> Result<Done, Refusal> {
+    let before = memory_of(scene)?;
+    if Fingerprint::of(before.as_bytes()) != *expect {
+        return refuse!("The memory has changed since this was planned; read it again.");
+    }
+    let after = vector_text_edit::apply(before, edits).map_err(Refusal::new)?;
+    let inverse =
+        keep.then(|| vector_text_edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
+    let expect = Fingerprint::of(after.as_bytes());
+    scene.set_memory(after);
+    let back = inverse.map(|edits| Back::Memory { edits, expect });
+    Ok(Done { node: scene.root(), backs: back.into_iter().collect() })
+}
+
+/// The project's memory.
+///
+/// # Errors
+/// It is not known here.
+pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
+    scene.memory().ok_or_else(|| {
+        Refusal::new(
+            "The memory of this place is not known here: its file cannot be read, or is no text.",
+        )
+    })
+}
+
+/// A script's text.
+///
+/// # Errors
+/// The instance is no script.
+pub fn text_of<'a>(
+    scene: &'a Scene,
+    node: Node,
+    path: &InstancePath,
+) -> Result<Cow<'a, str>, Refusal> {
+    scene.source(node).ok_or_else(|| {
+        Refusal(format!(
+            "{path} is a {}, not a script; scripts are Script, LocalScript and ModuleScript.",
+            scene.class(node)
+        ))
+    })
+}
+
+/// The text that a created script begins with, where the command gives one.
+pub(super) fn initial_source<'a>(class: &str, props: &'a Props) -> Option<&'a str> {
+    match props.get("Source") {
+        Some(Some(Value::String(text))) if reflection::is_script(class) => Some(text),
+        _ => None,
+    }
+}

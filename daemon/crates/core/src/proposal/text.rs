@@ -1,0 +1,168 @@
+//! A preview as plain text, for whoever reads it without a screen: a line for each operation, a unified
+//! diff for each script.
+
+use scene_schemas::Value;
+use scene_schemas::proposal::{Change, DiffLine, Hunk, Preview, Row, ScriptDiff};
+
+/// How long a text becomes, in characters; what is left out is counted.
+const LONGEST: usize = 8_000;
+
+/// What stands behind a last line that has no end.
+const UNENDED: &str = "\\ No newline at end of file";
+
+/// The text of a preview.
+pub fn text(preview: &Preview) -> String {
+    let mut lines: Vec<String> = preview.rows.iter().map(row).collect();
+    if preview.more_rows > 0 {
+        lines.push(format!("… and {} more operations", preview.more_rows));
+    }
+    for script in &preview.scripts {
+        script_lines(script, &mut lines);
+    }
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        if text.len() + line.len() > LONGEST {
+            text.push_str(&format!("… {} more lines are left out\n", lines.len() - at));
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+fn row(row: &Row) -> String {
+    let Row { path, class, change, .. } = row;
+    match change {
+        Change::Created { props } if props.is_empty() => format!("+ {path} ({class})"),
+        Change::Created { props } => {
+            let props: Vec<String> =
+                props.iter().map(|(name, value)| format!("{name} = {}", value.brief())).collect();
+            format!("+ {path} ({class}): {}", props.join(", "))
+        }
+        Change::Cloned { source, count } => {
+            format!("+ {path} ({class}): a copy of {source}, instances: {count}")
+        }
+        Change::Set { property, before, after } => {
+            format!("~ {path}.{property}: {} -> {}", brief(before.as_ref()), brief(after.as_ref()))
+        }
+        Change::Moved { to } => format!("> {path} ({class}) -> {to}"),
+        Change::Deleted { count } => format!("- {path} ({class}), instances: {count}"),
+        Change::Inserted { asset, count } => {
+            format!("+ {path} ({class}): of asset {asset}, instances: {count}")
+        }
+        Change::Restored { count } => format!("+ {path} ({class}): back, instances: {count}"),
+    }
+}
+
+fn brief(value: Option<&Value>) -> String {
+    value.map_or_else(|| "(default)".to_owned(), Value::brief)
+}
+
+fn script_lines(script: &ScriptDiff, lines: &mut Vec<String>) {
+    lines.push(format!("--- {}", script.path));
+    lines.push(format!("+++ {}", script.path));
+    for hunk in &script.hunks {
+        hunk_lines(hunk, lines);
+    }
+}
+
+fn hunk_lines(hunk: &Hunk, lines: &mut Vec<String>) {
+    let count = |gone: fn(&DiffLine) -> bool| hunk.lines.iter().filter(|line| !gone(line)).count();
+    let (old, new) = (
+        count(|line| matches!(line, DiffLine::Added(_))),
+        count(|line| matches!(line, DiffLine::Removed(_))),
+    );
+    lines.push(format!("@@ -{},{old} +{},{new} @@", hunk.old_start, hunk.new_start));
+    for line in &hunk.lines {
+        let (sign, text) = match line {
+            DiffLine::Context(text) => (' ', text),
+            DiffLine::Added(text) => ('+', text),
+            DiffLine::Removed(text) => ('-', text),
+        };
+        // A card has it behind the line, a diff below.
+        match text.strip_suffix(UNENDED) {
+            Some(text) => lines.extend([format!("{sign}{}", text.trim_end()), UNENDED.to_owned()]),
+            None => lines.push(format!("{sign}{text}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::InstancePath;
+
+    use super::*;
+
+    fn path(text: &str) -> InstancePath {
+        text.parse().unwrap()
+    }
+
+    fn preview(rows: Vec<Change>, lines: &[&str]) -> Preview {
+        let row = |change| Row {
+            command: 0,
+            change,
+            path: path("game.Workspace.Wall"),
+            class: "Part".to_owned(),
+        };
+        let old: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let hunks = vector_text_edit::hunks(&old, &old.replace("b\n", "B\nB\n"), 1);
+        let script = ScriptDiff {
+            command: 0,
+            path: path("game.Workspace.Main"),
+            added: 2,
+            removed: 1,
+            hunks,
+        };
+        Preview {
+            rows: rows.into_iter().map(row).collect(),
+            more_rows: 0,
+            scripts: if lines.is_empty() { vec![] } else { vec![script] },
+        }
+    }
+
+    #[test]
+    fn operations_are_lines_and_scripts_are_unified_diffs() {
+        let set = Change::Set {
+            property: "Anchored".to_owned(),
+            before: None,
+            after: Some(Value::Bool(true)),
+        };
+        let created = Change::Created { props: vec![("Locked".to_owned(), Value::Bool(true))] };
+        let said =
+            text(&preview(vec![created, set, Change::Deleted { count: 3 }], &["a", "b", "c"]));
+        assert_eq!(
+            said,
+            "\
++ game.Workspace.Wall (Part): Locked = true
+~ game.Workspace.Wall.Anchored: (default) -> true
+- game.Workspace.Wall (Part), instances: 3
+--- game.Workspace.Main
++++ game.Workspace.Main
+@@ -1,3 +1,4 @@
+ a
+-b
++B
++B
+ c
+"
+        );
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_marked_on_a_line_of_its_own() {
+        let hunks = vector_text_edit::hunks("a\nb\n", "a\nb", 1);
+        let script =
+            ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
+        let said = text(&Preview { scripts: vec![script], ..Preview::default() });
+        assert!(said.ends_with(" a\n-b\n+b\n\\ No newline at end of file\n"), "{said}");
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let many = vec![Change::Deleted { count: 1 }; 1_000];
+        let said = text(&preview(many, &[]));
+        assert!(said.len() < LONGEST + 100, "{}", said.len());
+        assert!(said.ends_with(" more lines are left out\n"), "{said}");
+    }
+}

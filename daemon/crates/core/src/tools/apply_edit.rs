@@ -1,0 +1,43 @@
+//! `apply_edit`: ranges of a script's text, as the Language Server Protocol counts them.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::Refusal;
+use scene_schemas::text::TextEdit;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Own, Run, Tool, args, lean};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "apply_edit",
+    about: "Proposes edits of a script by ranges: `text` replaces what stands from `start` up to \
+            `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
+            overlaps; at most 20 edits and 2000 inserted characters.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Args {
+    pub(super) path: InstancePath,
+    #[schemars(transform = lean::wordless)]
+    pub(super) edits: Vec<TextEdit>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;
+    let before = draft.seen(node)?.into_owned();
+    let edits = vector_text_edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
+    let changed = vector_text_edit::apply(&before, &edits).map_err(Refusal::new)? != before;
+    if changed {
+        draft.edit_seen(node, edits)?;
+        draft.title(format!("Edit {}", args.path));
+    }
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
+}

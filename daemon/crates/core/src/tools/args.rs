@@ -1,0 +1,213 @@
+//! What the tools' arguments have in common: how they are read, and how several instances are named.
+
+use std::borrow::Cow;
+
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Bounded, InstancePath};
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value as Json, json};
+use vector_place::selector::Selector;
+use vector_place::{Node, Scene};
+
+use super::lean;
+
+/// Reads arguments.
+pub(super) fn read<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
+    let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
+    T::deserialize(&args).map_err(|error| {
+        let error = error.to_string();
+        let missing = missing(&schema::<T>(), &args, &error);
+        Refusal(format!("{error}.{missing}"))
+    })
+}
+
+/// The arguments that are needed and not given, and that an error does not name as missing, as sentences; with
+/// those that were given instead, where one looks like it.
+fn missing(schema: &Schema, args: &Json, error: &str) -> String {
+    let (Some(known), Some(given)) = (schema.get("properties"), args.as_object()) else {
+        return String::new();
+    };
+    let unknown: Vec<&String> =
+        given.keys().filter(|name| known.get(name.as_str()).is_none()).collect();
+    let is_like = |name: &str, other: &str| {
+        let (name, other) = (name.to_lowercase(), other.to_lowercase());
+        name.contains(&other) || other.contains(&name)
+    };
+    let instead = |name: &str| unknown.iter().find(|other| is_like(name, other));
+    let needed = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+    let needed: Vec<&str> = needed.filter_map(Json::as_str).collect();
+    let mut text = String::new();
+    for name in &needed {
+        if given.contains_key(*name) || error.contains(&format!("missing field `{name}`")) {
+            continue;
+        }
+        let instead = instead(name).map(|other| format!("; `{other}` was given instead"));
+        text.push_str(&format!(" `{name}` is missing{}.", instead.unwrap_or_default()));
+    }
+    // What can be left out is missing only to whoever gave it by another name.
+    let optional = known.as_object().into_iter().flat_map(|it| it.keys());
+    for name in optional.filter(|name| !needed.contains(&name.as_str())) {
+        if let Some(other) = instead(name).filter(|_| !given.contains_key(name)) {
+            text.push_str(&format!(" Instead of `{other}`, give `{name}`."));
+        }
+    }
+    text
+}
+
+/// A whole number from `MIN` to `MAX`; `USUAL` where it is left out or null.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub(super) struct Usual<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> Usual<MIN, MAX, USUAL> {
+    /// The number.
+    pub(super) fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> Default for Usual<MIN, MAX, USUAL> {
+    fn default() -> Self {
+        Self(USUAL)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64, const USUAL: u64> Deserialize<'de>
+    for Usual<MIN, MAX, USUAL>
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Option::<Bounded<MIN, MAX>>::deserialize(deserializer)?;
+        Ok(given.map_or_else(Self::default, |number| Self(number.get())))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for Usual<MIN, MAX, USUAL> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Owned(format!("Usual_{MIN}_{MAX}_{USUAL}"))
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Bounded::<MIN, MAX>::json_schema(generator)
+    }
+}
+
+/// The schema of arguments: lean, with nothing to look up elsewhere.
+pub(super) fn schema<T: JsonSchema>() -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    if let Some(map) = schema.as_object_mut() {
+        lean::lean(map);
+        map.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
+}
+
+/// Every tool takes `session`; with one place it says nothing.
+pub(super) fn without_session(mut args: Json) -> Json {
+    if let Some(map) = args.as_object_mut() {
+        map.remove("session");
+    }
+    args
+}
+
+/// The instances that `path`, `paths` or `selector` name: exactly one of the three is given.
+pub(super) fn targets(
+    scene: &Scene,
+    path: Option<&InstancePath>,
+    paths: Option<&[InstancePath]>,
+    selector: Option<&str>,
+) -> Result<Vec<Node>, Refusal> {
+    let nodes = match (path, paths, selector) {
+        (Some(path), None, None) => vec![scene.resolve(path)?],
+        (None, Some(paths), None) => {
+            paths.iter().map(|path| scene.resolve(path)).collect::<Result<_, _>>()?
+        }
+        (None, None, Some(selector)) => {
+            let nodes = Selector::find(selector, scene, scene.root())?;
+            if nodes.is_empty() {
+                return refuse!(
+                    "The selector `{selector}` fits nothing in this place; find_instances tries one \
+                     out."
+                );
+            }
+            nodes
+        }
+        _ => return refuse!("Exactly one of `path`, `paths` and `selector` is needed."),
+    };
+    if nodes.is_empty() {
+        return refuse!("`paths` names nothing.");
+    }
+    let mut seen = std::collections::HashSet::new();
+    Ok(nodes.into_iter().filter(|node| seen.insert(*node)).collect())
+}
+
+/// Leaves out the instances that are below another one of the list.
+pub(super) fn outermost(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
+    let all: std::collections::HashSet<Node> = nodes.iter().copied().collect();
+    let covered = |node: Node| {
+        std::iter::successors(scene.parent(node), |at| scene.parent(*at))
+            .any(|at| all.contains(&at))
+    };
+    nodes.iter().copied().filter(|node| !covered(*node)).collect()
+}
+
+/// Where a page begins: the cursor that the page before gave.
+pub(super) fn offset(cursor: Option<&str>) -> Result<usize, Refusal> {
+    let Some(text) = cursor else { return Ok(0) };
+    // No answer has so many parts; what is added to it does not overflow.
+    match text.parse::<u32>() {
+        Ok(offset) if offset <= u32::MAX / 2 => Ok(offset as usize),
+        _ => refuse!(
+            "`cursor` {:?} is not one that this tool gave; leave it out to begin at the first page.",
+            cut(text, 80)
+        ),
+    }
+}
+
+/// Cuts a text after a number of bytes, between characters.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Args {
+        path: String,
+        new_name: String,
+        parent_path: Option<String>,
+    }
+
+    #[track_caller]
+    fn refused(args: Json) -> String {
+        read::<Args>(args).unwrap_err().0
+    }
+
+    #[test]
+    fn a_refusal_names_what_is_missing() {
+        let text = refused(json!({ "path": "game.X", "name": "Y" }));
+        assert!(text.contains("unknown field `name`"), "{text}");
+        assert!(text.ends_with("`newName` is missing; `name` was given instead."), "{text}");
+        assert_eq!(refused(json!({ "newName": "Y" })), "missing field `path`.");
+        let text = refused(json!({}));
+        assert_eq!(text, "missing field `path`. `newName` is missing.");
+        let text = refused(json!({ "path": "game.X", "newName": "Y", "parent": "game" }));
+        assert!(text.ends_with("Instead of `parent`, give `parentPath`."), "{text}");
+        let text = refused(json!({ "path": "game.X", "newName": 1 }));
+        assert_eq!(text, "invalid type: integer `1`, expected a string.");
+    }
+}

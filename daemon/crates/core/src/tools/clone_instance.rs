@@ -1,0 +1,48 @@
+//! `clone_instance`: a copy of an instance with everything below it.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use vector_place::{Owner, read_props};
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "clone_instance",
+    about: "Proposes a copy of an instance with all below it, beside the original or below \
+            `parentPath`, with another `name` and `props` where given. Answers {path}.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: InstancePath,
+    parent_path: Option<InstancePath>,
+    name: Option<String>,
+    /// As in set_properties.
+    props: Option<Map<String, Json>>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let source = draft.scene().resolve(&args.path)?;
+    let parent = match (&args.parent_path, draft.scene().parent(source)) {
+        (Some(path), _) => draft.parent_or_models(path)?,
+        (None, Some(parent)) => parent,
+        (None, None) => return refuse!("`game` itself cannot be cloned."),
+    };
+    let name = args.name.unwrap_or_else(|| draft.scene().name(source).to_owned());
+    let copy = draft.copy(source, parent, &name)?;
+    if let Some(props) = &args.props {
+        let props = read_props(draft.scene(), Owner::Node(copy), props)?;
+        draft.set(copy, props)?;
+    }
+    let path = draft.scene().path(copy);
+    draft.title(format!("Clone {} as {path}", args.path));
+    Ok(json!({ "path": path }))
+}

@@ -1,0 +1,105 @@
+//! `create_instance`: an instance, with everything below it.
+
+use scene_schemas::InstancePath;
+use scene_schemas::Value;
+use scene_schemas::command::Props;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use vector_place::{Node, Owner, count, read_props, reflection};
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "create_instance",
+    about: "Proposes a new instance with its properties and children. Its name is the prop `Name`, \
+            attributes are props with `@`, tags the prop `Tags`, a script's text the prop \
+            `Source`. Values may be short (\"#ff8800\", [0, 5, 0], a path), or as get_properties \
+            answers them. A missing parent under Workspace is made of Models. Answers {path, \
+            count}.",
+    schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    class_name: String,
+    parent_path: InstancePath,
+    /// e.g. {"Name": "Wall", "Size": [4, 1, 2], "Material": "Neon", "@Health": 5}
+    props: Option<Map<String, Json>>,
+    /// Each is {className, props?, children?}
+    #[schemars(with = "Option<Vec<Map<String, Json>>>")]
+    children: Option<Vec<Child>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Child {
+    class_name: String,
+    props: Option<Map<String, Json>>,
+    children: Option<Vec<Child>>,
+}
+
+/// One call makes no more than this.
+const MAX_INSTANCES: usize = 10_000;
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let parent = draft.parent_or_models(&args.parent_path)?;
+    let root = Child { class_name: args.class_name, props: args.props, children: args.children };
+    let mut stack = vec![(parent, root)];
+    let mut top = None;
+    let mut made = 0;
+    while let Some((parent, child)) = stack.pop() {
+        made += 1;
+        if made > MAX_INSTANCES {
+            return refuse!("More than {MAX_INSTANCES} instances in one call; make several calls.");
+        }
+        let node = create(draft, parent, &child.class_name, child.props.unwrap_or_default())
+            .map_err(|refusal| match top {
+                None => refusal,
+                Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
+            })?;
+        top.get_or_insert(node);
+        let children = child.children.unwrap_or_default();
+        stack.extend(children.into_iter().rev().map(|child| (node, child)));
+    }
+    let Some(top) = top else {
+        return refuse!("Nothing was named.");
+    };
+    let path = draft.scene().path(top);
+    let class = draft.scene().class(top).to_owned();
+    let more = if made > 1 {
+        format!(" ({})", count(made, "instance", "instances"))
+    } else {
+        String::new()
+    };
+    draft.title(format!("Create {class} {path}{more}"));
+    Ok(json!({ "path": path, "count": made }))
+}
+
+fn create(
+    draft: &mut Draft<'_>,
+    parent: Node,
+    class: &str,
+    mut given: Map<String, Json>,
+) -> Result<Node, Refusal> {
+    reflection::creatable(class)?;
+    let name = match given.remove("Name") {
+        None => class.to_owned(),
+        Some(Json::String(name)) => name,
+        Some(_) => return refuse!("`Name` is a string."),
+    };
+    let source = match given.remove("Source") {
+        Some(Json::String(text)) if reflection::is_script(class) => Some(text),
+        Some(_) => return refuse!("`Source` is a string, and only scripts have one."),
+        None => None,
+    };
+    let mut props: Props = read_props(draft.scene(), Owner::New(class), &given)?;
+    props.retain(|_, value| value.is_some());
+    props.extend(source.map(|text| ("Source".to_owned(), Some(Value::String(text)))));
+    draft.create(parent, class, &name, props)
+}

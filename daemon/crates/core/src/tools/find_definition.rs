@@ -1,0 +1,116 @@
+//! `find_definition`: where a name is defined, also in another module.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_luau::index::called;
+use vector_place::Scene;
+
+use super::code::Room;
+use super::{Own, Run, Tool, args, code as told};
+use crate::code::{self, Index, Symbol};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_definition",
+    about: "Finds where a name is defined, through requires too: the one at `position` of the \
+            script `path`, or `name`.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| {
+        let args = args::read(json)?;
+        code::with(scene, |index| plan(&args, scene, index))
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: Option<InstancePath>,
+    /// From 0.
+    position: Option<told::Place>,
+    /// e.g. open, Shop.open, Shop:buy
+    name: Option<String>,
+}
+
+/// So many are told of.
+const MOST: usize = 50;
+
+fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+    let mut answer = json!({});
+    let found = match (&args.path, args.position, &args.name) {
+        (Some(path), Some(place), None) => {
+            let symbol = told::symbol(index, scene, told::pointed(scene, path, place)?)?;
+            let found = code::definitions(index, scene, &symbol);
+            if found.is_empty() {
+                return refuse!("{}", nowhere(scene, index, &symbol));
+            }
+            found
+        }
+        (path, None, Some(name)) => {
+            let mut found = code::named(index, scene, name);
+            if let Some(path) = path {
+                let node = scene.resolve(path)?;
+                found.retain(|it| it.node == node);
+            }
+            if found.is_empty() {
+                let all = index.definitions().map(|(_, it)| it.last_name());
+                let near = did_you_mean(name, all);
+                return refuse!(
+                    "Nothing called {:?} is defined{}.{near} search_files finds text.",
+                    called(name),
+                    path.as_ref().map_or(String::new(), |path| format!(" in {path}"))
+                );
+            }
+            found
+        }
+        _ => return refuse!("Either `path` and `position` are needed, or `name`."),
+    };
+    let mut room = Room::new();
+    let told: Vec<Json> = found
+        .iter()
+        .take(MOST)
+        .map(|it| told::told(scene, it))
+        .take_while(|it| room.take(it))
+        .collect();
+    if found.len() > told.len() {
+        answer["truncated"] = true.into();
+        answer["total"] = found.len().into();
+    }
+    answer["definitions"] = told.into();
+    Ok(answer)
+}
+
+/// Why a name is defined nowhere.
+fn nowhere(scene: &Scene, index: &Index, symbol: &Symbol) -> String {
+    match symbol {
+        Symbol::Member(module, name) => {
+            let members = index.script(*module).map(|it| &it.members);
+            let near = did_you_mean(name, members.into_iter().flatten().map(|it| &*it.name));
+            format!(
+                "{} gives no member {:?} to those who require it, as far as its text says.{near}",
+                told::path(scene, *module),
+                called(name)
+            )
+        }
+        Symbol::Type(module, name) => format!(
+            "{} defines no type {:?}: it is built in, or of Roblox.",
+            told::path(scene, *module),
+            called(name)
+        ),
+        Symbol::Own(symbol) => nowhere(scene, index, symbol),
+        Symbol::Global(name) => format!(
+            "No script defines the global {:?}: it is of Luau or Roblox, or made while the game runs.",
+            called(name)
+        ),
+        Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {
+            "It is defined nowhere in the script.".to_owned()
+        }
+        Symbol::Loose(name) => format!(
+            "What {:?} is a member of is only known while the game runs, and no script defines a \
+             function of that name: it may be of Roblox.",
+            called(name)
+        ),
+    }
+}

@@ -1,0 +1,52 @@
+//! `find_instances`: the instances that a selector fits.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::Refusal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::Scene;
+use vector_place::selector::Selector;
+
+use super::args::Usual;
+use super::{Own, Run, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "find_instances",
+    about: "Finds instances (below `root`) by a selector in the language of \
+            Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = false], [$Attribute = \
+            value], A > B, A >> B, `,`, :not(), :has(). Answers paths and classes.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// e.g. Model > Part.Coin[Transparency = 0]
+    selector: String,
+    root: Option<InstancePath>,
+    #[serde(default)]
+    limit: Usual<1, 1000, 100>,
+    cursor: Option<String>,
+}
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+    let limit = args.limit.get() as usize;
+    let skip = args::offset(args.cursor.as_deref())?;
+    let found = Selector::find(&args.selector, scene, root)?;
+    let page: Vec<_> = found
+        .iter()
+        .skip(skip)
+        .take(limit)
+        .map(|node| json!({ "path": scene.path(*node), "class": scene.class(*node) }))
+        .collect();
+    let mut answer = json!({ "total": found.len(), "instances": page });
+    if found.len() > skip + limit {
+        answer["truncated"] = true.into();
+        answer["cursor"] = (skip + limit).to_string().into();
+    }
+    Ok(answer)
+}

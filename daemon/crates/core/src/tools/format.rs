@@ -1,0 +1,67 @@
+//! `format`: a script as StyLua would write it.
+
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_luau::{Stack, Style};
+use vector_place::count;
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::{Draft, text_of};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "format",
+    about: "Proposes a script's text as StyLua writes it, by the project's stylua.toml; of \
+            `startLine` (from 1) to `endLine` only the statements within.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: InstancePath,
+    start_line: Option<Bounded<1, 10_000_000>>,
+    end_line: Option<Bounded<1, 10_000_000>>,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    let before = text_of(draft.scene(), node, &args.path)?.into_owned();
+    let range = range(args, &before)?;
+    // Whoever plans has a large stack: scripts are outlined there too.
+    let style = draft.scene().style();
+    let style = style.map(|it| Style { file: it.file.clone(), text: it.text.clone() });
+    let after = vector_luau::format(&before, style.as_ref(), range, Stack::Large);
+    let after = after.map_err(|error| Refusal(format!("{}: {error}", args.path)))?;
+    let edits = vector_text_edit::whole(&before, &after);
+    let changed = !edits.is_empty();
+    if changed {
+        draft.edit_script(node, edits)?;
+        draft.title(format!("Format {}", args.path));
+    }
+    Ok(json!({ "path": args.path, "changed": changed }))
+}
+
+/// The bytes of the lines that are meant; none where all are.
+fn range(args: &Args, text: &str) -> Result<Option<std::ops::Range<usize>>, Refusal> {
+    if args.start_line.is_none() && args.end_line.is_none() {
+        return Ok(None);
+    }
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let first = args.start_line.map_or(1, |line| line.get() as usize);
+    let last = args.end_line.map_or(starts.len(), |line| line.get() as usize).min(starts.len());
+    if first > last {
+        return refuse!(
+            "{} has {}; line {first} to {last} is not in it.",
+            args.path,
+            count(starts.len(), "line", "lines")
+        );
+    }
+    let end = starts.get(last).map_or(text.len(), |next| next - 1);
+    Ok(Some(starts[first - 1]..end))
+}

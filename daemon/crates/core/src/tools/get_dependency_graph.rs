@@ -1,0 +1,193 @@
+//! `get_dependency_graph`: which scripts require which.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::{Node, Scene};
+
+use super::args::Usual;
+use super::code::Room;
+use super::{Own, Run, Tool, args, code as told};
+use crate::code::{self, Direction, Graph, Index, Positions};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_dependency_graph",
+    about: "Tells which scripts require which, over several steps: from one script (`path`), or \
+            among all (below `root`). Names rings, and requires that lead nowhere, and why.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| {
+        let args = args::read(json)?;
+        code::with(scene, |index| plan(&args, scene, index))
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: Option<InstancePath>,
+    root: Option<InstancePath>,
+    /// Default: both.
+    direction: Option<Way>,
+    #[serde(default)]
+    depth: Usual<1, 64, 64>,
+    #[serde(default)]
+    limit: Usual<1, 1000, 200>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Way {
+    Requires,
+    RequiredBy,
+    Both,
+}
+
+/// So many rings are told of.
+const RINGS: usize = 20;
+/// Of a ring, so many scripts.
+const RING: usize = 30;
+/// So many requires and unresolved ones are told of.
+const EDGES: usize = 500;
+
+fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+    let direction = match args.direction {
+        Some(Way::Requires) => Direction::Requires,
+        Some(Way::RequiredBy) => Direction::RequiredBy,
+        Some(Way::Both) | None => Direction::Both,
+    };
+    let depth = args.depth.get() as u32;
+    let (graph, below) = match (&args.path, &args.root) {
+        (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
+        (Some(path), None) => {
+            let node = scene.resolve(path)?;
+            if index.script(node).is_none() {
+                return refuse!(
+                    "{path} is a {}, and no script; `root` takes all scripts below it.",
+                    scene.class(node)
+                );
+            }
+            (code::graph(index, &[node], direction, depth), None)
+        }
+        (None, root) => {
+            let root = root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+            let all: Vec<Node> =
+                index.scripts().iter().copied().filter(|it| scene.is_within(*it, root)).collect();
+            (code::graph(index, &all, direction, 0), Some(root))
+        }
+    };
+    let skip = args::offset(args.cursor.as_deref())?;
+    let limit = args.limit.get() as usize;
+    let mut told = Told { room: Room::new(), edges: 0 };
+    let cycles = told.cycles(scene, &graph);
+    let total = graph.scripts.len();
+    let page = total.saturating_sub(skip).min(limit);
+    let mut scripts: Vec<Json> = Vec::new();
+    for (node, steps) in graph.scripts.iter().skip(skip).take(limit) {
+        let (mut it, edges) = of_script(scene, index, *node);
+        if below.is_none() {
+            it["distance"] = (*steps).into();
+        }
+        if !told.takes(&it, edges) {
+            break;
+        }
+        scripts.push(it);
+    }
+    let shown = skip.min(total) + scripts.len();
+    let left = page - scripts.len();
+    let mut answer = json!({ "scripts": scripts, "total": total, "cycles": cycles });
+    if graph.cycles.len() > cycles.len() {
+        answer["moreCycles"] = (graph.cycles.len() - cycles.len()).into();
+    }
+    if left > 0 {
+        answer["note"] = format!(
+            "There is no room for {left} more scripts of this page; `cursor` goes on with them."
+        )
+        .into();
+    }
+    if shown < total {
+        answer["truncated"] = true.into();
+        answer["cursor"] = shown.to_string().into();
+    }
+    Ok(answer)
+}
+
+/// How much an answer holds already.
+struct Told {
+    room: Room,
+    edges: usize,
+}
+
+impl Told {
+    /// The rings, as far as they have room in a part of the answer.
+    fn cycles(&mut self, scene: &Scene, graph: &Graph) -> Vec<Json> {
+        let mut part = Room::part(4);
+        let ring = |ring: &Vec<Node>| -> Json {
+            let mut told: Vec<String> =
+                ring.iter().take(RING).map(|it| told::path(scene, *it)).collect();
+            if ring.len() > RING {
+                told.push(format!("… and {} more", ring.len() - RING));
+            }
+            told.into()
+        };
+        let rings = graph.cycles.iter().take(RINGS).map(ring);
+        let rings: Vec<Json> = rings.take_while(|it| part.take(it)).collect();
+        for ring in &rings {
+            self.room.take(ring);
+        }
+        rings
+    }
+
+    /// Whether there is room for a script with its edges; then there is less.
+    fn takes(&mut self, script: &Json, edges: usize) -> bool {
+        self.edges += edges;
+        self.edges <= EDGES && self.room.take(script)
+    }
+}
+
+/// So many of one script's requires, or of those that require it, are told of.
+const EACH: usize = 50;
+
+/// A script with its edges, and how many of these there are. One script fills a part of an answer.
+fn of_script(scene: &Scene, index: &Index, node: Node) -> (Json, usize) {
+    let mut told = json!({ "path": told::path(scene, node) });
+    let (mut edges, mut room) = (0, Room::part(2));
+    let mut list = |key: &str, nodes: &[Node]| {
+        let paths = nodes.iter().take(EACH).map(|it| Json::from(told::path(scene, *it)));
+        let paths: Vec<Json> = paths.take_while(|it| room.take(it)).collect();
+        edges += paths.len();
+        if nodes.len() > paths.len() {
+            told[format!("{key}Total")] = nodes.len().into();
+        }
+        if !paths.is_empty() {
+            told[key] = paths.into();
+        }
+    };
+    list("requires", &index.requires(node));
+    list("requiredBy", index.required_by(node));
+    let text = scene.source(node).unwrap_or_default();
+    let mut positions = Positions::new(&text);
+    let requires = index.script(node).map_or(&[][..], |it| &it.requires);
+    let lost = requires.iter().zip(index.resolved(node));
+    let lost: Vec<_> =
+        lost.filter_map(|(require, it)| Some((require, it.as_ref().err()?))).collect();
+    let unresolved = lost.iter().take(EACH).map(|(require, reason)| {
+        json!({
+            "line": positions.of(require.span.start).line,
+            "text": told::line(&positions, require.span.start),
+            "reason": told::short(reason.sentence(scene)),
+        })
+    });
+    let unresolved: Vec<Json> = unresolved.take_while(|it| room.take(it)).collect();
+    edges += unresolved.len();
+    if lost.len() > unresolved.len() {
+        told["unresolvedTotal"] = lost.len().into();
+    }
+    if !unresolved.is_empty() {
+        told["unresolved"] = unresolved.into();
+    }
+    (told, edges)
+}

@@ -1,0 +1,107 @@
+//! `get_properties`: the values that are in effect, defaults included.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use vector_place::reflection::{self, Access};
+use vector_place::{Node, Scene};
+
+use super::args::Usual;
+use super::{Own, Run, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "get_properties",
+    about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`): `keys`, \
+            or all properties. Names that it does not have come under `unknown`.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: InstancePath,
+    /// e.g. Size, @Speed
+    keys: Option<Vec<String>>,
+    include_all_attributes: Option<bool>,
+    #[serde(default)]
+    max_bytes: Usual<256, 1_000_000, 32_768>,
+}
+
+/// Properties of the engine, or that have a tool of their own.
+const HIDDEN: [&str; 6] =
+    ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    if scene.is_unseen(node) {
+        return refuse!(
+            "{} comes with an asset that is not inserted yet; its properties are known when it is.",
+            args.path
+        );
+    }
+    let mut names: Vec<String> = match &args.keys {
+        Some(keys) => keys.clone(),
+        None => known(scene, node),
+    };
+    if args.include_all_attributes == Some(true) {
+        names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
+    }
+    let budget = args.max_bytes.get() as usize;
+    let (mut properties, mut unknown, mut rest) = (Map::new(), Vec::new(), Vec::new());
+    let mut used = 0;
+    for name in names {
+        if properties.contains_key(&name) {
+            continue;
+        }
+        let Some(value) = value(scene, node, &name) else {
+            unknown.push(name);
+            continue;
+        };
+        used += name.len() + value.to_string().len() + 4;
+        if used > budget {
+            rest.push(name);
+        } else {
+            properties.insert(name, value);
+        }
+    }
+    let mut answer = json!({
+        "path": scene.path(node),
+        "class": scene.class(node),
+        "properties": properties,
+        "unknown": unknown,
+    });
+    if !rest.is_empty() {
+        answer["truncated"] = true.into();
+        answer["rest"] = rest.into();
+    }
+    Ok(answer)
+}
+
+fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
+    match name {
+        "ClassName" => Some(scene.class(node).into()),
+        "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
+        "Tags" => Some(scene.tags(node).into()),
+        name => scene.value(node, name).map(|value| value.plain()),
+    }
+}
+
+/// What is stored, and what the class has besides.
+fn known(scene: &Scene, node: Node) -> Vec<String> {
+    let class = scene.class(node);
+    let of_class = reflection::property_names(class).filter(
+        |name| matches!(reflection::access(class, name), Some(Access::Stored(found)) if found.name == *name),
+    );
+    let stored = scene.stored_names(node).into_iter().map(str::to_owned);
+    let names: BTreeSet<String> = stored
+        .chain(of_class.map(str::to_owned))
+        .filter(|name| !HIDDEN.contains(&name.as_str()) && scene.value(node, name).is_some())
+        .collect();
+    names.into_iter().chain(["Tags".to_owned()]).collect()
+}

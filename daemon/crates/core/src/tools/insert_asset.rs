@@ -1,0 +1,58 @@
+//! `insert_asset`: a model of Roblox's catalogue, with all that it brings.
+
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::Node;
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "insert_asset",
+    about: "Proposes to insert an asset of Roblox's catalogue, or of the person's, in a place that \
+            is open in Studio. The person is shown the scripts that it brings. Answers {path, \
+            paths, count, scripts}.",
+    schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// As in rbxassetid://123
+    asset_id: Bounded<1, 9_007_199_254_740_991>,
+    parent_path: InstancePath,
+}
+
+/// What an asset may bring: a card and a message to Studio hold no more.
+const MAX_INSTANCES: usize = 20_000;
+const MAX_TEXT: usize = 400_000;
+/// Roots that the answer lists.
+const LISTED: usize = 50;
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let asset = args.asset_id.get();
+    let holds = draft.scene().asset(asset)?;
+    if holds.is_empty() || !holds.is_sound() {
+        return refuse!("Studio says that asset {asset} holds nothing that can be inserted.");
+    }
+    let text: usize = holds.scripts.iter().map(|script| script.text.len()).sum();
+    if holds.len() > MAX_INSTANCES || text > MAX_TEXT {
+        return refuse!(
+            "Asset {asset} brings {} instances and {text} bytes of scripts; at most {MAX_INSTANCES} \
+             and {MAX_TEXT} can be shown on a card. Let the person insert it in Studio by hand.",
+            holds.len()
+        );
+    }
+    let parent = draft.parent_or_models(&args.parent_path)?;
+    let (count, scripts) = (holds.len(), holds.scripts.len());
+    let roots: Vec<Node> = draft.insert(asset, parent, holds)?;
+    let paths: Vec<_> = roots.iter().take(LISTED).map(|root| draft.scene().path(*root)).collect();
+    let first = paths.first().cloned().unwrap_or_default();
+    draft.title(format!("Insert asset {asset} as {first}"));
+    Ok(json!({ "path": first, "paths": paths, "count": count, "scripts": scripts }))
+}

@@ -1,0 +1,72 @@
+//! `list_code_definition_names`: the functions and types of scripts, without their bodies.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_luau::index::called;
+use vector_place::Scene;
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::text_of;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "list_code_definition_names",
+    about: "Lists functions, methods and types with their lines: of the script `path`, or of all \
+            (below `root`).",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: Option<InstancePath>,
+    root: Option<InstancePath>,
+}
+
+/// Parsing is slow; a place's worth of scripts is listed script by script.
+const MAX_SCRIPTS: usize = 200;
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let nodes: Vec<_> = match (&args.path, &args.root) {
+        (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
+        (Some(path), None) => {
+            let node = scene.resolve(path)?;
+            text_of(scene, node, path)?;
+            vec![node]
+        }
+        (None, root) => {
+            let root = root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+            scene.subtree(root).filter(|node| scene.source(*node).is_some()).collect()
+        }
+    };
+    let total = nodes.len();
+    let scripts: Vec<Json> = nodes
+        .into_iter()
+        .take(MAX_SCRIPTS)
+        .map(|node| {
+            let path = scene.path(node);
+            match vector_luau::outline(&scene.source(node).unwrap_or_default()) {
+                Ok(definitions) => {
+                    let list: Vec<_> = definitions
+                        .iter()
+                        .map(|it| {
+                            json!({ "name": called(&it.name), "kind": it.kind, "line": it.line, "endLine": it.end_line })
+                        })
+                        .collect();
+                    json!({ "path": path, "definitions": list })
+                }
+                Err(error) => json!({ "path": path, "error": error.to_string() }),
+            }
+        })
+        .collect();
+    let mut answer = json!({ "scripts": scripts });
+    if total > MAX_SCRIPTS {
+        answer["truncated"] = true.into();
+        answer["total"] = total.into();
+    }
+    Ok(answer)
+}

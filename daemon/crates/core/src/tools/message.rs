@@ -1,0 +1,66 @@
+//! `message`: a word to the person.
+
+use scene_schemas::entry::Phase;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Own, Run, Talk, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "message",
+    about: "Says something to the person: at the start, on the way (update), or at the end (final).",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Talk(|json| {
+        let Args { text, phase, answers } = args::read(json)?;
+        said(text, phase, answers.unwrap_or_default())
+    }),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// What you say.
+    text: String,
+    /// When.
+    phase: Phase,
+    /// Where you ask something: 2 to 6 short answers for the person to choose from.
+    answers: Option<Vec<String>>,
+}
+
+/// Answers that can be offered, and characters of each: they are buttons.
+const MAX_ANSWERS: usize = 6;
+const MAX_ANSWER: usize = 90;
+
+pub(super) fn said(text: String, phase: Phase, answers: Vec<String>) -> Result<Talk, Refusal> {
+    if text.trim().is_empty() {
+        return refuse!("`text` is empty.");
+    }
+    if answers.len() == 1 || answers.len() > MAX_ANSWERS {
+        return refuse!("`answers` has 2 to {MAX_ANSWERS} answers, or is left out.");
+    }
+    let is_short = |it: &String| !it.trim().is_empty() && it.chars().count() <= MAX_ANSWER;
+    if let Some(answer) = answers.iter().find(|it| !is_short(it)) {
+        return refuse!("The answer {answer:?} is empty, or longer than {MAX_ANSWER} characters.");
+    }
+    Ok(Talk::Said { text, phase, answers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Phase, Talk, said};
+
+    #[test]
+    fn answers_are_few_and_short() {
+        let say = |answers: &[&str]| {
+            said("Which?".into(), Phase::Final, answers.iter().map(ToString::to_string).collect())
+        };
+        assert!(
+            matches!(say(&["Red", "Blue"]), Ok(Talk::Said { answers, .. }) if answers.len() == 2)
+        );
+        assert!(say(&[]).is_ok());
+        assert!(say(&["Red"]).is_err() && say(&["Red"; 7]).is_err());
+        assert!(say(&["Red", " "]).is_err() && say(&["Red", &"x".repeat(91)]).is_err());
+    }
+}

@@ -1,0 +1,382 @@
+//! The tools that a model calls, one file each.
+//!
+//! A tool is a pure function of its arguments and the scene. It answers, drafts a change, or says
+//! something; it never performs anything. A new tool is a new file and two lines here: its module,
+//! and its place in [`TOOLS`].
+
+mod apply_edit;
+mod apply_patch;
+mod ask_clarification;
+mod clone_instance;
+mod complete;
+mod create_instance;
+mod delete_instance;
+mod edit_memory;
+mod fetch_url;
+mod final_message;
+mod find_definition;
+mod find_instances;
+mod find_references;
+mod format;
+mod get_active_script;
+mod get_dependency_graph;
+mod get_diagnostics;
+mod get_properties;
+mod insert_asset;
+mod list_children;
+mod list_code_definition_names;
+mod list_open_documents;
+mod list_selection;
+mod look;
+mod meant;
+mod message;
+mod move_instance;
+mod open_or_create_script;
+mod peers;
+mod propose_changes;
+mod read_script;
+mod rename_instance;
+mod render_scene;
+mod replace_text;
+mod reveal;
+mod run_tests;
+mod search_files;
+mod set_properties;
+mod show_diff;
+mod start_plan;
+pub mod update_plan;
+mod validate_syntax;
+mod write_script;
+
+mod args;
+mod code;
+mod lean;
+mod made;
+mod offered;
+mod print;
+mod told;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::api::Wanted;
+use scene_schemas::entry::{Phase, Seq, Stance};
+use scene_schemas::proposal::{Conflict, Meant, Proposal};
+use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
+use schemars::Schema;
+use serde_json::Value as Json;
+use vector_place::Scene;
+
+use crate::proposal::{Blobs, Draft, Texts};
+
+pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
+pub use self::made::{Made, made};
+pub use self::offered::{Offered, offered};
+pub use self::print::print;
+pub use self::told::told;
+
+/// All tools, in the order in which a model reads them.
+pub static TOOLS: &[Tool] = &[
+    list_children::TOOL,
+    find_instances::TOOL,
+    get_properties::TOOL,
+    read_script::TOOL,
+    search_files::TOOL,
+    list_code_definition_names::TOOL,
+    find_definition::TOOL,
+    find_references::TOOL,
+    get_dependency_graph::TOOL,
+    get_diagnostics::TOOL,
+    validate_syntax::TOOL,
+    run_tests::TOOL,
+    get_active_script::TOOL,
+    list_selection::TOOL,
+    list_open_documents::TOOL,
+    reveal::TOOL,
+    render_scene::TOOL,
+    fetch_url::TOOL,
+    open_or_create_script::TOOL,
+    create_instance::TOOL,
+    clone_instance::TOOL,
+    insert_asset::TOOL,
+    set_properties::TOOL,
+    rename_instance::TOOL,
+    move_instance::TOOL,
+    delete_instance::TOOL,
+    apply_edit::TOOL,
+    replace_text::TOOL,
+    apply_patch::TOOL,
+    write_script::TOOL,
+    format::TOOL,
+    propose_changes::TOOL,
+    show_diff::TOOL,
+    edit_memory::TOOL,
+    start_plan::TOOL,
+    update_plan::TOOL,
+    message::TOOL,
+    ask_clarification::TOOL,
+    final_message::TOOL,
+    complete::TOOL,
+];
+
+/// A tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What a model reads about it.
+    pub about: &'static str,
+    /// The schema of its arguments.
+    pub schema: fn() -> Schema,
+    /// The argument that stands for the selected instance where it is left out.
+    pub own: Own,
+    /// What it does.
+    pub run: Run,
+}
+
+impl Tool {
+    /// Whether it answers from what is known, and changes nothing.
+    pub fn reads(&self) -> bool {
+        matches!(self.run, Run::Read(_))
+    }
+
+    /// Whether it speaks of a plan, which nobody makes who only answers.
+    pub fn plans(&self) -> bool {
+        matches!(self.name, "start_plan" | "update_plan")
+    }
+
+    /// Whether it may be called where the person lets a request go so far.
+    pub fn is_within(&self, stance: Stance) -> bool {
+        match stance {
+            Stance::Act => true,
+            Stance::Plan => !self.changes(),
+            Stance::Ask => !self.changes() && !self.plans(),
+        }
+    }
+
+    /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.
+    pub fn is_for_agents(&self) -> bool {
+        !matches!(self.run, Run::Talk(_)) && self.name != "fetch_url"
+    }
+
+    /// Whether it does anything only where the place is open in Studio.
+    pub fn needs_studio(&self) -> bool {
+        matches!(self.run, Run::Fetch(_)) || self.name == insert_asset::TOOL.name
+    }
+
+    /// Whether it proposes a change.
+    pub fn changes(&self) -> bool {
+        matches!(self.run, Run::Change(_))
+    }
+}
+
+/// An argument that may be left out: it means the instance that is selected in Studio, where that is
+/// exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// There is none.
+    Nothing,
+    /// `path`, where no `paths` and no `selector` is given either.
+    Path,
+    /// `parentPath`.
+    Parent,
+    /// `parentPath`, where no `path` is given either; game.Workspace where not exactly one is selected.
+    ParentOrWorkspace,
+}
+
+/// What a tool does.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// It answers from the scene.
+    Read(fn(Json, &Scene) -> Result<Json, Refusal>),
+    /// It drafts a change.
+    Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
+    /// It asks Studio.
+    Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
+    /// It has the shell look at something that is not in the scene.
+    Look(fn(Json, &Scene) -> Result<Look, Refusal>),
+    /// It says something to the person or about the work.
+    Talk(fn(Json) -> Result<Talk, Refusal>),
+}
+
+/// What a model says by a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Talk {
+    /// Its plan.
+    Plan {
+        /// The steps.
+        steps: Vec<String>,
+    },
+    /// How far it is.
+    Progress {
+        /// The step that is done.
+        completed: Option<update_plan::StepName>,
+        /// The step that comes next.
+        next: Option<update_plan::StepName>,
+        /// A remark.
+        notes: Option<String>,
+    },
+    /// A message.
+    Said {
+        /// What it says.
+        text: String,
+        /// When.
+        phase: Phase,
+        /// Where it asks something: the answers that it offers.
+        answers: Vec<String>,
+    },
+    /// A question, which waits for the person.
+    Question {
+        /// What is asked.
+        question: String,
+        /// The answers that are offered.
+        answers: Vec<String>,
+    },
+    /// That it is done.
+    Done {
+        /// What it did.
+        summary: Option<String>,
+    },
+}
+
+/// What came of planning a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// An answer; nothing changes.
+    Answer(Json),
+    /// A change to decide upon, and what the model is told besides.
+    Propose(Box<Proposal>, Json),
+    /// Something that only Studio can tell; nothing changes.
+    Fetch(Wanted),
+    /// Something that the shell looks at; nothing changes.
+    Look(Arc<Look>),
+    /// Something that was said.
+    Talk(Talk),
+    /// Nothing: somebody else has changed the same lines since the call was made.
+    Conflict(Refusal, Box<Conflict>),
+}
+
+/// Tools of the MCP server itself, which the house does not know: the sessions, and what became of a call.
+pub const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
+
+/// A tool by name.
+///
+/// # Errors
+/// There is none of that name.
+pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
+    let found = TOOLS.iter().find(|tool| tool.name == name);
+    found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name, &[]))))
+}
+
+/// That there is no tool of a name, and which is the nearest: by what the name means in other servers for
+/// Roblox, or else by its letters. `further` are tools that the caller has besides.
+pub fn unknown_tool(name: &str, further: &[&str]) -> String {
+    let names = || TOOLS.iter().map(|tool| tool.name).chain(further.iter().copied());
+    let near = match peers::counterpart(name, |it| names().any(|name| name == it)) {
+        Some(counterpart) => format!(" {counterpart}"),
+        None => did_you_mean(name, names()),
+    };
+    format!("There is no tool `{name}`.{near}")
+}
+
+/// Plans a call. What is proposed stays done in the scene, for the next plan to stand on; where the
+/// call is refused or only answers, the scene is as it was.
+///
+/// # Errors
+/// What is wrong with the call, in words that its author can act on.
+pub fn plan(
+    call: Seq,
+    name: &str,
+    args: &Json,
+    scene: &mut Scene,
+    base: &Fingerprint,
+    blobs: &Blobs,
+    seen: Option<&Texts>,
+) -> Result<Plan, Refusal> {
+    let tool = find(name)?;
+    let args = args::without_session(args.clone());
+    let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    // Arguments that are left out would be looked for in vain.
+    if tool.needs_studio() && !scene.is_open() {
+        return Err(named(in_studio_alone(tool)));
+    }
+    let (args, meant) = meant::filled(tool, args, scene).map_err(named)?;
+    match tool.run {
+        Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
+        Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        Run::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
+        Run::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
+        Run::Change(change) => {
+            scene.begin(call);
+            let mark = scene.mark();
+            let seen = seen.cloned().unwrap_or_default();
+            let planned = draft(change, (args, meant), scene, base, (blobs, seen));
+            if !matches!(planned, Ok(Plan::Propose(..))) {
+                scene.rollback(mark);
+            }
+            match planned.map_err(&named)? {
+                Plan::Conflict(refusal, conflict) => Ok(Plan::Conflict(named(refusal), conflict)),
+                plan => Ok(plan),
+            }
+        }
+    }
+}
+
+/// Why a tool that needs Studio cannot be called in files.
+fn in_studio_alone(tool: &Tool) -> Refusal {
+    Refusal(if tool.changes() {
+        "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in Studio \
+         with Vector's plugin and call it there, or insert the asset in Studio by hand and save."
+            .to_owned()
+    } else {
+        "This place is a file, and not open in Studio. list_children and read_script read it."
+            .to_owned()
+    })
+}
+
+/// Drafts a call again that a person has changed.
+///
+/// # Errors
+/// What is wrong with the call; or the tool changes nothing.
+pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let tool = find(name)?;
+    let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
+    match tool.run {
+        Run::Change(change) => {
+            let args = args::without_session(args.clone());
+            let (args, meant) = meant::filled(tool, args, draft.scene()).map_err(named)?;
+            draft.mean(meant);
+            change(args, draft).map_err(named)
+        }
+        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) | Run::Look(_) => {
+            refuse!("`{name}` changes nothing; name a tool that does.")
+        }
+    }
+}
+
+fn draft(
+    change: fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>,
+    (args, meant): (Json, Option<Meant>),
+    scene: &mut Scene,
+    base: &Fingerprint,
+    (blobs, seen): (&Blobs, Texts),
+) -> Result<Plan, Refusal> {
+    let mut draft = Draft::new(scene, blobs);
+    draft.has_seen(seen);
+    draft.mean(meant);
+    let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
+        (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
+        (answer, _) => answer?,
+    };
+    if draft.is_empty() {
+        return Ok(Plan::Answer(answer));
+    }
+    let corrected = draft.correct_requires()?;
+    if let (false, Json::Object(answer)) = (corrected.is_empty(), &mut answer) {
+        answer.insert("corrected".to_owned(), serde_json::json!(corrected));
+    }
+    Ok(Plan::Propose(Box::new(draft.finish(base)?), answer))
+}

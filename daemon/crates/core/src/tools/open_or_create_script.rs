@@ -1,0 +1,62 @@
+//! `open_or_create_script`: a script's text, or a new empty script.
+
+use scene_schemas::InstancePath;
+use scene_schemas::command::Props;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::reflection;
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::{Draft, text_of};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "open_or_create_script",
+    about: "Opens a script, or proposes a new, empty one where there is none. Give `path`, or \
+            `parentPath` and `name`. Answers {path, text, created}.",
+    schema: args::schema::<Args>,
+    own: Own::ParentOrWorkspace,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: Option<InstancePath>,
+    parent_path: Option<InstancePath>,
+    name: Option<String>,
+    /// Script (default), LocalScript or ModuleScript
+    class_name: Option<String>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let (path, parent, name) = match (args.path, args.parent_path, args.name) {
+        (Some(path), None, None) => {
+            let Some(parent) = path.parent() else {
+                return refuse!("`game` is not a script.");
+            };
+            let name = path.name().to_owned();
+            (path, parent, name)
+        }
+        (None, Some(parent), Some(name)) => (parent.child(&name, None), parent, name),
+        _ => return refuse!("Give either `path`, or `parentPath` and `name`."),
+    };
+    let exists =
+        draft.scene().resolve(&parent).is_ok_and(|at| draft.scene().child(at, &name).is_some());
+    if exists {
+        let node = draft.scene().resolve(&path)?;
+        let text = text_of(draft.scene(), node, &path)?;
+        return Ok(json!({ "path": draft.scene().path(node), "text": text, "created": false }));
+    }
+    let class = args.class_name.as_deref().unwrap_or("Script");
+    reflection::creatable(class)?;
+    if !reflection::is_script(class) {
+        return refuse!("`className` is Script, LocalScript or ModuleScript, not {class}.");
+    }
+    let parent = draft.parent_or_models(&parent)?;
+    let node = draft.create(parent, class, &name, Props::new())?;
+    let path = draft.scene().path(node);
+    draft.title(format!("Create {class} {path}"));
+    Ok(json!({ "path": path, "text": "", "created": true }))
+}

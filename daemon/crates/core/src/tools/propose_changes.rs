@@ -1,0 +1,81 @@
+//! `propose_changes`: several calls as one proposal.
+
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::meant::filled;
+use super::{Own, Run, Tool, args, find};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "propose_changes",
+    about: "Proposes several changes that belong together as one card with a `title`, one approval \
+            and one undo step. Each is a call of another tool; later ones see what earlier ones \
+            made. Answers {results} in the same order.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    changes: Vec<Change>,
+    title: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Change {
+    tool: String,
+    #[serde(default)]
+    #[schemars(with = "Option<serde_json::Map<String, Json>>")]
+    args: Json,
+    // Where it stands in a file of calls; a refusal names it. No model has one.
+    #[schemars(skip)]
+    line: Option<usize>,
+}
+
+fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    if args.changes.is_empty() {
+        return refuse!("`changes` is empty.");
+    }
+    draft.title(args.title);
+    let mut results = Vec::with_capacity(args.changes.len());
+    for (at, change) in args.changes.into_iter().enumerate() {
+        let place = match change.line {
+            Some(line) => format!("line {line}"),
+            None => format!("change {}", at + 1),
+        };
+        let tool = change.tool;
+        let result = run(&tool, change.args, draft, change.line.is_some())
+            .map_err(|refusal| Refusal(format!("{place}: {tool}: {refusal}")))?;
+        results.push(result);
+    }
+    Ok(json!({ "results": results }))
+}
+
+fn run(name: &str, args: Json, draft: &mut Draft<'_>, is_listed: bool) -> Result<Json, Refusal> {
+    let args = args::without_session(args);
+    let tool = find(name)?;
+    let (args, meant) = filled(tool, args, draft.scene())?;
+    draft.mean(meant);
+    match tool.run {
+        Run::Read(read) => read(args, draft.scene()),
+        Run::Change(_) if name == TOOL.name => {
+            refuse!("A proposal cannot hold another one; list its changes here.")
+        }
+        Run::Change(change) => change(args, draft),
+        Run::Talk(talk) => talk(args).map(|_| Json::Null),
+        Run::Fetch(_) | Run::Look(_) => refuse!(
+            "`{name}` changes nothing and cannot be part of a proposal. {}",
+            if is_listed {
+                "Put it into a list of its own, or say --keep-going, which takes each line by itself."
+            } else {
+                "Call it outside of propose_changes."
+            }
+        ),
+    }
+}

@@ -1,0 +1,75 @@
+//! `read_script`: a script's text.
+
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Bounded, InstancePath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::{Scene, count};
+
+use super::args::Usual;
+use super::{Own, Run, Tool, args};
+use crate::proposal::text_of;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "read_script",
+    about: "Reads a script's text, whole or from `startLine` (from 1) to `endLine`. What is \
+            `truncated` goes on at `nextLine`.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: InstancePath,
+    start_line: Option<Bounded<1, 10_000_000>>,
+    end_line: Option<Bounded<1, 10_000_000>>,
+    #[serde(default)]
+    max_bytes: Usual<64, 1_000_000, 65_536>,
+}
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    let text = text_of(scene, node, &args.path)?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let start = args.start_line.map_or(1, |line| line.get() as usize);
+    let end = args.end_line.map_or(lines.len(), |line| line.get() as usize).min(lines.len());
+    if start > lines.len().max(1) || start > end.max(1) {
+        return refuse!(
+            "{} has {}; line {start} to {end} is not in it.",
+            args.path,
+            count(lines.len(), "line", "lines")
+        );
+    }
+    let budget = args.max_bytes.get() as usize;
+    let mut part = String::new();
+    let mut last = start - 1;
+    for line in lines.iter().take(end).skip(start - 1) {
+        if part.len() + line.len() > budget {
+            break;
+        }
+        part.push_str(line);
+        last += 1;
+    }
+    let stuck = last < start && !lines.is_empty();
+    if stuck {
+        part.push_str(args::cut(lines[start - 1], budget));
+        last = start;
+    }
+    let mut answer = json!({
+        "path": scene.path(node),
+        "class": scene.class(node),
+        "text": part,
+        "startLine": start,
+        "endLine": last,
+        "totalLines": lines.len(),
+        "fingerprint": scene.text_fingerprint(node),
+    });
+    if last < end || stuck {
+        answer["truncated"] = true.into();
+        answer["nextLine"] = (last + 1).into();
+    }
+    Ok(answer)
+}

@@ -1,0 +1,285 @@
+//! `search_files`: text or a regular expression over the sources of all scripts.
+//!
+//! It is ripgrep's engine: a text is searched as a whole for lines that match, and no match crosses a
+//! line, so that the work grows with the text and with nothing else.
+
+use std::borrow::Cow;
+
+use globset::{GlobBuilder, GlobMatcher};
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use memchr::{memchr, memchr_iter, memrchr};
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use vector_place::{Node, Scene};
+
+use super::args::Usual;
+use super::code::{self as told, Room};
+use super::{Own, Run, Tool, args};
+use crate::code;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "search_files",
+    about: "Searches the text of all scripts (below `root`), line by line. Answers paths, lines \
+            (from 1) and two lines of context; with `filesOnly` only paths and counts.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    query: String,
+    /// Rust's syntax.
+    regex: Option<bool>,
+    case_sensitive: Option<bool>,
+    whole_word: Option<bool>,
+    root: Option<InstancePath>,
+    /// Paths like ReplicatedStorage/**/Shop*, or names like Shop*
+    glob: Option<String>,
+    files_only: Option<bool>,
+    #[serde(default)]
+    limit: Usual<1, 500, 50>,
+    cursor: Option<String>,
+}
+
+const CONTEXT: usize = 2;
+/// How many scripts are asked at once whether they have a match: few at first, for a page may be full
+/// soon, and then more and more.
+const FIRST: usize = 64;
+const MOST: usize = 4_096;
+/// Longer lines are cut.
+const LINE: usize = 300;
+/// Of a longer line, so many bytes before the match are told.
+const BEFORE: usize = 80;
+
+/// What is found, page by page.
+struct Search {
+    pattern: RegexMatcher,
+    limit: usize,
+    skip: usize,
+    seen: usize,
+    told: Vec<Json>,
+    room: Room,
+    is_full: bool,
+}
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let glob = args.glob.as_deref().map(Glob::new).transpose()?;
+    let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
+    let files_only = args.files_only == Some(true);
+    let mut search = Search {
+        pattern: pattern(args)?,
+        limit: args.limit.get() as usize,
+        skip: args::offset(args.cursor.as_deref())?,
+        seen: 0,
+        told: Vec::new(),
+        room: Room::new(),
+        is_full: false,
+    };
+    let is_meant = |node: &Node| {
+        scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.fits(scene, *node))
+    };
+    let meant = scene.subtree(root).filter(is_meant);
+    let mut texts = meant.filter_map(|node| Some((node, scene.source(node)?)));
+    let (mut scripts, mut at_once) = (0_u64, FIRST);
+    while !search.is_full {
+        let next: Vec<(Node, Cow<'_, str>)> = texts.by_ref().take(at_once).collect();
+        if next.is_empty() {
+            break;
+        }
+        at_once = MOST.min(at_once * 2);
+        scripts += next.len() as u64;
+        search.through(scene, &next, files_only);
+    }
+    let told = search.told.len();
+    let key = if files_only { "files" } else { "matches" };
+    let mut answer = json!({ key: search.told });
+    if search.is_full {
+        answer["truncated"] = true.into();
+        answer["cursor"] = (search.skip + told).to_string().into();
+    } else {
+        answer["total"] = search.seen.into();
+        answer["scriptsSearched"] = scripts.into();
+    }
+    Ok(answer)
+}
+
+impl Search {
+    /// Goes through scripts, of which most have no match.
+    fn through(&mut self, scene: &Scene, scripts: &[(Node, Cow<'_, str>)], files_only: bool) {
+        let texts: Vec<&str> = scripts.iter().map(|(_, text)| &**text).collect();
+        let pattern = &self.pattern;
+        let has_match = |text: &str| next(pattern, text.as_bytes(), 0).is_some();
+        let fit = code::fit(scene, &texts, &has_match);
+        for ((node, text), _) in scripts.iter().zip(fit).filter(|(_, fits)| *fits) {
+            if files_only {
+                self.count(scene, *node, text);
+            } else {
+                self.lines(scene, *node, text);
+            }
+            if self.is_full {
+                return;
+            }
+        }
+    }
+
+    fn lines(&mut self, scene: &Scene, node: Node, text: &str) {
+        let (bytes, mut from, mut line, mut counted) = (text.as_bytes(), 0, 0, 0);
+        let mut path = None;
+        while from <= bytes.len()
+            && let Some((start, end, at)) = next(&self.pattern, bytes, from)
+        {
+            from = end + 1;
+            self.seen += 1;
+            if self.seen <= self.skip {
+                continue;
+            }
+            if self.told.len() == self.limit {
+                self.is_full = true;
+                return;
+            }
+            line += memchr_iter(b'\n', &bytes[counted..start]).count();
+            counted = start;
+            let path = path.get_or_insert_with(|| told::path(scene, node));
+            let told = json!({
+                "path": path,
+                "line": line + 1,
+                "text": around(trimmed(&text[start..end]), at - start),
+                "before": before(text, start),
+                "after": after(text, end),
+            });
+            if !self.tell(told) {
+                return;
+            }
+        }
+    }
+
+    fn count(&mut self, scene: &Scene, node: Node, text: &str) {
+        let bytes = text.as_bytes();
+        let Some((_, end, _)) = next(&self.pattern, bytes, 0) else { return };
+        self.seen += 1;
+        if self.seen <= self.skip {
+            return;
+        }
+        if self.told.len() == self.limit {
+            self.is_full = true;
+            return;
+        }
+        let (mut lines, mut from) = (1, end + 1);
+        while from <= bytes.len()
+            && let Some((_, end, _)) = next(&self.pattern, bytes, from)
+        {
+            (lines, from) = (lines + 1, end + 1);
+        }
+        self.tell(json!({ "path": told::path(scene, node), "lines": lines }));
+    }
+
+    /// Tells something, where there is room for it.
+    fn tell(&mut self, told: Json) -> bool {
+        self.is_full = !self.room.take(&told);
+        if !self.is_full {
+            self.told.push(told);
+        }
+        !self.is_full
+    }
+}
+
+/// The next line with a match from a byte on: where it begins and ends, and where the match begins.
+fn next(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+    // Behind the last line break there is no line.
+    let found = pattern.find_at(text, from).ok()??;
+    let at = found.start();
+    if at == text.len() && text.last().is_none_or(|last| *last == b'\n') {
+        return None;
+    }
+    let start = memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+    let end = memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+    Some((start, end, at))
+}
+
+/// A line without the carriage return at its end.
+fn trimmed(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// A line, or of a long one what stands around the match.
+fn around(line: &str, at: usize) -> String {
+    if line.len() <= LINE || at < LINE / 2 {
+        return args::cut(line, LINE).to_owned();
+    }
+    let from = line.floor_char_boundary(at.saturating_sub(BEFORE));
+    format!("…{}", args::cut(&line[from..], LINE))
+}
+
+/// The lines before a byte where a line begins.
+fn before(text: &str, start: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut end = start;
+    while end > 0 && lines.len() < CONTEXT {
+        let line = memrchr(b'\n', &text.as_bytes()[..end - 1]).map_or(0, |n| n + 1);
+        lines.push(args::cut(trimmed(&text[line..end - 1]), LINE));
+        end = line;
+    }
+    lines.reverse();
+    lines
+}
+
+/// The lines behind a byte where a line ends.
+fn after(text: &str, end: usize) -> Vec<&str> {
+    let rest = text.get(end + 1..).unwrap_or_default();
+    rest.lines().take(CONTEXT).map(|line| args::cut(line, LINE)).collect()
+}
+
+/// A pattern of paths.
+struct Glob {
+    matcher: GlobMatcher,
+    has_slash: bool,
+}
+
+impl Glob {
+    fn new(text: &str) -> Result<Self, Refusal> {
+        let text = text.strip_prefix("game/").unwrap_or(text);
+        let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
+        match glob {
+            Ok(glob) => Ok(Self { matcher: glob.compile_matcher(), has_slash: text.contains('/') }),
+            Err(error) => refuse!("`glob` cannot be read: {}.", error.kind()),
+        }
+    }
+
+    fn fits(&self, scene: &Scene, node: Node) -> bool {
+        if !self.has_slash {
+            return self.matcher.is_match(scene.name(node));
+        }
+        let above = std::iter::successors(Some(node), |it| scene.parent(*it));
+        let mut names: Vec<&str> =
+            above.take_while(|it| *it != scene.root()).map(|it| scene.name(it)).collect();
+        names.reverse();
+        self.matcher.is_match(names.join("/"))
+    }
+}
+
+fn pattern(args: &Args) -> Result<RegexMatcher, Refusal> {
+    if args.query.is_empty() {
+        return refuse!("`query` is empty.");
+    }
+    let text = match args.regex {
+        Some(true) => args.query.clone(),
+        _ if args.query.contains('\n') => {
+            return refuse!("`query` has several lines, and lines are searched one by one.");
+        }
+        _ => regex::escape(&args.query),
+    };
+    RegexMatcherBuilder::new()
+        .case_insensitive(args.case_sensitive != Some(true))
+        .word(args.whole_word == Some(true))
+        .multi_line(true)
+        .crlf(true)
+        .size_limit(1 << 20)
+        .build(&text)
+        .map_err(|error| Refusal(format!("`query` is not a regular expression: {error}.")))
+}

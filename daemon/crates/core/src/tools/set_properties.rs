@@ -1,0 +1,57 @@
+//! `set_properties`: the same values for one instance or many.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+use vector_place::{Owner, count, read_props};
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "set_properties",
+    about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all \
+            that a `selector` fits (see find_instances). Values as in create_instance; null takes \
+            one back to its default. Answers {changed, unchanged}.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: Option<InstancePath>,
+    paths: Option<Vec<InstancePath>>,
+    selector: Option<String>,
+    /// e.g. {"Color": "#ff8800", "Position": [0, 5, 0], "@Health": 5}
+    props: Map<String, Json>,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let selector = args.selector.as_deref();
+    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    if args.props.is_empty() {
+        return refuse!("`props` names nothing.");
+    }
+    // By its name as it is, also where that is what changes.
+    let only = match nodes.as_slice() {
+        [one] => Some(draft.scene().path(*one).to_string()),
+        _ => None,
+    };
+    let mut changed = 0;
+    for node in &nodes {
+        let read = read_props(draft.scene(), Owner::Node(*node), &args.props);
+        let props = read.map_err(|refusal| match nodes.len() {
+            1 => refusal,
+            _ => Refusal(format!("{}: {refusal}", draft.scene().path(*node))),
+        })?;
+        changed += usize::from(draft.set(*node, props)?);
+    }
+    let names: Vec<_> = args.props.keys().map(String::as_str).collect();
+    let whom = only.unwrap_or_else(|| count(changed, "instance", "instances"));
+    draft.title(format!("Set {} of {whom}", names.join(", ")));
+    Ok(json!({ "changed": changed, "unchanged": nodes.len() - changed }))
+}

@@ -1,0 +1,40 @@
+//! `show_diff`: what `apply_edit` would do, without proposing it.
+
+use scene_schemas::refusal::Refusal;
+use serde_json::{Value as Json, json};
+use vector_place::Scene;
+
+use super::apply_edit::Args;
+use super::{Own, Run, Tool, args};
+use crate::proposal::{CONTEXT, text_of};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "show_diff",
+    about: "Shows what apply_edit would change, with the same `edits` (positions from 0), without \
+            proposing it, and whether it would compile.",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+};
+
+fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+    let node = scene.resolve(&args.path)?;
+    let before = text_of(scene, node, &args.path)?;
+    vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;
+    let edits = vector_text_edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
+    let after = vector_text_edit::apply(&before, &edits).map_err(Refusal::new)?;
+    let errors: Vec<_> = vector_luau::new_errors(&before, &after)
+        .iter()
+        .map(|error| json!({ "line": error.line, "message": error.message }))
+        .collect();
+    let hunks = vector_text_edit::hunks(&before, &after, CONTEXT);
+    let vector_text_edit::LineCounts { added, removed } =
+        vector_text_edit::line_counts(&before, &after);
+    Ok(json!({
+        "path": scene.path(node),
+        "diff": vector_text_edit::unified(&hunks),
+        "added": added,
+        "removed": removed,
+        "errors": errors,
+    }))
+}

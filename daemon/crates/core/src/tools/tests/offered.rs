@@ -1,0 +1,199 @@
+//! What other agents read about the tools: little, sound by every client's rules, and true.
+
+use scene_schemas::proposal::Class;
+use serde_json::{Map, Value as Json, json};
+
+use super::{answer, call, open, propose, refuse};
+use crate::tools::{Offered, Run, TOOLS, lean, offered, print};
+
+/// A server adds two tools of its own, and Cursor reads 40 of them.
+const MOST_TOOLS: usize = 38;
+/// Characters of the list: 20,000 with those two.
+const MOST: usize = 18_000;
+
+fn as_listed(tool: &Offered) -> Json {
+    let annotations = match (tool.reads, tool.destroys) {
+        (true, _) => json!({ "readOnlyHint": true }),
+        (false, false) => json!({ "destructiveHint": false }),
+        (false, true) => json!({}),
+    };
+    json!({
+        "name": tool.name,
+        "description": tool.about,
+        "inputSchema": tool.schema,
+        "annotations": annotations,
+    })
+}
+
+#[test]
+fn the_list_is_short() {
+    let listed: Vec<Json> = offered().iter().map(as_listed).collect();
+    let size = |json: &Json| json.to_string().chars().count();
+    let whole = size(&Json::from(listed.clone()));
+    let mut each: Vec<_> = listed.iter().map(|tool| (size(tool), tool["name"].as_str())).collect();
+    each.sort_unstable_by(|a, b| b.cmp(a));
+    assert!(whole <= MOST, "{whole} characters, of {MOST}: {each:?}");
+    assert!(listed.len() <= MOST_TOOLS, "{} tools", listed.len());
+}
+
+/// The rules of the clients: no references and no forms at the top (Anthropic), names and descriptions
+/// that are not long (OpenAI, Cursor), arrays that say of what (Gemini, VS Code).
+#[test]
+fn every_schema_is_sound() {
+    let own = print().as_array().cloned().unwrap();
+    let others = offered().iter().map(as_listed).collect::<Vec<_>>();
+    for tool in own.iter().chain(&others) {
+        let name = tool["name"].as_str().unwrap();
+        // Clients write the server's name in front: at most 60 characters together.
+        assert!(name.len() <= 40 && is_plain(name), "{name}");
+        assert!(tool["description"].as_str().unwrap().chars().count() <= 1_024, "{name}");
+        let schema = tool["inputSchema"].as_object().unwrap();
+        assert_eq!(schema["type"], "object", "{name}");
+        assert!(["anyOf", "oneOf", "allOf", "enum"].iter().all(|key| !schema.contains_key(*key)));
+        assert_eq!(schema["properties"]["session"], json!({ "type": "string" }), "{name}");
+        sound(name, schema);
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+#[track_caller]
+fn sound(at: &str, schema: &Map<String, Json>) {
+    let is_said = ["type", "enum", "anyOf"].iter().any(|key| schema.contains_key(*key));
+    assert!(is_said, "{at}: what it is");
+    let said = |key: &str| schema.get(key).is_some();
+    assert!(!said("$ref") && !said("$defs"), "{at}: references");
+    let is_list = schema.get("type").is_some_and(|kind| kind == "array");
+    assert_eq!(is_list, said("items"), "{at}: items");
+    let none = Map::new();
+    let properties = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
+    for required in schema.get("required").and_then(Json::as_array).into_iter().flatten() {
+        assert!(properties.contains_key(required.as_str().unwrap()), "{at}: {required}");
+    }
+    let forms = schema.get("anyOf").and_then(Json::as_array).into_iter().flatten();
+    let below = properties.iter().map(|(name, own)| (name.as_str(), own));
+    let below = below.chain(schema.get("items").map(|own| ("items", own)));
+    for (name, own) in below.chain(forms.map(|own| ("anyOf", own))) {
+        assert!(is_plain(name), "{at}: {name}");
+        sound(&format!("{at}.{name}"), own.as_object().unwrap());
+    }
+}
+
+#[test]
+fn others_are_offered_all_but_talk_and_the_web() {
+    let names: Vec<_> = offered().iter().map(|tool| tool.name).collect();
+    for tool in TOOLS {
+        let is_own = matches!(tool.run, Run::Talk(_)) || tool.name == "fetch_url";
+        assert_eq!(names.contains(&tool.name), !is_own, "{}", tool.name);
+    }
+    assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
+    let hints = |name: &str| {
+        let tool = offered().into_iter().find(|tool| tool.name == name).unwrap();
+        (tool.reads, tool.destroys)
+    };
+    assert_eq!(hints("show_diff"), (true, false));
+    assert_eq!(hints("clone_instance"), (false, false));
+    assert_eq!(hints("delete_instance"), (false, true));
+    assert_eq!(hints("set_properties"), (false, true));
+}
+
+#[test]
+fn what_destroys_nothing_only_adds() {
+    let calls = [
+        ("open_or_create_script", json!({ "path": "game.Workspace.New" })),
+        ("create_instance", json!({ "className": "Part", "parentPath": "game.Workspace.A" })),
+        (
+            "clone_instance",
+            json!({ "path": "game.Workspace.House", "props": { "@Copy": true, "Name": "Shed" } }),
+        ),
+    ];
+    for (tool, args) in calls {
+        let (_, proposal, _) = propose(tool, args);
+        assert_eq!(proposal.class, Class::Additive, "{tool}");
+    }
+}
+
+#[test]
+fn a_number_that_is_left_out_or_null_is_the_usual_one() {
+    let schema = (crate::tools::find("find_instances").unwrap().schema)().to_value();
+    let limit = json!({ "type": "integer", "maximum": 1000, "default": 100 });
+    assert_eq!(schema["properties"]["limit"], limit);
+    let found =
+        |limit: Json| answer("find_instances", json!({ "selector": "Part", "limit": limit }));
+    assert_eq!(found(json!(null))["instances"].as_array().unwrap().len(), 4);
+    assert_eq!(found(json!(1))["instances"].as_array().unwrap().len(), 1);
+    let said = "must be a whole number from 1 to 1000, got 0";
+    refuse("find_instances", json!({ "selector": "Part", "limit": 0 }), said);
+}
+
+/// Schemas do not say that they are closed, for the reader does.
+#[test]
+fn what_no_schema_names_is_refused() {
+    for tool in TOOLS {
+        let schema = (tool.schema)();
+        assert!(!schema.as_value().to_string().contains("\"additionalProperties\":false"));
+        let own = json!({ "path": "game.Workspace", "parentPath": "game", "noSuchThing": 1 });
+        let said = call(&mut open::place(), tool.name, own).unwrap_err();
+        assert!(said.contains("unknown field `"), "{}: {said}", tool.name);
+    }
+}
+
+/// Models say null for what they leave out, though schemas do not offer it.
+#[test]
+fn null_counts_as_left_out() {
+    for tool in TOOLS {
+        let schema = (tool.schema)().to_value();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for name in schema["properties"].as_object().unwrap().keys() {
+            let said = call(&mut open::place(), tool.name, json!({ name.as_str(): null }));
+            let is_refused = said.is_err_and(|said| said.contains("null, expected"));
+            assert!(!is_refused || required.contains(&json!(name)), "{}: {name}", tool.name);
+        }
+    }
+}
+
+#[track_caller]
+fn check(schema: Json, expected: Json) {
+    let Json::Object(mut map) = schema else { panic!() };
+    lean::lean(&mut map);
+    assert_eq!(Json::Object(map), expected);
+}
+
+#[test]
+fn a_lean_schema_says_what_matters() {
+    let maybe = |kind: &str| json!({ "type": [kind, "null"], "description": "d" });
+    check(maybe("string"), json!({ "type": "string", "description": "d" }));
+    check(json!({ "type": ["integer", "string"] }), json!({ "type": ["integer", "string"] }));
+    check(
+        json!({ "type": "integer", "format": "uint32", "minimum": 0, "maximum": 1_000_000 }),
+        json!({ "type": "integer" }),
+    );
+    let bounds = json!({ "type": "integer", "minimum": 2, "maximum": 64, "default": 8 });
+    check(bounds.clone(), bounds);
+    let ways = json!({ "enum": ["a", "b", null], "type": ["string", "null"] });
+    check(ways, json!({ "enum": ["a", "b"], "type": "string" }));
+    let forms = json!([{ "const": "a", "description": "x" }, { "const": "b" }]);
+    let named = json!({ "enum": ["a", "b"], "type": "string", "description": "d" });
+    check(json!({ "oneOf": forms, "description": "d" }), named.clone());
+    let maybe = json!([{ "oneOf": forms, "description": "inner" }, { "type": "null" }]);
+    check(json!({ "anyOf": maybe, "description": "d" }), named);
+    // Names of arguments are no words of the schema.
+    check(
+        json!({ "type": "object", "required": [], "additionalProperties": false,
+            "properties": { "format": maybe_text(), "default": { "type": "array", "items": maybe_text() } } }),
+        json!({ "type": "object",
+            "properties": { "format": text(), "default": { "type": "array", "items": text() } } }),
+    );
+    let map = json!({ "type": ["object", "null"], "additionalProperties": maybe_text() });
+    check(map, json!({ "type": "object" }));
+}
+
+fn maybe_text() -> Json {
+    json!({ "type": ["string", "null"] })
+}
+
+fn text() -> Json {
+    json!({ "type": "string" })
+}

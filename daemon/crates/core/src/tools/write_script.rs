@@ -1,0 +1,46 @@
+//! `write_script`: a script's whole text.
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::{Refusal, refuse};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{Own, Run, Tool, args};
+use crate::proposal::Draft;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "write_script",
+    about: "Proposes a whole new text for a script that exists (open_or_create_script makes one).",
+    schema: args::schema::<Args>,
+    own: Own::Path,
+    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Args {
+    path: InstancePath,
+    source: String,
+}
+
+fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+    let node = draft.scene().resolve(&args.path)?;
+    let before = draft.seen(node)?.into_owned();
+    if let Some(line) = vector_text_edit::elided(args.source.lines(), &before) {
+        return refuse!(
+            "`source` has the line `{}`, which stands for code that it leaves out. Send the whole \
+             text, or change only some lines with apply_edit, replace_text or apply_patch.",
+            line.trim()
+        );
+    }
+    let source = vector_text_edit::ended_as(&before, &args.source);
+    let edits = vector_text_edit::whole(&before, &source);
+    let changed = !edits.is_empty();
+    if changed {
+        draft.edit_seen(node, edits)?;
+        draft.title(format!("Write {}", args.path));
+    }
+    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
+}

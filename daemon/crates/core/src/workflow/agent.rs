@@ -1,0 +1,111 @@
+//! The calls of an agent of its own, and what it is told of them.
+//!
+//! Nobody asks an agent what comes next: it calls when it likes, also while earlier calls wait. What it
+//! was told it keeps itself, so that a workflow of many thousand calls stays small here.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::api::{AppliedChange, Became};
+use scene_schemas::entry::Seq;
+use serde_json::Value as Json;
+
+use super::{AGENT, CallStatus, Pending, Workflow};
+use crate::prompt::Outcome;
+use crate::proposal;
+
+/// How many of the last calls are kept with their answers.
+const KEPT: usize = 64;
+
+impl Workflow {
+    /// The agent that calls, where one does.
+    pub fn agent(&self) -> Option<&str> {
+        self.driver.strip_prefix(AGENT)
+    }
+
+    /// Whether an agent has called nothing that is not settled.
+    pub fn is_idle(&self) -> bool {
+        let is_pending = self.proposals.values().any(|it| it.status.is_pending());
+        self.agent().is_some() && !self.has_open_call() && !is_pending
+    }
+
+    /// The agent that called, where it has disconnected and what it proposed may still be decided upon.
+    pub fn disconnected_agent(&self) -> Option<&str> {
+        self.agent().filter(|_| self.disconnected.is_some())
+    }
+
+    /// The call of a number: its own, or that of its proposal.
+    pub fn call_of(&self, seq: Seq) -> Option<Seq> {
+        let of_proposal = || self.proposal(seq).map(|pending| pending.call);
+        self.calls.contains_key(&seq).then_some(seq).or_else(of_proposal)
+    }
+
+    /// The call that whoever made it calls so.
+    pub fn call_named(&self, id: &str) -> Option<Seq> {
+        self.names.get(id).copied()
+    }
+
+    /// The last calls, newest first, with their arguments as far as they are kept.
+    pub fn last_calls(&self) -> impl Iterator<Item = (Seq, &Json)> {
+        self.calls.iter().rev().map(|(seq, call)| (*seq, &call.args))
+    }
+
+    /// The calls that are not settled, oldest first.
+    pub fn unsettled(&self) -> Vec<Seq> {
+        let pending = self.proposals.values().filter(|it| it.status.is_pending());
+        let mut calls: BTreeSet<Seq> = pending.map(|it| it.call).collect();
+        calls.extend(&self.open);
+        calls.into_iter().collect()
+    }
+
+    /// The name that was given to the last call.
+    pub fn last_name(&self) -> Option<&str> {
+        self.calls.values().next_back()?.id.as_deref()
+    }
+
+    /// What became of a call.
+    pub fn became(&self, call: Seq) -> Option<Became> {
+        let call = self.calls.get(&call)?;
+        let pending = match &call.status {
+            CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
+            _ => None,
+        };
+        Some(match (self.outcome(call), pending) {
+            (None, None) => Became::Working {},
+            (None, Some((proposal, pending))) => Became::Pending {
+                proposal,
+                status: pending.status.shown(),
+                title: pending.proposal.title.clone(),
+                class: pending.proposal.class,
+            },
+            (Some(Outcome::Done(answer)), pending) => {
+                Became::Done { answer, applied: pending.map(applied) }
+            }
+            (Some(Outcome::Refused(reason)), pending) => {
+                let (proposal, status) = pending.map(|(seq, it)| (seq, it.status.shown())).unzip();
+                Became::Refused { reason, status, proposal }
+            }
+        })
+    }
+
+    /// Lets go of what an agent was told long ago. What has proposed something may be planned again, and
+    /// keeps what it needs.
+    pub(super) fn forget_what_was_told(&mut self) {
+        if self.agent().is_none() {
+            return;
+        }
+        let old = self.calls.values_mut().rev().nth(KEPT);
+        let Some(call) = old else {
+            return;
+        };
+        match &mut call.status {
+            CallStatus::Answered(answer) => *answer = Json::Null,
+            CallStatus::Refused(_) => {}
+            CallStatus::Open | CallStatus::Proposed(..) | CallStatus::Questioned(_) => return,
+        }
+        call.args = Json::Null;
+    }
+}
+
+fn applied((proposal, pending): (Seq, &Pending)) -> AppliedChange {
+    AppliedChange { proposal, diff: proposal::text(&pending.proposal.preview) }
+}

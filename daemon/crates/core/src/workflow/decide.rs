@@ -1,0 +1,576 @@
+//! What an input means: the entries that it becomes, or why it is refused.
+
+use scene_schemas::Fingerprint;
+use scene_schemas::api::FailureKind;
+use scene_schemas::entry::{
+    Approver, Attached, Entry, Finish, Guards, Phase, Place, Requested, Seq, Stance, Step,
+};
+use scene_schemas::proposal::{Ack, Mode, Proposal};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::{Value as Json, json};
+
+use super::ended::{cancelled, disconnected, expired, finish};
+use super::together::{moved, withdraw_later};
+use super::{CallStatus, Pending, State, Status, Trouble, Workflow, guards, summary};
+use crate::policy;
+use crate::prompt::{Call, Cost, Message};
+use crate::tools::update_plan::StepName;
+use crate::tools::{Plan, Talk};
+
+/// The driver of a list of calls that a person wrote down.
+pub const CALLS: &str = "calls";
+
+/// How the driver begins that is an agent of its own; its name follows.
+pub const AGENT: &str = "mcp/";
+
+/// Something that reached the shell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A person asks for something in a place.
+    Start {
+        /// The place.
+        place: Place,
+        /// What is asked for.
+        goal: String,
+        /// Who calls the tools.
+        driver: String,
+        /// Which proposals go without a person's yes.
+        mode: Mode,
+        /// What they attached.
+        attached: Vec<Attached>,
+        /// How far the model may go.
+        stance: Stance,
+        /// The task before it in the same conversation.
+        follows: Option<Seq>,
+        /// What a model is held to.
+        guards: Option<Guards>,
+    },
+    /// The person says something more, or answers a question.
+    Asked {
+        /// What.
+        text: String,
+        /// What they attached.
+        attached: Vec<Attached>,
+    },
+    /// A model is about to be asked.
+    Requested(Box<Requested>),
+    /// The driver answered with a whole message.
+    Replied(Message),
+    /// The model could not be asked, or did not answer.
+    Unanswered(Trouble),
+    /// An answer that was of no use was paid for.
+    Paid(Cost),
+    /// A person says that it goes on.
+    Resume,
+    /// What the model is sent has become too long: all but so many steps is summed up.
+    Summarise {
+        /// How many.
+        keep: usize,
+    },
+    /// Calls that a person wrote down. All of them count.
+    Called(Vec<Call>),
+    /// A call that only reads, and what came of it: both at once.
+    Read {
+        /// The call.
+        call: Call,
+        /// Its answer, or what is wrong with it.
+        answer: Result<Json, Refusal>,
+    },
+    /// A call was planned.
+    Planned {
+        /// Which.
+        call: Seq,
+        /// What came of it.
+        result: Result<Plan, Refusal>,
+        /// Pending proposals that it was planned on top of.
+        after: Vec<Seq>,
+    },
+    /// Somebody who may says yes.
+    Approve {
+        /// To which proposal.
+        proposal: Seq,
+        /// To which content.
+        patch_id: Fingerprint,
+        /// Who.
+        by: Approver,
+        /// Whether they confirmed it a second time.
+        twice: bool,
+    },
+    /// A person says no.
+    Reject {
+        /// To which proposal.
+        proposal: Seq,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A person chose a part of a proposal, or changed it.
+    Revise {
+        /// Which proposal.
+        proposal: Seq,
+        /// What stands for it now.
+        by: Box<Proposal>,
+    },
+    /// The target is about to replace the file.
+    Applying {
+        /// Which proposals.
+        proposals: Vec<Seq>,
+        /// The file.
+        file: String,
+        /// Its hash before.
+        before: Option<Fingerprint>,
+        /// What will be said when it is done.
+        acks: Vec<Ack>,
+    },
+    /// The target did it.
+    Applied(Vec<Seq>),
+    /// The target did not do it.
+    Failed {
+        /// Which proposals.
+        proposals: Vec<Seq>,
+        /// Why.
+        reason: String,
+    },
+    /// Studio did it, and says how what it made is called.
+    Acted {
+        /// Which proposal.
+        proposal: Seq,
+        /// What it did.
+        ack: Box<Ack>,
+    },
+    /// A person has undone in Studio what was applied, or redone it.
+    Undone {
+        /// Which proposal.
+        proposal: Seq,
+        /// Whether it was redone.
+        again: bool,
+        /// What files could not follow in, and why.
+        left: Option<String>,
+    },
+    /// The place is another one by now: what is pending is planned again.
+    Moved {
+        /// Why.
+        reason: String,
+        /// Those that the target was given and has surely not done; others that it was given stand.
+        not_done: Vec<Seq>,
+    },
+    /// Whoever made a call wants it no more.
+    Cancelled {
+        /// Which.
+        call: Seq,
+    },
+    /// The client that calls the tools has ended, or its connection broke.
+    Disconnected,
+    /// Nobody has decided within the time that is set for what a disconnected client proposed.
+    Expired {
+        /// That time, in words.
+        after: String,
+    },
+    /// A proposal of another workflow in the same place is gone, on which some may have stood.
+    Lost(Seq),
+    /// The run is over, whatever still waits.
+    Finish {
+        /// How.
+        outcome: Finish,
+    },
+}
+
+/// Decides what an input means in a workflow.
+///
+/// # Errors
+/// The input does not fit what is known; nothing happens.
+pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
+    if let Input::Start { place, goal, driver, mode, attached, stance, follows, guards } = input {
+        return Ok(vec![Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+            served: false,
+        }]);
+    }
+    let name = workflow;
+    let Some(workflow) = state.workflow(name) else {
+        return refuse!("There is no workflow {name}.");
+    };
+    match input {
+        Input::Start { .. } => Ok(Vec::new()),
+        Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
+        Input::Read { call, answer } => Ok(read(call, answer)),
+        Input::Planned { call, result, after } => {
+            let result = result.and_then(|plan| guards::planned(state, name, call, plan));
+            let mut entries = planned(workflow, call, result, after)?;
+            if entries.iter().any(|entry| matches!(entry, Entry::Refused { .. })) {
+                entries.extend(guards::after_refusal(state, name, call));
+            }
+            Ok(entries)
+        }
+        Input::Approve { proposal, patch_id, by, twice } => {
+            let entries = approve(workflow, proposal, patch_id, by, twice)?;
+            match state.decided_before(proposal) {
+                None => Ok(entries),
+                Some(first) => refuse!(
+                    "Proposal {proposal} was planned on top of proposal {first}, which waits for a \
+                     decision. Decide upon proposal {first} first."
+                ),
+            }
+        }
+        Input::Reject { proposal, reason } => {
+            waiting(workflow, proposal)?;
+            let mut entries = vec![Entry::Rejected { proposal, reason }];
+            entries.extend(withdraw_later(workflow, proposal));
+            Ok(entries)
+        }
+        Input::Revise { proposal, by } => revise(workflow, proposal, by),
+        Input::Applying { proposals, file, before, acks } => {
+            Ok(vec![Entry::Applying { proposals, file, before, acks }])
+        }
+        Input::Applied(proposals) => Ok(applied(workflow, &proposals)),
+        Input::Acted { proposal, ack } => match workflow.proposals.get(&proposal) {
+            Some(Pending { status: Status::Applying(_), .. }) => {
+                Ok(vec![Entry::Applied { proposal, ack }])
+            }
+            _ => Ok(Vec::new()),
+        },
+        Input::Undone { proposal, again, left } => Ok(undone(workflow, proposal, again, left)),
+        Input::Failed { proposals, reason } => {
+            let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
+            Ok(proposals.into_iter().map(failed).collect())
+        }
+        Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
+        Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
+        Input::Cancelled { call } => Ok(cancelled(workflow, call)),
+        Input::Disconnected => Ok(disconnected(workflow)),
+        Input::Expired { after } => Ok(expired(workflow, &after)),
+        Input::Finish { outcome } => Ok(finish(workflow, outcome)),
+        input => talk(state, (name, workflow), input),
+    }
+}
+
+/// What an input means that belongs to the talk with a model.
+fn talk(
+    state: &State,
+    (name, workflow): (Seq, &Workflow),
+    input: Input,
+) -> Result<Vec<Entry>, Refusal> {
+    match input {
+        Input::Asked { text, attached } => asked(workflow, text, attached),
+        Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
+        Input::Replied(message) => Ok(replied(workflow, message)),
+        Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
+        Input::Paid(Cost { model, tokens, dollars, .. }) => {
+            Ok(vec![Entry::Replied { model, tokens, cost: dollars, replay: None }])
+        }
+        Input::Resume => {
+            Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
+        }
+        Input::Summarise { keep } => {
+            Ok(summary::summarise(&state.chain(name), keep).into_iter().collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn called(call: Call) -> Entry {
+    let Call { tool, args, id, flaw } = call;
+    Entry::Called { tool, args, id, flaw }
+}
+
+fn asked(
+    workflow: &Workflow,
+    text: String,
+    attached: Vec<Attached>,
+) -> Result<Vec<Entry>, Refusal> {
+    if workflow.finished.is_some() {
+        return refuse!("The task is over; what is said now begins a new one.");
+    }
+    if text.trim().is_empty() {
+        return refuse!("Nothing was said.");
+    }
+    Ok(vec![Entry::Asked { text, attached }])
+}
+
+fn unanswered(trouble: Trouble) -> Entry {
+    let Trouble { code, message, retryable, hint, setting } = trouble;
+    Entry::Unanswered { code, message, retryable, hint, setting }
+}
+
+/// How many messages of a model in a row may call nothing and end nothing.
+const VAIN: u32 = 3;
+
+/// A message's first call counts. The others are refused by name.
+fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    if let Some(Cost { model, tokens, dollars, replay }) = message.cost {
+        entries.push(Entry::Replied { model, tokens, cost: dollars, replay });
+    }
+    // What the person has said meanwhile is still to be answered.
+    let is_last = message.calls.is_empty() && !message.declined && !workflow.talk.has_queued();
+    // What is needed before it is done is said once to a model that only stops.
+    let flaw = message.flaw.or_else(|| {
+        let missing = guards::missing(workflow).filter(|_| is_last && workflow.talk.vain() == 0)?;
+        Some(missing.0)
+    });
+    let ends = message.calls.is_empty() && flaw.is_none() && !workflow.talk.has_queued();
+    if let Some(text) = message.text {
+        let phase = if ends { Phase::Final } else { Phase::Update };
+        entries.push(Entry::Said { text, phase, answers: Vec::new() });
+    }
+    let is_vain = message.calls.is_empty();
+    let mut calls = message.calls.into_iter();
+    entries.extend(calls.next().map(called));
+    let ignored: Vec<String> = calls.map(|call| call.tool).collect();
+    if !ignored.is_empty() {
+        let text = format!(
+            "Only the first tool call of a message is taken; not taken: {}.",
+            ignored.join(", ")
+        );
+        entries.push(Entry::Told { text });
+    }
+    if let Some(flaw) = flaw {
+        entries.push(if is_vain && workflow.talk.vain() + 1 >= VAIN {
+            unanswered(Trouble {
+                code: FailureKind::Provider,
+                message: format!(
+                    "{VAIN} answers of the model in a row were of no use. The last: {flaw}"
+                ),
+                retryable: true,
+                hint: "Try again, say it in other words, or choose another model.".to_owned(),
+                setting: None,
+            })
+        } else {
+            Entry::Told { text: flaw }
+        });
+    }
+    if ends {
+        let outcome = match message.declined {
+            true if workflow.ends_rejected() => Finish::NotApproved,
+            true => Finish::Failed,
+            false => Finish::Done,
+        };
+        entries.push(Entry::Finished { outcome, summary: None });
+    }
+    entries
+}
+
+/// The entry before stands for the call, whose position nobody knows yet.
+fn read(call: Call, answer: Result<Json, Refusal>) -> Vec<Entry> {
+    let before = Seq(0);
+    let said = match answer {
+        Ok(answer) => Entry::Answered { call: before, answer },
+        Err(refusal) => refused(before, refusal.0),
+    };
+    vec![called(call), said]
+}
+
+pub(super) fn refused(call: Seq, reason: String) -> Entry {
+    Entry::Refused { call, reason, conflict: None }
+}
+
+fn planned(
+    workflow: &Workflow,
+    call: Seq,
+    result: Result<Plan, Refusal>,
+    after: Vec<Seq>,
+) -> Result<Vec<Entry>, Refusal> {
+    let is_open =
+        workflow.calls.get(&call).is_some_and(|call| matches!(call.status, CallStatus::Open));
+    if !is_open {
+        return refuse!("Call {call} is settled already.");
+    }
+    Ok(match result {
+        Err(refusal) => vec![refused(call, refusal.0)],
+        Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
+        // The shell asks, and says what was told.
+        Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
+        Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
+        Ok(Plan::Conflict(refusal, conflict)) => {
+            vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
+        }
+        Ok(Plan::Propose(mut proposal, answer)) => {
+            if let Some(reason) = offered_before(workflow, &proposal) {
+                return Ok(vec![refused(call, reason)]);
+            }
+            proposal.after = after;
+            proposal.replaces = workflow.proposed_for(call);
+            let answer = Some(answer).filter(|answer| !answer.is_null());
+            vec![Entry::Proposed { call, answer, proposal }]
+        }
+    })
+}
+
+/// An identical proposal on an unchanged base is not offered twice.
+fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
+    let (seq, before) =
+        workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
+    match &before.status {
+        Status::Rejected(reason) => {
+            let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+            Some(format!(
+                "This is proposal {seq} again, which the person rejected{why}. Propose something else, \
+                 or ask what is wanted."
+            ))
+        }
+        Status::Waiting => {
+            Some(format!("This is proposal {seq} again, which waits for a decision."))
+        }
+        _ => None,
+    }
+}
+
+fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
+    match talk {
+        Talk::Plan { steps } => {
+            let steps: Vec<Step> =
+                steps.into_iter().map(|text| Step { text, done: false }).collect();
+            let answer = json!({ "steps": steps.len() });
+            vec![Entry::Planned { call, steps, notes: None }, Entry::Answered { call, answer }]
+        }
+        Talk::Progress { completed, next, notes } => {
+            match progress(workflow, completed.as_ref(), next.as_ref()) {
+                Ok(steps) => {
+                    let done = steps.iter().filter(|step| step.done).count();
+                    let answer = json!({ "done": done, "steps": steps.len() });
+                    vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
+                }
+                Err(refusal) => vec![refused(call, refusal.0)],
+            }
+        }
+        Talk::Said { text, phase, answers } => {
+            let said = Entry::Said { text, phase, answers };
+            vec![said, Entry::Answered { call, answer: Json::Null }]
+        }
+        // Nobody waits for an answer to one of a list of calls.
+        Talk::Question { question, answers } if workflow.guards.is_none() => {
+            let said = Entry::Said { text: question, phase: Phase::Update, answers };
+            vec![said, Entry::Answered { call, answer: Json::Null }]
+        }
+        Talk::Question { question, answers } => {
+            vec![Entry::Questioned { call, question, answers }]
+        }
+        Talk::Done { summary } => {
+            let mut entries = Vec::new();
+            // What is complete has no open steps; a plan that was only made has all of them.
+            if workflow.stance == Stance::Act && workflow.plan.iter().any(|step| !step.done) {
+                let steps = workflow.plan.iter().map(|it| Step { done: true, ..it.clone() });
+                entries.push(Entry::Planned { call, steps: steps.collect(), notes: None });
+            }
+            entries.push(Entry::Answered { call, answer: Json::Null });
+            entries.push(Entry::Finished { outcome: Finish::Done, summary });
+            entries
+        }
+    }
+}
+
+fn progress(
+    workflow: &Workflow,
+    completed: Option<&StepName>,
+    next: Option<&StepName>,
+) -> Result<Vec<Step>, Refusal> {
+    let mut steps = workflow.plan.clone();
+    if steps.is_empty() {
+        return refuse!("update_plan: There is no plan; start_plan makes one.");
+    }
+    let place = |name: &StepName| {
+        let at = match name {
+            StepName::Number(n) => (*n as usize).checked_sub(1).filter(|at| *at < steps.len()),
+            StepName::Text(text) => steps.iter().position(|step| step.text == *text),
+        };
+        at.ok_or_else(|| {
+            Refusal(format!("update_plan: The plan has {} steps, and not this one.", steps.len()))
+        })
+    };
+    next.map(&place).transpose()?;
+    if let Some(at) = completed.map(&place).transpose()? {
+        steps[at].done = true;
+    }
+    Ok(steps)
+}
+
+pub(super) fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
+    let Some(pending) = workflow.proposals.get(&proposal) else {
+        return refuse!("There is no proposal {proposal} in this workflow.");
+    };
+    match &pending.status {
+        Status::Waiting => Ok(pending),
+        Status::Approved | Status::Applying(_) | Status::Applied(_) | Status::Undone(_) => {
+            refuse!("Proposal {proposal} was approved already.")
+        }
+        Status::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
+        Status::Withdrawn(reason) | Status::Failed(reason) => {
+            refuse!("Proposal {proposal} can no longer be decided: {reason}")
+        }
+    }
+}
+
+fn approve(
+    workflow: &Workflow,
+    proposal: Seq,
+    patch_id: Fingerprint,
+    by: Approver,
+    twice: bool,
+) -> Result<Vec<Entry>, Refusal> {
+    let pending = waiting(workflow, proposal)?;
+    if pending.proposal.patch_id != patch_id {
+        return refuse!(
+            "Proposal {proposal} is not what was approved: it has patch id {}, not {}. Look at it \
+             again.",
+            pending.proposal.patch_id.short(),
+            patch_id.short()
+        );
+    }
+    if by == Approver::Mode && !policy::lets_through(workflow.mode, &pending.proposal) {
+        return refuse!("The mode does not let proposal {proposal} through.");
+    }
+    if policy::needs_second_confirmation(&pending.proposal) && !twice {
+        return refuse!("Proposal {proposal} has a warning that needs a second confirmation.");
+    }
+    Ok(vec![Entry::Approved { proposal, patch_id, by }])
+}
+
+fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<Entry>, Refusal> {
+    let pending = waiting(workflow, old)?;
+    if by.patch_id == pending.proposal.patch_id {
+        return refuse!("Nothing was changed in proposal {old}.");
+    }
+    by.after.clone_from(&pending.proposal.after);
+    by.from = Some(old);
+    by.takes_back.clear();
+    by.meant.clone_from(&pending.proposal.meant);
+    let answer = match workflow.calls.get(&pending.call).map(|call| &call.status) {
+        Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
+        _ => None,
+    };
+    let reason = Some("A part of it, or a changed form of it, stands for it now.".to_owned());
+    let mut entries = vec![Entry::Rejected { proposal: old, reason }];
+    entries.extend(withdraw_later(workflow, old));
+    entries.push(Entry::Proposed { call: pending.call, answer, proposal: by });
+    Ok(entries)
+}
+
+/// What was about to be applied has been.
+fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
+    proposals
+        .iter()
+        .filter_map(|proposal| match &workflow.proposals.get(proposal)?.status {
+            Status::Applying(ack) => Some(Entry::Applied { proposal: *proposal, ack: ack.clone() }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What Studio's undo says of a proposal, where it says something new.
+fn undone(workflow: &Workflow, proposal: Seq, again: bool, left: Option<String>) -> Vec<Entry> {
+    match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
+        Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
+        // What is undone was done, and what the plugin said of it is still on its way.
+        Some(Status::Applying(ack)) if !again => {
+            vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal, left }]
+        }
+        Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
+        _ => Vec::new(),
+    }
+}

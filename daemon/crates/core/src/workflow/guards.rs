@@ -1,0 +1,322 @@
+//! What a model is held to, so that it neither edits blindly nor runs in circles.
+//!
+//! The guards bind the loop of a provider. A person's own list of calls, and other agents, are
+//! bound by the tools alone; how far the person lets a request go binds everybody. A guard refuses in words that say what to do instead; it never does
+//! anything else.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::api::FailureKind;
+use scene_schemas::command::Command;
+use scene_schemas::entry::{Entry, Guards, Seq, Stance};
+use scene_schemas::proposal::Proposal;
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::{Value as Json, json};
+
+use super::chain::{Chain, Step};
+use super::reading::check_read;
+use super::talk::Said;
+use super::{State, Workflow};
+use crate::tools::{self, Made, Plan, made};
+
+/// What an answer says that is as it was.
+pub(super) const UNCHANGED: &str = "unchangedSinceStep";
+
+/// How the refusal begins that asks for a plan.
+const NO_PLAN: &str = "There is no plan yet.";
+
+/// How often a model may ask the person something in one task.
+const QUESTIONS: usize = 2;
+
+/// The same call so often in a row is not planned any more, and so often ends it.
+const REPEATED: usize = 2;
+const STUCK: usize = 4;
+
+/// After so many refusals in a row the model is told to do otherwise, and after so many it ends.
+const REFUSED: usize = 3;
+const HOPELESS: usize = 9;
+
+/// What is said of a call before it is planned.
+///
+/// # Errors
+/// It is not to be planned.
+pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
+    let Some(own) = state.workflow(workflow) else {
+        return Ok(());
+    };
+    if let Some(flaw) = own.flaw(call) {
+        return Err(Refusal(flaw.to_owned()));
+    }
+    let Some((tool, args)) = own.call(call) else {
+        return Ok(());
+    };
+    within(own.stance, tool)?;
+    if own.guards.is_none() {
+        return Ok(());
+    }
+    let before = || state.chain(workflow).calls().filter(move |step| step.seq < call);
+    // What a person has said since may have changed what comes of it.
+    let spoken = own.talk.spoken().unwrap_or(workflow);
+    let repeated = repeated(before().filter(|step| step.seq > spoken), tool, args);
+    if repeated >= REPEATED {
+        return refuse!(
+            "{tool}: This is the same call again, for the {} time in a row, and what came of it stands \
+             above. Do something else, ask the person, or say what keeps you from going on.",
+            ordinal(repeated + 1)
+        );
+    }
+    let changes = tools::find(tool).is_ok_and(tools::Tool::changes);
+    let was_told = || {
+        let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
+        own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
+    };
+    if changes && own.plan.is_empty() && !was_told() {
+        return refuse!(
+            "{tool}: {NO_PLAN} Call start_plan with the steps of this task first, each of which the \
+             person can judge by itself. Where the task is one small step, call {tool} again: it is \
+             planned then."
+        );
+    }
+    if tool == "fetch_url" {
+        is_named(&state.chain(workflow), args)?;
+    }
+    if tool == "ask_clarification" {
+        let asked = before().filter(|step| std::ptr::eq(step.workflow, own));
+        let asked = asked.filter(|step| step.call.tool == tool && step.answer().is_some()).count();
+        if asked >= QUESTIONS {
+            return refuse!(
+                "{tool}: The person was asked {QUESTIONS} times in this task. Decide what is left by \
+                 yourself, and say how you decided."
+            );
+        }
+    }
+    match missing(own).filter(|_| tool == "complete") {
+        Some(Refusal(reason)) => refuse!("{tool}: {reason}"),
+        None => Ok(()),
+    }
+}
+
+/// What goes further than the person lets it is refused, whoever calls, and whatever they were offered.
+fn within(stance: Stance, tool: &str) -> Result<(), Refusal> {
+    if tools::find(tool).is_ok_and(|known| !known.is_within(stance)) {
+        return refuse!(
+            "{tool}: Nothing is to be changed now. {}",
+            match stance {
+                Stance::Plan => "Make a plan with start_plan; the person says when it is built.",
+                _ => "Answer the question; a plan is not asked for either.",
+            }
+        );
+    }
+    Ok(())
+}
+
+/// Sites whose pages may be read without being named: what Roblox developers look things up in.
+const SITES: [&str; 6] = [
+    "create.roblox.com",
+    "devforum.roblox.com",
+    "luau.org",
+    "rojo.space",
+    "github.com",
+    "raw.githubusercontent.com",
+];
+
+/// An address could carry out what the model has read, so the person has to have named its site.
+fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
+    let address = args["url"].as_str().unwrap_or_default();
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().to_lowercase();
+    if SITES.contains(&host.as_str()) {
+        return Ok(());
+    }
+    let said = chain.0.iter().flat_map(|(_, workflow)| {
+        let more = workflow.talk.turns().filter_map(|(_, said)| match said {
+            Said::Person(text, _) => Some(text.as_str()),
+            _ => None,
+        });
+        std::iter::once(workflow.goal.as_str()).chain(more)
+    });
+    if !host.is_empty() && said.map(str::to_lowercase).any(|text| names(&text, &host)) {
+        return Ok(());
+    }
+    refuse!(
+        "fetch_url: The person has not named {host:?}. Only pages of sites that they named, and of {}, are \
+         read. Ask them for the address, or go on without it.",
+        SITES.join(", ")
+    )
+}
+
+/// Whether a text names a host: the whole of it, and not a part of a longer word.
+fn names(text: &str, host: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    text.match_indices(host).any(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + host.len()..]);
+        // A full stop ends a sentence as well.
+        let behind = behind
+            .strip_prefix('.')
+            .map_or(behind, |rest| if rest.starts_with(is_part) { behind } else { rest });
+        !before.ends_with(is_part) && !behind.starts_with(is_part)
+    })
+}
+
+/// How many of the last steps are this call.
+fn repeated<'a>(before: impl Iterator<Item = Step<'a>>, tool: &str, args: &Json) -> usize {
+    let steps: Vec<Step<'_>> = before.collect();
+    steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+}
+
+fn ordinal(n: usize) -> String {
+    match n {
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        4 => "fourth".to_owned(),
+        5 => "fifth".to_owned(),
+        n => format!("{n}th"),
+    }
+}
+
+/// What is missing before the work is done: where parts were made that may have to behave, a script.
+pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
+    if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || opts_out(&own.goal) {
+        return None;
+    }
+    let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
+    let done: Vec<&Proposal> = done.map(|(_, it)| &it.proposal).collect();
+    let Made { parts, has_behaviour } = made(done.iter().copied());
+    if parts == 0 || has_behaviour || own.question_was_answered() {
+        return None;
+    }
+    let parts = if parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
+    Some(Refusal(format!(
+        "You made {parts} and no script that uses what you made. Where it is to do something, add the \
+         script that makes it do that (open_or_create_script): in the part or its model, or with its name \
+         in the text. Where it is only to stand there, ask with ask_clarification whether that is all."
+    )))
+}
+
+/// Whether the person said that they want no script.
+fn opts_out(goal: &str) -> bool {
+    let goal = goal.to_lowercase();
+    let said =
+        ["no script", "without script", "without a script", "only geometry", "geometry only"];
+    said.iter().any(|words| goal.contains(words))
+}
+
+/// What a guard makes of a plan.
+///
+/// # Errors
+/// It is not to be offered.
+pub(super) fn planned(
+    state: &State,
+    workflow: Seq,
+    call: Seq,
+    plan: Plan,
+) -> Result<Plan, Refusal> {
+    let Some(own) = state.workflow(workflow) else {
+        return Ok(plan);
+    };
+    let Some(guards) = &own.guards else {
+        return Ok(plan);
+    };
+    let chain = state.chain(workflow);
+    match plan {
+        Plan::Answer(answer) => Ok(Plan::Answer(unchanged(&chain, own, call, answer))),
+        Plan::Propose(proposal, answer) => {
+            let tool = own.call(call).map_or("", |(tool, _)| tool);
+            check_read(&chain, own, &proposal, tool)?;
+            scope(own, guards, &proposal, tool)?;
+            Ok(Plan::Propose(proposal, answer))
+        }
+        plan => Ok(plan),
+    }
+}
+
+/// A read whose answer is as it was, and stands in what the model is sent, is not sent again.
+fn unchanged(chain: &Chain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json {
+    let Some((tool, args)) = own.call(call) else {
+        return answer;
+    };
+    if !tools::find(tool).is_ok_and(tools::Tool::reads) {
+        return answer;
+    }
+    let sent_after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    let mut before = chain.calls().filter(|step| step.seq < call && step.seq > sent_after);
+    let same = before.find(|step| step.is(tool, args) && step.answer() == Some(&answer));
+    match same {
+        Some(step) => json!({
+            UNCHANGED: step.number,
+            "note": format!("The answer is the one of step {}, which stands above.", step.number),
+        }),
+        None => answer,
+    }
+}
+
+/// What reaches far is confirmed by the person before it is proposed.
+fn scope(own: &Workflow, guards: &Guards, proposal: &Proposal, tool: &str) -> Result<(), Refusal> {
+    let (mut scripts, mut subtrees) = (BTreeSet::new(), BTreeSet::new());
+    for command in &proposal.commands {
+        match command {
+            Command::EditScript { target, .. } => {
+                scripts.insert(target.path.to_string());
+            }
+            Command::Delete { target, .. } | Command::Move { target, .. } => {
+                subtrees.insert(target.path.to_string());
+            }
+            _ => {}
+        }
+    }
+    let limit = guards.scope as usize;
+    if own.question_was_answered() || scripts.len().max(subtrees.len()) <= limit {
+        return Ok(());
+    }
+    let (count, what) = if scripts.len() > limit {
+        (scripts.len(), "scripts")
+    } else {
+        (subtrees.len(), "subtrees")
+    };
+    refuse!(
+        "{tool}: This would touch {count} {what}, more than {limit}. Tell the person with \
+         ask_clarification what you would do to which of them, with answers to choose from, and go on \
+         when they have confirmed it."
+    )
+}
+
+/// What follows a refusal: after several in a row the model is told to do otherwise, and in the end
+/// a person is asked.
+pub(super) fn after_refusal(state: &State, workflow: Seq, call: Seq) -> Vec<Entry> {
+    let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
+        return Vec::new();
+    };
+    let spoken = own.talk.spoken().unwrap_or(workflow);
+    let since = |step: &Step<'_>| step.seq > spoken && step.seq < call;
+    let steps: Vec<Step<'_>> = state.chain(workflow).calls().filter(since).collect();
+    let is_refused = |step: &&Step<'_>| step.refusal().is_some();
+    let in_row = 1 + steps.iter().rev().take_while(is_refused).count();
+    let repeated = own.call(call).map_or(0, |(tool, args)| {
+        steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+    });
+    if repeated >= STUCK || in_row >= HOPELESS {
+        let message = if repeated >= STUCK {
+            format!("The model made the same call {} times in a row.", repeated + 1)
+        } else {
+            format!("{in_row} calls of the model in a row were refused.")
+        };
+        return vec![Entry::Unanswered {
+            code: FailureKind::Provider,
+            message,
+            retryable: false,
+            hint: "Say it in other words, or what it should do instead; or choose another model."
+                .to_owned(),
+            setting: None,
+        }];
+    }
+    if in_row.is_multiple_of(REFUSED) {
+        let text = format!(
+            "{in_row} calls in a row were refused. Change your approach: read the reasons again, look at \
+             the place with other tools, take a smaller step, or ask the person."
+        );
+        return vec![Entry::Told { text }];
+    }
+    Vec::new()
+}

@@ -1,0 +1,582 @@
+//! Workflows: one task in one place, as a reading of the ledger.
+//!
+//! Three pure functions: [`decide`] turns an input into entries, [`State::apply`] reads an entry, and
+//! [`Workflow::wants`] names the work that is due. Entries are acted on only once they are durable;
+//! the shell does the work and drops whatever is no longer wanted. Scenes are the shell's caches and
+//! not part of the state.
+
+mod agent;
+mod chain;
+mod decide;
+mod ended;
+mod events;
+mod guards;
+mod now;
+mod reading;
+mod stands;
+mod summary;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod together;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use scene_schemas::Command;
+use scene_schemas::entry::{
+    Attached, Context, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
+};
+use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal, WarningKind};
+use serde_json::{Value as Json, json};
+
+use crate::policy;
+use crate::prompt::{self, Outcome, UNMERGED, context};
+
+pub use self::decide::{AGENT, CALLS, Input, decide};
+pub use self::events::{brief, events};
+pub use self::guards::before;
+pub use self::talk::{Talk, Trouble};
+
+use self::talk::Said;
+
+/// Everything that was read from the ledger so far.
+#[derive(Debug, Default)]
+pub struct State {
+    workflows: BTreeMap<Seq, Workflow>,
+}
+
+/// A task in a place.
+#[derive(Debug)]
+pub struct Workflow {
+    /// The place.
+    pub place: Place,
+    /// What the person asked for.
+    pub goal: String,
+    /// Who calls the tools.
+    pub driver: String,
+    /// Which proposals go without a person's yes.
+    pub mode: Mode,
+    /// What the person attached to it.
+    pub attached: Vec<Attached>,
+    /// How far the model may go.
+    pub stance: Stance,
+    /// The task before it in the same conversation.
+    pub follows: Option<Seq>,
+    /// What a model is held to; none where no model calls the tools.
+    pub guards: Option<Guards>,
+    /// Whether it is a daemon's.
+    pub served: bool,
+    /// The scripts that the model is told of at the beginning.
+    pub context: Option<Context>,
+    /// The plan's steps.
+    pub plan: Vec<Step>,
+    /// How it ended.
+    pub finished: Option<Finish>,
+    /// The entry that says that its client has disconnected, where it has.
+    pub disconnected: Option<Seq>,
+    /// Whether the conversation ends with it.
+    pub is_cleared: bool,
+    /// Whether its texts were erased.
+    pub is_erased: bool,
+    /// The model's last word, where it said one when it ended.
+    pub summary: Option<String>,
+    calls: BTreeMap<Seq, Call>,
+    /// Those of the calls that are to be planned.
+    open: BTreeSet<Seq>,
+    /// The calls by what whoever made them calls them.
+    names: HashMap<String, Seq>,
+    proposals: BTreeMap<Seq, Pending>,
+    /// Who said what, and how it stands with the model.
+    talk: Talk,
+}
+
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    args: Json,
+    id: Option<String>,
+    /// Why it cannot run.
+    flaw: Option<String>,
+    /// What of the model's message goes back as it came.
+    replay: Option<Box<Replay>>,
+    status: CallStatus,
+}
+
+#[derive(Debug)]
+enum CallStatus {
+    Open,
+    Answered(Json),
+    Refused(String),
+    /// It is a question, which waits for the person's answer; the answers that it offers.
+    Questioned(Vec<String>),
+    Proposed(Seq, Json),
+}
+
+/// A proposal and what became of it.
+#[derive(Debug)]
+pub struct Pending {
+    /// The proposal.
+    pub proposal: Proposal,
+    /// The call that it answers.
+    pub call: Seq,
+    /// What became of it.
+    pub status: Status,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    /// Nobody has decided.
+    Waiting,
+    /// Somebody said yes.
+    Approved,
+    /// The target is about to replace the file; what it will say.
+    Applying(Box<Ack>),
+    /// The target did it.
+    Applied(Box<Ack>),
+    /// The target did it, and a person has undone it in Studio.
+    Undone(Box<Ack>),
+    /// A person said no.
+    Rejected(Option<String>),
+    /// It lost its base or its run.
+    Withdrawn(String),
+    /// The target did not do it.
+    Failed(String),
+}
+
+impl Status {
+    /// Whether the proposal may still change the place.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Approved | Self::Applying(_))
+    }
+}
+
+/// Work that is due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Want {
+    /// A call is to be planned.
+    Plan {
+        /// Which.
+        call: Seq,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        args: Json,
+    },
+    /// The mode that a person chose approves a proposal.
+    ApproveByMode(Seq),
+    /// A person is to decide.
+    Ask(Seq),
+    /// The target is to perform these, in this order, in one write.
+    Apply(Vec<Seq>),
+    /// A person is to answer a question.
+    Answer(Seq),
+    /// A person is to say that it goes on, after something went wrong.
+    GoAhead,
+    /// The driver is to say what comes next.
+    Reply,
+}
+
+impl State {
+    /// The workflow of that name.
+    pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
+        self.workflows.get(&workflow)
+    }
+
+    /// All workflows, oldest first.
+    pub fn workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
+    }
+
+    /// Reads an entry.
+    pub fn apply(&mut self, record: &Record) {
+        if let Entry::Started {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+            served,
+        } = &record.entry
+        {
+            // What was planned is carried out by the task behind it.
+            let before = follows.and_then(|before| self.workflow(before));
+            let goes_on = |it: &&Workflow| it.stance == Stance::Plan && *stance == Stance::Act;
+            let plan = before.filter(goes_on).map_or(Vec::new(), |it| it.plan.clone());
+            let workflow = Workflow {
+                place: place.clone(),
+                goal: goal.clone(),
+                driver: driver.clone(),
+                mode: *mode,
+                attached: attached.clone(),
+                stance: *stance,
+                follows: *follows,
+                guards: guards.clone(),
+                served: *served,
+                context: None,
+                plan,
+                finished: None,
+                disconnected: None,
+                is_cleared: false,
+                is_erased: false,
+                summary: None,
+                calls: BTreeMap::new(),
+                open: BTreeSet::new(),
+                names: HashMap::new(),
+                proposals: BTreeMap::new(),
+                talk: Talk::default(),
+            };
+            self.workflows.insert(record.workflow, workflow);
+        } else if let Some(workflow) = self.workflows.get_mut(&record.workflow) {
+            workflow.read(record.seq, &record.entry);
+        }
+    }
+}
+
+impl Workflow {
+    /// What stands beside the goal: what the person attached, and the scripts that may matter.
+    fn beside(&self) -> Option<String> {
+        let parts = [context(&self.attached), self.context.as_ref().map(prompt::scripts)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("\n"))
+    }
+
+    /// The proposals, oldest first.
+    pub fn proposals(&self) -> impl Iterator<Item = (Seq, &Pending)> {
+        self.proposals.iter().map(|(seq, pending)| (*seq, pending))
+    }
+
+    /// A proposal.
+    pub fn proposal(&self, proposal: Seq) -> Option<&Pending> {
+        self.proposals.get(&proposal)
+    }
+
+    /// The tool and arguments of a call.
+    pub fn call(&self, call: Seq) -> Option<(&str, &Json)> {
+        self.calls.get(&call).map(|call| (call.tool.as_str(), &call.args))
+    }
+
+    /// Whom a call means that leaves out its path, where that is known before the place is asked: what
+    /// it meant when it was planned before, or else the one instance that the person attached.
+    pub fn meant(&self, call: Seq) -> Option<Meant> {
+        let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
+        planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
+    }
+
+    fn pointed_at(&self) -> Option<Meant> {
+        let mut instances = self.attached.iter().filter_map(|attached| match attached {
+            Attached::Instance { target, .. } => Some(target),
+            _ => None,
+        });
+        let target = instances.next()?.clone();
+        instances.next().is_none().then_some(Meant { target, by: MeantBy::Attached })
+    }
+
+    /// Why a call was refused, where it was.
+    pub fn refusals(&self) -> impl Iterator<Item = (Seq, &str)> {
+        self.calls.iter().filter_map(|(seq, call)| match &call.status {
+            CallStatus::Refused(reason) => Some((*seq, reason.as_str())),
+            _ => None,
+        })
+    }
+
+    /// What calls were answered with that changed nothing, in order.
+    pub fn answers(&self) -> impl Iterator<Item = &Json> {
+        self.calls.values().filter_map(|call| match &call.status {
+            CallStatus::Answered(answer) if !answer.is_null() => Some(answer),
+            _ => None,
+        })
+    }
+
+    /// What the model has said, in order.
+    pub fn words(&self) -> impl Iterator<Item = &str> + Clone {
+        self.talk.turns().filter_map(|(_, said)| match said {
+            Said::Model(text) | Said::Aloud(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// How it stands with the model.
+    pub fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// The question that waits for the person's answer: the call, and what is asked.
+    pub fn question(&self) -> Option<Seq> {
+        let is_open = |call: &Call| matches!(call.status, CallStatus::Questioned(_));
+        self.calls.iter().find(|(_, call)| is_open(call)).map(|(seq, _)| *seq)
+    }
+
+    /// The answers that an open question offers.
+    pub fn offered(&self, call: Seq) -> Option<&[String]> {
+        match &self.calls.get(&call)?.status {
+            CallStatus::Questioned(answers) => Some(answers),
+            _ => None,
+        }
+    }
+
+    /// Whether the person has answered a question of the model in this task.
+    fn question_was_answered(&self) -> bool {
+        let is_answered = |call: &Call| matches!(call.status, CallStatus::Answered(_));
+        self.calls.values().any(|call| call.tool == "ask_clarification" && is_answered(call))
+    }
+
+    /// Why a call cannot run, whatever it means.
+    pub fn flaw(&self, call: Seq) -> Option<&str> {
+        self.calls.get(&call)?.flaw.as_deref()
+    }
+
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Which of the calls it is, from 1.
+    pub fn call_number(&self, call: Seq) -> usize {
+        self.calls.range(..=call).count()
+    }
+
+    fn read(&mut self, seq: Seq, entry: &Entry) {
+        match entry {
+            Entry::Started { .. } => {}
+            Entry::Context { context } => self.context = Some(context.as_ref().clone()),
+            Entry::Cleared {} => self.is_cleared = true,
+            Entry::Disconnected { .. } => self.disconnected = Some(seq),
+            Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
+            // A call is open while what it says is written down.
+            Entry::Said { text, .. } if self.has_open_call() => self.talk.aloud(seq, text),
+            Entry::Said { .. }
+            | Entry::Told { .. }
+            | Entry::Requested { .. }
+            | Entry::Replied { .. }
+            | Entry::Unanswered { .. }
+            | Entry::Resumed {}
+            | Entry::Summarised { .. } => self.talk.read(seq, entry),
+            Entry::Asked { text, attached } => match self.question() {
+                Some(call) => {
+                    let context = context(attached).map_or(String::new(), |it| format!("\n\n{it}"));
+                    self.settle(call, CallStatus::Answered(format!("{text}{context}").into()));
+                    self.talk.resumed(seq);
+                }
+                None => self.talk.read(seq, entry),
+            },
+            Entry::Called { tool, args, id, flaw } => {
+                let call = Call {
+                    tool: tool.clone(),
+                    args: args.clone(),
+                    id: id.clone(),
+                    flaw: flaw.clone(),
+                    replay: self.talk.take_replay(),
+                    status: CallStatus::Open,
+                };
+                self.names.extend(id.clone().map(|id| (id, seq)));
+                self.calls.insert(seq, call);
+                self.open.insert(seq);
+                self.talk.read(seq, entry);
+                self.forget_what_was_told();
+            }
+            Entry::Questioned { call, answers, .. } => {
+                self.settle(*call, CallStatus::Questioned(answers.clone()));
+                self.talk.read(seq, entry);
+            }
+            Entry::Answered { call, answer } => {
+                self.settle(*call, CallStatus::Answered(answer.clone()));
+            }
+            Entry::Refused { call, reason, conflict } => {
+                let told = match conflict {
+                    Some(conflict) => {
+                        let passages = serde_json::to_string(&conflict.passages);
+                        let passages = passages.unwrap_or_default();
+                        format!("{reason}\n{UNMERGED}{passages}")
+                    }
+                    None => reason.clone(),
+                };
+                self.settle(*call, CallStatus::Refused(told));
+            }
+            Entry::Planned { steps, .. } => self.plan.clone_from(steps),
+            Entry::Proposed { call, answer, proposal } => {
+                let answer = answer.clone().unwrap_or(Json::Null);
+                self.settle(*call, CallStatus::Proposed(seq, answer));
+                let proposal = proposal.as_ref().clone();
+                let pending = Pending { proposal, call: *call, status: Status::Waiting };
+                self.proposals.insert(seq, pending);
+            }
+            Entry::Finished { outcome, summary } => {
+                self.finished = Some(*outcome);
+                self.summary.clone_from(summary);
+            }
+            entry => self.read_proposals(entry),
+        }
+    }
+
+    /// What became of proposals.
+    fn read_proposals(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
+            Entry::Rejected { proposal, reason } => {
+                self.become_(*proposal, Status::Rejected(reason.clone()));
+            }
+            Entry::Withdrawn { proposal, reason, again } => {
+                self.become_(*proposal, Status::Withdrawn(reason.clone()));
+                if *again && let Some(pending) = self.proposals.get(proposal) {
+                    let call = pending.call;
+                    self.settle(call, CallStatus::Open);
+                }
+            }
+            Entry::Applying { proposals, acks, .. } => {
+                for (proposal, ack) in proposals.iter().zip(acks) {
+                    self.become_(*proposal, Status::Applying(Box::new(ack.clone())));
+                }
+            }
+            Entry::Applied { proposal, ack } => {
+                self.become_(*proposal, Status::Applied(ack.clone()));
+            }
+            Entry::Undone { proposal, .. } | Entry::Redone { proposal, .. } => {
+                self.undone(*proposal, matches!(entry, Entry::Redone { .. }));
+            }
+            Entry::Failed { proposal, reason } => {
+                self.become_(*proposal, Status::Failed(reason.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn has_open_call(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    fn settle(&mut self, call: Seq, status: CallStatus) {
+        let Some(known) = self.calls.get_mut(&call) else {
+            return;
+        };
+        if matches!(status, CallStatus::Open) {
+            self.open.insert(call);
+        } else {
+            self.open.remove(&call);
+        }
+        known.status = status;
+    }
+
+    fn undone(&mut self, proposal: Seq, again: bool) {
+        let Some(pending) = self.proposals.get_mut(&proposal) else {
+            return;
+        };
+        if let Status::Applied(ack) | Status::Undone(ack) = &pending.status {
+            let ack = ack.clone();
+            pending.status = if again { Status::Applied(ack) } else { Status::Undone(ack) };
+        }
+    }
+
+    fn become_(&mut self, proposal: Seq, status: Status) {
+        if let Some(pending) = self.proposals.get_mut(&proposal) {
+            pending.status = status;
+        }
+    }
+
+    /// The work that is due, most urgent first. Whoever does the first of it asks again.
+    pub fn wants(&self) -> Option<Want> {
+        if self.finished.is_none() {
+            let open = self.open.first().and_then(|seq| Some((*seq, self.calls.get(seq)?)));
+            if let Some((call, Call { tool, args, .. })) = open {
+                let (tool, args) = (tool.clone(), args.clone());
+                return Some(Want::Plan { call, tool, args });
+            }
+            let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
+            // A file is written once for all that belongs together; Studio takes each change for itself, and
+            // an agent's calls stand each for itself.
+            let is_each = self.place.open().is_some() || self.agent().is_some();
+            let is_due = is_each && self.approved().next().is_some();
+            if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
+                let by_mode = policy::lets_through(self.mode, &pending.proposal);
+                return Some(if by_mode { Want::ApproveByMode(*seq) } else { Want::Ask(*seq) });
+            }
+        }
+        let approved: Vec<Seq> = self.approved().collect();
+        if !approved.is_empty() {
+            return Some(Want::Apply(approved));
+        }
+        if self.finished.is_some() {
+            None
+        } else if let Some(call) = self.question() {
+            Some(Want::Answer(call))
+        } else if self.talk.trouble().is_some() {
+            Some(Want::GoAhead)
+        } else {
+            Some(Want::Reply)
+        }
+    }
+
+    /// The proposals that somebody said yes to and that are not done, oldest first.
+    pub fn approved(&self) -> impl Iterator<Item = Seq> {
+        let is_due = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
+        self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
+    }
+
+    /// What the model is told of a call; nothing while it is not settled.
+    fn outcome(&self, call: &Call) -> Option<Outcome> {
+        Some(match &call.status {
+            CallStatus::Open | CallStatus::Questioned(_) => return None,
+            CallStatus::Answered(answer) => Outcome::Done(answer.clone()),
+            CallStatus::Refused(reason) => Outcome::Refused(reason.clone()),
+            CallStatus::Proposed(seq, answer) => {
+                let pending = self.proposals.get(seq)?;
+                match &pending.status {
+                    Status::Applied(_) => Outcome::Done(Self::applied(pending, answer.clone())),
+                    Status::Undone(_) => Outcome::Refused(
+                        "It was done, and then the person has undone it in Studio.".to_owned(),
+                    ),
+                    Status::Rejected(reason) => Outcome::Refused(match reason {
+                        Some(reason) => format!("The person said no: {reason}"),
+                        None => "The person said no.".to_owned(),
+                    }),
+                    Status::Failed(reason) | Status::Withdrawn(reason) => {
+                        Outcome::Refused(reason.clone())
+                    }
+                    Status::Waiting | Status::Approved | Status::Applying(_) => return None,
+                }
+            }
+        })
+    }
+
+    /// The answer to a call whose proposal was applied, with what is suspicious now and was not before.
+    fn applied(pending: &Pending, answer: Json) -> Json {
+        let found = pending.proposal.warnings.iter().filter(|it| it.kind == WarningKind::Lint);
+        let found: Vec<&str> = found.map(|it| it.text.as_str()).collect();
+        let mut answer = Self::changed(pending, answer);
+        if found.is_empty() {
+            return answer;
+        }
+        match &mut answer {
+            Json::Object(_) => {
+                answer["newFindings"] = json!(found);
+                answer
+            }
+            Json::Null => json!({ "newFindings": found }),
+            _ => json!({ "answer": answer, "newFindings": found }),
+        }
+    }
+
+    /// The answer; where a person changed the proposal, only what is there now: the answer was about
+    /// something else.
+    fn changed(pending: &Pending, answer: Json) -> Json {
+        if pending.proposal.from.is_some() {
+            return json!({ "changedByPerson": {
+                "note": "The person changed this proposal before it was applied.",
+                "paths": pending.proposal.commands.iter().map(path).collect::<Vec<_>>(),
+                "applied": pending.proposal.commands,
+            } });
+        }
+        answer
+    }
+}
+
+/// What a command makes or changes.
+fn path(command: &Command) -> String {
+    match command {
+        Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),
+        command => command.target().path.to_string(),
+    }
+}

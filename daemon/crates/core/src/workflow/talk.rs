@@ -1,0 +1,176 @@
+//! The conversation of a task: who said what, and how it stands with the model.
+//!
+//! What the person says while a model is asked, or while a call is being settled, the model has not
+//! read when it makes its next call; it stands behind that in what the model is sent.
+
+use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::entry::{Entry, Replay, Requested, Seq};
+
+use crate::prompt::context;
+
+/// Who has said something.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Said {
+    /// The model.
+    Model(String),
+    /// The model, by a call that says nothing else: its arguments hold the words.
+    Aloud(String),
+    /// The model, by a call.
+    Call(Seq),
+    /// The person, and what they attached.
+    Person(String, Option<String>),
+    /// Vector.
+    Vector(String),
+}
+
+/// Why the model is not asked any more before a person says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    /// What kind of failure.
+    pub code: FailureKind,
+    /// What happened.
+    pub message: String,
+    /// Whether the same may well succeed later.
+    pub retryable: bool,
+    /// What to do next.
+    pub hint: String,
+    /// The setting that mends it, where one does.
+    pub setting: Option<Setting>,
+}
+
+/// A conversation.
+#[derive(Debug, Default)]
+pub struct Talk {
+    turns: Vec<(Seq, Said)>,
+    /// What the model has not read yet.
+    queued: Vec<(Seq, Said)>,
+    /// How many messages the model was asked for since a person last said something.
+    requests: u32,
+    last: Option<(Seq, Requested)>,
+    trouble: Option<Trouble>,
+    /// The summary, and the last entry that it stands for.
+    summarised: Option<(Seq, Seq, String)>,
+    /// What goes back with the call that comes next.
+    replay: Option<Box<Replay>>,
+    /// Bytes of a request for one token, as the provider counted it.
+    per_token: Option<f64>,
+    /// How many messages in a row called nothing.
+    vain: u32,
+    /// Where a person last said something, or that it goes on.
+    spoken: Option<Seq>,
+}
+
+/// Bytes of a request for one token, until a provider has counted.
+const PER_TOKEN: f64 = 3.2;
+
+impl Talk {
+    /// What was said, in the order in which the model is sent it.
+    pub(super) fn turns(&self) -> impl Iterator<Item = &(Seq, Said)> + Clone {
+        self.turns.iter().chain(&self.queued)
+    }
+
+    /// How many messages the model was asked for since a person last said that it goes on.
+    pub fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// The last request, and where it stands.
+    pub fn last(&self) -> Option<&(Seq, Requested)> {
+        self.last.as_ref()
+    }
+
+    /// Why the model is not asked any more.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    /// The summary: where it stands, the last entry that it stands for, and its text.
+    pub fn summarised(&self) -> Option<(Seq, Seq, &str)> {
+        self.summarised.as_ref().map(|(seq, until, text)| (*seq, *until, text.as_str()))
+    }
+
+    /// How many tokens so many bytes of a request are taken to be.
+    pub fn estimate(&self, bytes: usize) -> u64 {
+        (bytes as f64 / self.per_token.unwrap_or(PER_TOKEN)).ceil() as u64
+    }
+
+    /// Where a person last said something, or that it goes on.
+    pub(super) fn spoken(&self) -> Option<Seq> {
+        self.spoken
+    }
+
+    /// How many messages in a row called nothing.
+    pub(super) fn vain(&self) -> u32 {
+        self.vain
+    }
+
+    /// Whether the person has said something that the model has not read.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    pub(super) fn take_replay(&mut self) -> Option<Box<Replay>> {
+        self.replay.take()
+    }
+
+    /// A person has said something: what went wrong is forgotten.
+    pub(super) fn resumed(&mut self, seq: Seq) {
+        self.spoken = Some(seq);
+        self.requests = 0;
+        self.vain = 0;
+        self.trouble = None;
+    }
+
+    /// The model has said something by a call.
+    pub(super) fn aloud(&mut self, seq: Seq, text: &str) {
+        self.turns.push((seq, Said::Aloud(text.to_owned())));
+    }
+
+    pub(super) fn read(&mut self, seq: Seq, entry: &Entry) {
+        match entry {
+            Entry::Said { text, .. } => self.turns.push((seq, Said::Model(text.clone()))),
+            Entry::Questioned { question, .. } => {
+                self.turns.push((seq, Said::Aloud(question.clone())));
+            }
+            Entry::Told { text } => self.turns.push((seq, Said::Vector(text.clone()))),
+            Entry::Called { .. } => {
+                self.vain = 0;
+                self.turns.push((seq, Said::Call(seq)));
+            }
+            Entry::Asked { text, attached } => {
+                self.queued.push((seq, Said::Person(text.clone(), context(attached))));
+                self.resumed(seq);
+            }
+            Entry::Requested { request } => {
+                self.turns.append(&mut self.queued);
+                self.requests += 1;
+                self.last = Some((seq, request.as_ref().clone()));
+            }
+            Entry::Replied { tokens, replay, .. } => {
+                self.vain += 1;
+                self.replay.clone_from(replay);
+                let bytes = self.last.as_ref().map(|(_, request)| request.bytes as f64);
+                // A model that counts nothing, or wildly, is not believed.
+                let counted = tokens.filter(|it| it.prompt > 0).zip(bytes);
+                let ratio = counted.map(|(tokens, bytes)| bytes / tokens.prompt as f64);
+                if let Some(ratio) = ratio.filter(|ratio| (1.0..=16.0).contains(ratio)) {
+                    self.per_token = Some(ratio);
+                }
+            }
+            Entry::Unanswered { code, message, retryable, hint, setting } => {
+                self.trouble = Some(Trouble {
+                    code: *code,
+                    message: message.clone(),
+                    retryable: *retryable,
+                    hint: hint.clone(),
+                    setting: *setting,
+                });
+            }
+            Entry::Resumed {} => self.resumed(seq),
+            Entry::Summarised { text, until, .. } => {
+                self.summarised = Some((seq, *until, text.clone()));
+            }
+            _ => {}
+        }
+    }
+}

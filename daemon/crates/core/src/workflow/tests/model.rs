@@ -1,0 +1,434 @@
+//! What a model is held to, what it is sent, and what its messages mean.
+
+use scene_schemas::InstanceId;
+use scene_schemas::api::FailureKind;
+use scene_schemas::command::{Command, Props, Target};
+use scene_schemas::entry::{Requested, Tokens};
+use scene_schemas::text::TextEdit;
+
+use super::*;
+use crate::prompt::Cost;
+use crate::workflow::{Trouble, before};
+
+const GUARDS: Guards = Guards { scope: 2, needs_script: true, turns: 9 };
+
+fn run() -> Run {
+    Run::held_to("maker/model", Mode::Confirm, "make a farm", Some(GUARDS))
+}
+
+fn target(path: &str) -> Target {
+    Target { id: InstanceId("ref:1".to_owned()), path: path.parse().unwrap() }
+}
+
+fn edit(path: &str) -> Command {
+    let edit: TextEdit = serde_json::from_value(json!({
+        "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 },
+        "text": "x",
+    }))
+    .unwrap();
+    Command::EditScript { target: target(path), edits: vec![edit], expect: Fingerprint::of(b"") }
+}
+
+fn part() -> Command {
+    Command::Create {
+        id: InstanceId("new:0".to_owned()),
+        parent: target("game.Workspace"),
+        class: "Part".to_owned(),
+        name: "P".to_owned(),
+        props: Props::default(),
+        expect: None,
+    }
+}
+
+fn of(name: &str, commands: Vec<Command>) -> Plan {
+    Plan::Propose(Box::new(Proposal { commands, ..proposal(name) }), Json::Null)
+}
+
+fn cost() -> Cost {
+    let tokens = Some(Tokens { prompt: 1_000, generated: 10, ..Tokens::default() });
+    Cost { model: "maker/model".to_owned(), tokens, ..Cost::default() }
+}
+
+impl Run {
+    /// The model is asked, and calls a tool; the entry that came of it is the last.
+    fn called(&mut self, tool: &str, args: Json, result: Result<Plan, Refusal>) -> Entry {
+        self.requested(4_000);
+        let calls = vec![Call::new(tool, args)];
+        self.input(Input::Replied(Message { calls, cost: Some(cost()), ..Message::default() }))
+            .unwrap();
+        let Some(Want::Plan { call, .. }) = self.wants() else { panic!("no open call") };
+        let result = before(&self.state, WORKFLOW, call).and(result);
+        let entries = self.input(Input::Planned { call, result, after: Vec::new() }).unwrap();
+        entries.into_iter().find(|entry| !matches!(entry, Entry::Told { .. })).unwrap()
+    }
+
+    fn requested(&mut self, bytes: u64) {
+        let hash = Fingerprint::of(b"");
+        let request = Requested {
+            model: "maker/model".to_owned(),
+            effort: None,
+            max_output: None,
+            system: hash.clone(),
+            summary: None,
+            turns: 1,
+            bytes,
+            estimate: 1,
+            window: 1,
+            body: hash,
+        };
+        self.input(Input::Requested(Box::new(request))).unwrap();
+    }
+
+    fn says(&mut self, message: Message) -> Vec<Entry> {
+        self.requested(4_000);
+        self.input(Input::Replied(Message { cost: Some(cost()), ..message })).unwrap()
+    }
+
+    fn plans(&mut self) {
+        let steps = vec!["One".to_owned()];
+        let talk = Plan::Talk(Talk::Plan { steps: steps.clone() });
+        self.called("start_plan", json!({ "steps": steps }), Ok(talk));
+    }
+
+    fn reads(&mut self, path: &str) -> Entry {
+        let answer = json!({
+            "path": path, "text": "a", "startLine": 1, "endLine": 1, "totalLines": 1,
+            "fingerprint": "0123456789abcdef",
+        });
+        self.called("read_script", json!({ "path": path }), Ok(Plan::Answer(answer)))
+    }
+
+    fn applies(&mut self) {
+        let Some(Want::Ask(seq)) = self.wants() else { panic!("nothing waits") };
+        self.approve(seq, Approver::Person, false).unwrap();
+        let acks = vec![serde_json::from_value(json!({ "outcomes": [], "inverse": [] })).unwrap()];
+        let (file, before) = ("place.rbxl".to_owned(), None);
+        self.input(Input::Applying { proposals: vec![seq], file, before, acks }).unwrap();
+        self.input(Input::Applied(vec![seq])).unwrap();
+    }
+
+    fn workflow(&self) -> &super::super::Workflow {
+        self.state.workflow(WORKFLOW).unwrap()
+    }
+}
+
+#[track_caller]
+fn is_refused(entry: &Entry, words: &str) {
+    let Entry::Refused { reason, .. } = entry else { panic!("{entry:?}") };
+    assert!(reason.contains(words), "{reason}");
+}
+
+#[test]
+fn the_first_change_without_a_plan_is_refused_once() {
+    let mut run = run();
+    let change = || Ok(of("a", vec![part()]));
+    is_refused(&run.called("create_instance", json!({ "n": 1 }), change()), "start_plan");
+    let again = run.called("create_instance", json!({ "n": 2 }), change());
+    assert!(matches!(again, Entry::Proposed { .. }), "{again:?}");
+}
+
+#[test]
+fn an_unread_script_is_not_edited() {
+    let mut run = run();
+    run.plans();
+    let change = || Ok(of("a", vec![edit("game.ServerScriptService.Main")]));
+    is_refused(&run.called("apply_edit", json!({ "n": 1 }), change()), "You have not read");
+    run.reads("game.ServerScriptService.Main");
+    let now = run.called("apply_edit", json!({ "n": 2 }), change());
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+}
+
+/// A plan that writes another text over a script's.
+fn rewrite(path: &str, before: &str, after: &str) -> Plan {
+    let mut plan = of(after, vec![edit(path)]);
+    if let Plan::Propose(proposal, _) = &mut plan {
+        proposal.preview.scripts = vec![scene_schemas::proposal::ScriptDiff {
+            command: 0,
+            path: path.parse().unwrap(),
+            added: 0,
+            removed: 0,
+            hunks: vector_text_edit::hunks(before, after, 3),
+        }];
+    }
+    plan
+}
+
+#[test]
+fn only_lines_that_were_read_are_overwritten() {
+    let path = "game.ServerScriptService.Main";
+    let lines: Vec<String> = (1..=26).map(|n| format!("line{n} = {n}\n")).collect();
+    let text = lines.concat();
+    let guards = Guards { turns: 99, ..GUARDS };
+    let mut run = Run::held_to("maker/model", Mode::Confirm, "make a farm", Some(guards));
+    run.plans();
+    let found = json!({ "matches": [{ "path": path, "line": 10, "text": "line10 = 10",
+        "before": ["line8 = 8", "line9 = 9"], "after": ["line11 = 11", "line12 = 12"] }] });
+    run.called("search_files", json!({ "query": "10" }), Ok(Plan::Answer(found)));
+    let whole = || Ok(rewrite(path, &text, "print(1)\n"));
+    let refused = run.called("write_script", json!({ "n": 1 }), whole());
+    is_refused(&refused, "overwrites lines 1 to 7");
+    let other = text.replace("line13 = 13", "line13 = 31");
+    let refused = run.called("replace_text", json!({ "n": 2 }), Ok(rewrite(path, &text, &other)));
+    is_refused(&refused, "overwrites lines 13 to 13");
+    // What was found may be changed, wherever it stands by now.
+    let moved = format!("-- new\n{text}");
+    let other = moved.replace("line10 = 10", "line10 = 0");
+    let now = run.called("replace_text", json!({ "n": 3 }), Ok(rewrite(path, &moved, &other)));
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+    run.applies();
+    // Reading a part is not reading the rest.
+    let read = |start: u32, part: &str| {
+        Ok(Plan::Answer(json!({ "path": path, "text": part, "startLine": start })))
+    };
+    let half: String = text.split_inclusive('\n').take(20).collect();
+    run.called("read_script", json!({ "end": 20 }), read(1, &half));
+    is_refused(&run.called("write_script", json!({ "n": 4 }), whole()), "lines 21 to 26");
+    let rest: String = text.split_inclusive('\n').skip(20).collect();
+    run.called("read_script", json!({ "start": 21 }), read(21, &rest));
+    // A line that somebody else has changed since is another one.
+    let theirs = text.replace("line3 = 3", "line3 = 33");
+    let other = Ok(rewrite(path, &theirs, "print(1)\n"));
+    is_refused(&run.called("write_script", json!({ "n": 5 }), other), "lines 3 to 3");
+    let now = run.called("write_script", json!({ "n": 6 }), whole());
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+}
+
+#[test]
+fn a_script_about_something_else_does_not_make_parts_behave() {
+    let done = || Ok(Plan::Talk(Talk::Done { summary: None }));
+    let about = |path: &str, text: &str| {
+        let mut run = run();
+        run.plans();
+        let mut named = part();
+        if let Command::Create { name, .. } = &mut named {
+            "Door".clone_into(name);
+        }
+        run.called("create_instance", json!({}), Ok(of("a", vec![named])));
+        run.applies();
+        run.called("open_or_create_script", json!({}), {
+            Ok(Plan::Answer(json!({ "path": path, "text": "", "created": false })))
+        });
+        run.called("write_script", json!({}), Ok(rewrite(path, "", text)));
+        run.applies();
+        let entry = run.called("complete", json!({ "n": 1 }), done());
+        !matches!(entry, Entry::Refused { .. })
+    };
+    assert!(!about("game.ServerScriptService.KillBricks", "print(1)\n"));
+    assert!(!about("game.ServerScriptService.KillBricks", "print(Doorway)\n"));
+    assert!(about("game.ServerScriptService.Opens", "local door = workspace.Door\n"));
+    assert!(about("game.Workspace.Door.Script", "print(1)\n"));
+    assert!(!about("game.Workspace.Other.Script", "print(1)\n"));
+    assert!(!about("game.Workspace.Script", "print(1)\n"));
+}
+
+#[test]
+fn a_plan_is_done_when_its_task_is_complete() {
+    let mut run = run();
+    run.plans();
+    run.called("complete", json!({}), Ok(Plan::Talk(Talk::Done { summary: None })));
+    let plan = &run.state.workflow(WORKFLOW).unwrap().plan;
+    assert!(!plan.is_empty() && plan.iter().all(|step| step.done), "{plan:?}");
+}
+
+#[test]
+fn what_reaches_far_is_confirmed_first() {
+    let mut run = run();
+    run.plans();
+    let paths = ["game.A", "game.B", "game.C"];
+    for path in paths {
+        run.reads(path);
+    }
+    let change = || Ok(of("a", paths.iter().map(|path| edit(path)).collect()));
+    is_refused(&run.called("replace_text", json!({ "n": 1 }), change()), "more than 2");
+    let question = Talk::Question { question: "All three?".to_owned(), answers: Vec::new() };
+    run.called("ask_clarification", json!({ "n": 2 }), Ok(Plan::Talk(question)));
+    assert!(matches!(run.wants(), Some(Want::Answer(_))));
+    run.input(Input::Asked { text: "Yes".to_owned(), attached: Vec::new() }).unwrap();
+    assert_eq!(run.wants(), Some(Want::Reply));
+    let now = run.called("replace_text", json!({ "n": 3 }), change());
+    assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
+}
+
+#[test]
+fn the_person_is_asked_twice_at_most() {
+    let mut run = run();
+    for n in 1..=3 {
+        let question = Talk::Question { question: "Which?".to_owned(), answers: Vec::new() };
+        let entry = run.called("ask_clarification", json!({ "n": n }), Ok(Plan::Talk(question)));
+        if n == 3 {
+            return is_refused(&entry, "asked 2 times");
+        }
+        run.input(Input::Asked { text: "This".to_owned(), attached: Vec::new() }).unwrap();
+    }
+}
+
+#[test]
+fn only_sites_that_the_person_named_are_read() {
+    let goal = "do as https://Docs.Example.org/x says";
+    let mut run = Run::held_to("maker/model", Mode::Confirm, goal, Some(GUARDS));
+    let mut fetch = |url: &str| {
+        let answer = Ok(Plan::Answer(json!("text")));
+        matches!(run.called("fetch_url", json!({ "url": url }), answer), Entry::Answered { .. })
+    };
+    assert!(fetch("https://docs.example.org/y"));
+    assert!(fetch("https://create.roblox.com/docs/reference"));
+    assert!(!fetch("https://evil.example.com/?code=local+x"));
+    assert!(!fetch("https://docs.example.org@evil.example.com/"));
+    assert!(!fetch("https://create.roblox.com.evil.example/"));
+    assert!(!fetch("https://ple.org/"), "a part of a name is none");
+}
+
+#[test]
+fn parts_without_a_script_are_not_complete() {
+    let mut run = run();
+    run.plans();
+    run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
+    run.applies();
+    let done = || Ok(Plan::Talk(Talk::Done { summary: None }));
+    is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part and no script");
+    // One that only stops is told once.
+    let said = run.says(Message { text: Some("Done.".to_owned()), ..Message::default() });
+    assert!(matches!(said.last(), Some(Entry::Told { text }) if text.contains("no script")));
+    let said = run.says(Message { text: Some("Done.".to_owned()), ..Message::default() });
+    assert!(matches!(said.last(), Some(Entry::Finished { .. })), "{said:?}");
+}
+
+#[test]
+fn a_person_can_opt_out_of_scripts() {
+    let goal = "Ten red parts, geometry only";
+    let mut run = Run::held_to("maker/model", Mode::Confirm, goal, Some(GUARDS));
+    run.plans();
+    run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
+    run.applies();
+    let done = Ok(Plan::Talk(Talk::Done { summary: None }));
+    let entry = run.called("complete", json!({}), done);
+    // The steps of the plan are ticked with it.
+    assert!(matches!(entry, Entry::Planned { .. }), "{entry:?}");
+}
+
+#[test]
+fn three_refusals_in_a_row_ask_for_another_way_and_nine_end_it() {
+    let mut run = run();
+    for n in 1..=9 {
+        run.called("read_script", json!({ "n": n }), refuse("There is no such path."));
+        let told = matches!(run.records.last().unwrap().entry, Entry::Told { .. });
+        assert_eq!(told, n % 3 == 0 && n < 9, "after {n}");
+    }
+    assert_eq!(run.wants(), Some(Want::GoAhead));
+    run.input(Input::Resume).unwrap();
+    assert_eq!(run.wants(), Some(Want::Reply));
+}
+
+fn refuse(reason: &str) -> Result<Plan, Refusal> {
+    Err(Refusal(reason.to_owned()))
+}
+
+#[test]
+fn the_same_call_again_and_again_is_stopped() {
+    let mut run = run();
+    let answer = || Ok(Plan::Answer(json!({ "children": ["a"] })));
+    let args = || json!({ "parentPath": "game" });
+    let first = run.called("list_children", args(), answer());
+    assert!(matches!(first, Entry::Answered { answer, .. } if answer["children"].is_array()));
+    let second = run.called("list_children", args(), answer());
+    assert!(
+        matches!(&second, Entry::Answered { answer, .. } if answer["unchangedSinceStep"] == 1),
+        "{second:?}"
+    );
+    is_refused(&run.called("list_children", args(), answer()), "third time in a row");
+    run.called("list_children", args(), answer());
+    run.called("list_children", args(), answer());
+    assert_eq!(run.wants(), Some(Want::GoAhead));
+    let trouble = run.workflow().talk().trouble().unwrap();
+    assert!(trouble.message.contains("same call 5 times"), "{trouble:?}");
+}
+
+#[test]
+fn what_is_said_meanwhile_is_read_with_the_next_request() {
+    let mut run = run();
+    run.requested(4_000);
+    run.input(Input::Asked { text: "And red.".to_owned(), attached: Vec::new() }).unwrap();
+    let said = run
+        .input(Input::Replied(Message {
+            text: Some("Done.".to_owned()),
+            cost: Some(cost()),
+            ..Message::default()
+        }))
+        .unwrap();
+    assert!(!said.iter().any(|entry| matches!(entry, Entry::Finished { .. })), "{said:?}");
+    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
+    let expected = [Turn::Said("Done.".to_owned()), Turn::Asked("And red.".to_owned())];
+    assert_eq!(turns, expected);
+}
+
+#[test]
+fn what_is_of_no_use_goes_back_and_ends_after_three() {
+    let mut run = run();
+    for n in 1..=3 {
+        let flaw = Some("Your message was empty.".to_owned());
+        let entries = run.says(Message { flaw, ..Message::default() });
+        let is_over = matches!(entries.last(), Some(Entry::Unanswered { .. }));
+        assert_eq!(is_over, n == 3, "{entries:?}");
+    }
+}
+
+#[test]
+fn a_failure_waits_for_a_person() {
+    let mut run = run();
+    run.requested(4_000);
+    let trouble = Trouble {
+        code: FailureKind::Provider,
+        message: "It is overloaded.".to_owned(),
+        retryable: true,
+        hint: "Try again.".to_owned(),
+        setting: None,
+    };
+    run.input(Input::Unanswered(trouble)).unwrap();
+    assert_eq!(run.wants(), Some(Want::GoAhead));
+    run.input(Input::Asked { text: "Go on.".to_owned(), attached: Vec::new() }).unwrap();
+    assert_eq!(run.wants(), Some(Want::Reply));
+}
+
+#[test]
+fn a_flawed_call_is_refused_and_never_planned() {
+    let mut run = run();
+    let call = Call { flaw: Some("It was cut.".to_owned()), ..Call::new("delete", json!({})) };
+    run.says(Message { calls: vec![call], ..Message::default() });
+    let Some(Want::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+    assert_eq!(before(&run.state, WORKFLOW, call).unwrap_err().0, "It was cut.");
+}
+
+#[test]
+fn a_long_talk_is_summed_up_and_what_was_decided_stays() {
+    let mut run = run();
+    run.plans();
+    for n in 0..60 {
+        run.reads(&format!("game.ServerScriptService.Script{n:02}"));
+        let path = format!("game.ServerScriptService.Script{n:02}");
+        run.called(
+            "apply_edit",
+            json!({ "n": n }),
+            Ok(of(&format!("Mend {n}"), vec![edit(&path)])),
+        );
+        match run.wants() {
+            Some(Want::Ask(seq)) if n % 3 == 0 => {
+                let reason = Some(format!("not like this {n}"));
+                run.input(Input::Reject { proposal: seq, reason }).unwrap();
+            }
+            _ => run.applies(),
+        }
+    }
+    run.input(Input::Summarise { keep: 6 }).unwrap();
+    let prompt = run.state.prompt(WORKFLOW).unwrap();
+    let earlier = prompt.earlier.unwrap();
+    assert!((2_800..=3_800).contains(&earlier.len()), "{} bytes:\n{earlier}", earlier.len());
+    for words in ["make a farm", "Mend 1", "not like this 0"] {
+        assert!(earlier.contains(words), "{words}:\n{earlier}");
+    }
+    let calls = prompt.turns.iter().filter(|turn| matches!(turn, Turn::Called { .. })).count();
+    assert_eq!(calls, 6);
+    let now = prompt.now.unwrap();
+    assert!(now.lines().count() < 33, "{now}");
+    assert_eq!(run.input(Input::Summarise { keep: 6 }).unwrap(), [], "nothing more can go");
+    assert_eq!(run.workflow().talk().estimate(4_000), 1_000, "as the provider counts");
+}

@@ -1,0 +1,96 @@
+//! Tool calls as XML, for models that have no tools of their own.
+//!
+//! [`describe`] teaches the form, [`read`] reads what a model makes of it, [`call`] and [`result`] spell
+//! what happened when it is told again. Nothing here knows which tools there are: they are given.
+//!
+//! ```text
+//! <read_script>
+//! <path>game.ServerScriptService.Main</path>
+//! </read_script>
+//! ```
+//!
+//! Texts stand as they are, also where they hold tags; only one that holds its own closing tag goes
+//! into CDATA. What cannot be read is refused with its reason, what is not closed is never run, and
+//! nothing is ever filled in.
+
+mod arguments;
+mod describe;
+mod nested;
+mod read;
+mod tag;
+mod typed;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value as Json;
+
+use crate::prompt::{Outcome, Prompt, Turn, fenced, without_picture};
+
+pub use self::describe::describe;
+pub use self::read::{Read, read};
+
+/// A conversation as text alone: the tools are taught in the rules, and calls and what came of them
+/// are words.
+#[must_use]
+pub fn spelled_out(mut prompt: Prompt) -> Prompt {
+    let tools = std::mem::take(&mut prompt.tools);
+    prompt.rules = format!("{}\n{}", prompt.rules, describe(&tools));
+    let turns = std::mem::take(&mut prompt.turns);
+    prompt.turns = turns
+        .into_iter()
+        .flat_map(|turn| match turn {
+            Turn::Called { tool, args, outcome, .. } => {
+                vec![Turn::Said(call(&tool, &args)), Turn::Asked(result(&tool, &outcome))]
+            }
+            turn => vec![turn],
+        })
+        .collect();
+    prompt
+}
+
+/// A call as the model would have written it, for the conversation that it is sent again.
+pub fn call(tool: &str, args: &Json) -> String {
+    let mut text = format!("<{tool}>\n");
+    for (name, value) in args.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.push_str(&format!("<{name}>{}</{name}>\n", spelled(name, &value)));
+    }
+    text + &format!("</{tool}>")
+}
+
+/// A text so that [`read`] reads it again.
+fn spelled(name: &str, text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let holds_tags = lower.contains(&format!("<{}", name.to_ascii_lowercase()))
+        || lower.contains(&format!("</{}", name.to_ascii_lowercase()));
+    let is_cdata = lower.trim_start().starts_with("<![cdata[");
+    if holds_tags || is_cdata || typed::unescaped(text).is_some() {
+        return format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"));
+    }
+    if text.contains('\n') { format!("\n{text}\n") } else { text.to_owned() }
+}
+
+/// What came of a call, as the model is told: `<tool_result tool="NAME">` around the answer, or
+/// `<tool_error tool="NAME">` around the reason, in a fence. Nothing inside closes either.
+pub fn result(tool: &str, outcome: &Outcome) -> String {
+    let (tag, text) = match outcome {
+        Outcome::Done(Json::String(text)) => ("tool_result", text.clone()),
+        Outcome::Done(answer) => ("tool_result", without_picture(answer, false).to_string()),
+        Outcome::Refused(reason) => ("tool_error", reason.clone()),
+    };
+    format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fenced(&unclosing(&text), ""))
+}
+
+/// A text in which no tag of a result stands: JSON means the same with the stroke escaped.
+fn unclosing(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut safe = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, _) in lower.match_indices("</tool_") {
+        safe.push_str(&text[done..=at]);
+        safe.push('\\');
+        done = at + 1;
+    }
+    safe + &text[done..]
+}

@@ -1,0 +1,306 @@
+//! Finds the calls in what a model wrote.
+//!
+//! An argument ends at its closing tag where something of the call follows: another argument, or the
+//! end of the call. So a text may hold tags, its own ones too, where they are in pairs or something
+//! else follows.
+
+use scene_schemas::refusal::did_you_mean;
+use serde_json::{Map, Value as Json};
+
+use super::arguments::{Arguments, Fault};
+use super::tag::{Front, Tag, front, same};
+use crate::prompt::{Call, Tool};
+
+/// What a model wrote, taken apart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Read {
+    /// What it says before the call; all of it where it calls nothing.
+    pub text_before: String,
+    /// The call, or why it cannot be run: what is wrong, and what to do about it.
+    pub call: Option<Result<Call, String>>,
+    /// The tools of the calls behind it, which are not run; at most 16.
+    pub more: Vec<String>,
+}
+
+/// Further calls that are named.
+const MAX_MORE: usize = 16;
+
+/// Closing tags at which a JSON object is tried: each try reads all of it again.
+pub(super) const MAX_TRIES: usize = 16;
+
+/// Tags around arguments, or around one JSON object with all of them.
+pub(super) const AROUND: [&str; 5] = ["args", "arguments", "parameters", "params", "input"];
+
+/// Tags around a whole call as JSON, which many models were taught.
+const WRAPPERS: [&str; 3] = ["tool_call", "function_call", "tool_use"];
+
+/// Sections in which a model thinks. What stands in them is not meant.
+const THOUGHTS: [&str; 3] = ["think", "thinking", "reasoning"];
+
+/// Reads a message: the first call of one of these tools, and what stands before it.
+pub fn read(text: &str, tools: &[Tool]) -> Read {
+    let reader = Reader { text, tools };
+    let mut found = Read { text_before: text.trim().to_owned(), ..Read::default() };
+    let mut at = 0;
+    while let Some(opening) = reader.next(at) {
+        let (name, end, args) = match reader.element(&opening) {
+            Element::Mention => {
+                at = opening.behind;
+                continue;
+            }
+            Element::Call(end, args) => (&opening.tool.name, end, args),
+        };
+        if found.call.is_some() {
+            found.more.push(name.clone());
+        } else {
+            before(&text[..opening.start]).clone_into(&mut found.text_before);
+            let call = args.and_then(|args| {
+                reader.unambiguous(opening.tool, end)?;
+                Ok(Call::new(name.clone(), Json::Object(args)))
+            });
+            found.call = Some(call.map_err(|why| format!("{name}: {why}")));
+        }
+        if found.more.len() == MAX_MORE {
+            break;
+        }
+        at = end;
+    }
+    if found.call.is_none() {
+        match reader.wrapped() {
+            Some((start, call)) => {
+                before(&text[..start]).clone_into(&mut found.text_before);
+                found.call = Some(call);
+            }
+            None => found.call = reader.unknown().map(Err),
+        }
+    }
+    found
+}
+
+/// What stands before a call, without the code fence that the call stands in.
+fn before(text: &str) -> &str {
+    let text = text.trim();
+    let fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    let last = text.lines().next_back().unwrap_or_default().trim_start();
+    if fences % 2 == 1 && last.starts_with("```") {
+        return text[..text.len() - last.len()].trim();
+    }
+    text
+}
+
+/// A message, and the tools that it may call.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    tools: &'a [Tool],
+}
+
+/// A tag that begins a call, perhaps.
+pub(super) struct Opening<'a> {
+    pub(super) start: usize,
+    pub(super) behind: usize,
+    pub(super) tool: &'a Tool,
+    /// The tag; none where the end of the text cuts it off.
+    pub(super) tag: Option<Tag<'a>>,
+}
+
+enum Element {
+    /// A tag in a sentence.
+    Mention,
+    /// A call, where it ends, and what its arguments are.
+    Call(usize, Result<Map<String, Json>, String>),
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn tool(&self, name: &str) -> Option<&'a Tool> {
+        let exact = self.tools.iter().find(|tool| tool.name == name);
+        exact.or_else(|| self.tools.iter().find(|tool| same(&tool.name, name)))
+    }
+
+    /// The next tag of a tool that does not stand in a thought, a comment or inline code.
+    fn next(&self, mut at: usize) -> Option<Opening<'a>> {
+        while let Some(found) = self.text[at..].find(['<', '`']) {
+            at += found;
+            let rest = &self.text[at..];
+            if let Some(length) = skipped(rest) {
+                at += length;
+                continue;
+            }
+            match front(rest) {
+                Front::Tag(tag) if !tag.is_closing => {
+                    if let Some(tool) = self.tool(tag.name) {
+                        let behind = at + tag.length;
+                        return Some(Opening { start: at, behind, tool, tag: Some(tag) });
+                    }
+                }
+                Front::Cut(name, is_whole) if !rest.starts_with("</") => {
+                    let begins =
+                        |tool: &&Tool| !is_whole && name.len() > 2 && tool.name.starts_with(name);
+                    let tool = self.tool(name).or_else(|| self.tools.iter().find(begins));
+                    if let Some(tool) = tool {
+                        let behind = self.text.len();
+                        return Some(Opening { start: at, behind, tool, tag: None });
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn element(&self, opening: &Opening<'a>) -> Element {
+        let mut call = Arguments::new(self, opening.tool);
+        match call.read(opening) {
+            Ok(None) => Element::Mention,
+            Ok(Some(end)) => Element::Call(end, Ok(call.args)),
+            Err(Fault::Cut(what)) => Element::Call(
+                self.text.len(),
+                Err(format!(
+                    "The message ends before the call does: {what}. It was not run. Write the call \
+                     again, whole; where it is long, in smaller steps."
+                )),
+            ),
+            Err(Fault::Malformed(what)) => {
+                let close = self.closing(opening.behind, opening.tool);
+                let end = close.map_or(self.text.len(), |(_, end)| end);
+                Element::Call(end, Err(format!("{what} It was not run.")))
+            }
+        }
+    }
+
+    /// Where the next closing tag of the tool begins and ends.
+    pub(super) fn closing(&self, from: usize, tool: &Tool) -> Option<(usize, usize)> {
+        self.tags(from).find_map(|(at, tag)| {
+            (tag.is_closing && same(tag.name, &tool.name)).then_some((at, at + tag.length))
+        })
+    }
+
+    pub(super) fn tags(&self, from: usize) -> impl Iterator<Item = (usize, Tag<'a>)> {
+        let text = &self.text[from..];
+        text.match_indices('<').filter_map(move |(at, _)| match front(&text[at..]) {
+            Front::Tag(tag) => Some((from + at, tag)),
+            _ => None,
+        })
+    }
+
+    /// A closing tag that is left over says that a text held what looks like the end of the call.
+    fn unambiguous(&self, tool: &Tool, end: usize) -> Result<(), String> {
+        let next = self.tags(end).find(|(_, tag)| same(tag.name, &tool.name));
+        if next.is_none_or(|(_, tag)| !tag.is_closing) {
+            return Ok(());
+        }
+        Err(format!(
+            "`</{}>` stands there twice, so where the call ends cannot be told. Put the text that holds \
+             it into <![CDATA[ and ]]>. It was not run.",
+            tool.name
+        ))
+    }
+
+    /// A call as models were taught to write it elsewhere: `<tool_call>{"name": .., "arguments": ..}`.
+    fn wrapped(&self) -> Option<(usize, Result<Call, String>)> {
+        let is_wrapper =
+            |tag: &Tag<'_>| WRAPPERS.iter().any(|it| it.eq_ignore_ascii_case(tag.name));
+        let (start, tag) = self.tags(0).find(|(at, tag)| {
+            let inside = &self.text[at + tag.length..];
+            is_wrapper(tag) && !tag.is_closing && inside.trim_start().starts_with('{')
+        })?;
+        let behind = start + tag.length;
+        let ends = self.tags(behind).filter(|(_, end)| end.is_closing && same(end.name, tag.name));
+        let reads = ends.take(MAX_TRIES).map(|(end, _)| self.json_call(&self.text[behind..end]));
+        let mut first = None;
+        for read in reads {
+            match read {
+                Ok(call) => return Some((start, Ok(call))),
+                Err(why) => first = first.or(Some(why)),
+            }
+        }
+        let name = tag.name;
+        let why = first.unwrap_or_else(|| format!("`</{name}>` is missing."));
+        Some((start, Err(format!("{name}: {why} It was not run. Write the call as <tool_name>."))))
+    }
+
+    fn json_call(&self, text: &str) -> Result<Call, String> {
+        let json: Json = serde_json::from_str(text.trim()).map_err(|why| format!("{why}."))?;
+        let name = json["name"].as_str().ok_or("`name` is missing.")?;
+        let Some(tool) = self.tool(name) else {
+            let near = did_you_mean(name, self.tools.iter().map(|tool| tool.name.as_str()));
+            return Err(format!("There is no tool `{name}`.{near}"));
+        };
+        let args = AROUND.iter().find_map(|it| json.get(*it));
+        match args {
+            Some(args) if args.is_object() => Ok(Call::new(tool.name.clone(), args.clone())),
+            Some(_) => Err("`arguments` is not a JSON object.".to_owned()),
+            None => Err("`arguments` is missing.".to_owned()),
+        }
+    }
+
+    /// What is wrong where no tool was called, but something was meant as a call.
+    fn unknown(&self) -> Option<String> {
+        let mut is_fenced = false;
+        let mut at = 0;
+        for line in self.text.split_inclusive('\n') {
+            let begun = line.trim_start();
+            is_fenced ^= begun.starts_with("```");
+            let start = at + line.len() - begun.len();
+            at += line.len();
+            let Front::Tag(tag) = front(begun) else { continue };
+            if is_fenced || tag.is_closing || self.tool(tag.name).is_some() {
+                continue;
+            }
+            let near = did_you_mean(tag.name, self.tools.iter().map(|tool| tool.name.as_str()));
+            let inside = self.text[start + tag.length..].trim_start();
+            let has_tags = tag.is_empty || matches!(front(inside), Front::Tag(_));
+            if has_tags && (tag.name.contains('_') || !near.is_empty()) {
+                let name = tag.name;
+                return Some(format!("There is no tool `{name}`.{near} Nothing was run."));
+            }
+        }
+        None
+    }
+}
+
+/// How long what is not looked into is: inline code, a comment, a thought.
+fn skipped(text: &str) -> Option<usize> {
+    if text.starts_with('`') {
+        let run = text.len() - text.trim_start_matches('`').len();
+        if run > 2 {
+            return Some(run);
+        }
+        let line = text.split('\n').next().unwrap_or_default();
+        let mut at = run;
+        while let Some(next) = line[at..].find('`') {
+            at += next;
+            let length = line[at..].len() - line[at..].trim_start_matches('`').len();
+            at += length;
+            if length == run {
+                return Some(at);
+            }
+        }
+        return Some(run);
+    }
+    if let Some(length) = comment(text) {
+        return Some(length);
+    }
+    let Front::Tag(tag) = front(text) else {
+        return None;
+    };
+    let thought = THOUGHTS.iter().find(|it| it.eq_ignore_ascii_case(tag.name))?;
+    if tag.is_closing || tag.is_empty {
+        return None;
+    }
+    let inside = &text[tag.length..];
+    let end = inside.match_indices("</").find_map(|(at, _)| match front(&inside[at..]) {
+        Front::Tag(end) if end.name.eq_ignore_ascii_case(thought) => Some(at + end.length),
+        _ => None,
+    });
+    // A thought that does not end is the whole message.
+    Some(end.map_or(text.len(), |end| tag.length + end))
+}
+
+/// How long a comment is; longer ones are none, for each is looked for anew.
+pub(super) fn comment(text: &str) -> Option<usize> {
+    const MAX: usize = 4096;
+    let inside = text.strip_prefix("<!--")?;
+    let end = inside[..inside.floor_char_boundary(MAX)].find("-->")?;
+    Some("<!--".len() + end + "-->".len())
+}

@@ -1,0 +1,139 @@
+//! Applying approved proposals to the target, and recording that they were applied.
+//!
+//! The place is written between two entries, `applying` and `applied`. Where the second cannot be
+//! appended, the place holds the change and the ledger does not say so: the engine remembers that, and
+//! the next process finds it by the hash that `applying` names.
+
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::Proposal;
+use vector_core::workflow::{Input, Status, Workflow};
+use vector_files::place_file::PlaceError;
+
+use crate::revert::back;
+use crate::{Engine, EngineError, MAX_MOVES};
+
+impl Engine {
+    /// Hands approved proposals to the target.
+    pub(super) fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        if !self.unrecorded.is_empty() {
+            // They are in the place already; what else is approved comes with the next call.
+            return self.record_written();
+        }
+        self.drop_trial();
+        self.load_blobs(proposals)?;
+        let Some(workflow) = self.state.workflow(self.workflow) else {
+            return Ok(());
+        };
+        let approved: Vec<(Seq, Seq, &Proposal)> = proposals
+            .iter()
+            .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
+            .collect();
+        let back = back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
+        let _alone = self.target.alone();
+        let start = self.scene.mark();
+        let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
+            Ok(prepared) => prepared,
+            Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
+                return self.moved(proposals);
+            }
+            Err(error) => return self.failed(proposals.to_vec(), error),
+        };
+        for (seq, reason) in prepared.refused {
+            self.input(Input::Failed { proposals: vec![seq], reason })?;
+        }
+        let Some(mut ready) = prepared.ready else {
+            return Ok(());
+        };
+        let (acks, blobs) = ready.told();
+        let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
+        let (file, before) =
+            (self.target.output(), acks.first().and_then(|ack| ack.before.clone()));
+        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
+        if let Err(error) = self.input_with(applying, blobs) {
+            self.scene.rollback(start);
+            return Err(error);
+        }
+        if let Err(error) = self.target.commit(ready, &mut self.scene) {
+            self.scene.rollback(start);
+            return match error {
+                PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
+                error => self.failed(seqs, error),
+            };
+        }
+        self.moves = 0;
+        self.unrecorded.push((self.workflow, seqs));
+        self.record_written()
+    }
+
+    /// Records the proposals that are in the place. A failure leaves them to the next attempt: they
+    /// must not be applied a second time.
+    fn record_written(&mut self) -> Result<(), EngineError> {
+        let turn = self.workflow;
+        let mut recorded = Ok(());
+        while let Some((workflow, proposals)) = self.unrecorded.first().cloned() {
+            self.turn_to(workflow);
+            recorded = match self.input(Input::Applied(proposals.clone())) {
+                Ok(_) => Ok(()),
+                Err(EngineError::Ledger(source)) => {
+                    let (place, source) = (self.target.output(), Box::new(source));
+                    Err(EngineError::NotRecorded { place, proposals, source })
+                }
+                Err(error) => Err(error),
+            };
+            if recorded.is_err() {
+                break;
+            }
+            self.unrecorded.remove(0);
+        }
+        self.turn_to(turn);
+        recorded
+    }
+
+    /// The proposals of the current workflow that are in the place, recorded or not.
+    pub fn written(&self) -> Vec<Seq> {
+        let proposals = self.workflow().into_iter().flat_map(Workflow::proposals);
+        let applied = proposals.filter(|(_, it)| matches!(it.status, Status::Applied(_)));
+        let unrecorded = self.unrecorded.iter().filter(|(workflow, _)| *workflow == self.workflow);
+        applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
+    }
+
+    /// The proposals of the current workflow that are approved and not in the place.
+    pub fn approved(&self) -> Vec<Seq> {
+        let written = self.written();
+        let approved = self.workflow().into_iter().flat_map(Workflow::approved);
+        approved.filter(|seq| !written.contains(seq)).collect()
+    }
+
+    /// What entries say is written, for messages.
+    pub fn place_name(&self) -> String {
+        self.target.output()
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        proposals: Vec<Seq>,
+        error: PlaceError,
+    ) -> Result<(), EngineError> {
+        self.moves = 0;
+        // A yes is not used up by what passes: the proposals stay approved, and are applied later.
+        if error.is_passing() {
+            return Err(error.into());
+        }
+        // What is neither done nor undone is put back, and done again, before anything else.
+        if !matches!(error, PlaceError::Torn { .. }) {
+            self.input(Input::Failed { proposals, reason: error.to_string() })?;
+        }
+        Err(error.into())
+    }
+}
+
+/// Proposals in a sentence.
+pub fn name_proposals(proposals: &[Seq]) -> String {
+    match proposals {
+        [one] => format!("proposal {one}"),
+        many => {
+            let numbers: Vec<String> = many.iter().map(ToString::to_string).collect();
+            format!("proposals {}", numbers.join(", "))
+        }
+    }
+}

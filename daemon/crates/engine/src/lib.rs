@@ -1,0 +1,517 @@
+//! The engine: the loop that does what a workflow wants.
+//!
+//! It turns inputs into durable entries, plans calls on the scene, asks the provider, and hands approved proposals to the
+//! target. It must not know HTTP, pages or terminals, and it decides nothing: it reports that a decision is due.
+
+mod again;
+mod apply;
+pub mod asked;
+mod chosen;
+mod held;
+pub mod joined;
+pub mod look;
+mod moved;
+mod open;
+mod pending;
+pub mod pictured;
+mod plan;
+pub mod reading;
+mod recover;
+mod remembered;
+mod restore;
+mod revert;
+pub mod settings;
+pub mod settled;
+pub mod spent;
+pub mod studio;
+mod target;
+pub mod thread;
+mod trial;
+mod turn;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::{Approver, Attached, Entry, Finish, Record, Seq, Stance};
+use scene_schemas::proposal::Mode;
+use scene_schemas::refusal::refuse;
+use scene_schemas::{Command, Fingerprint};
+use vector_core::policy;
+use vector_core::prompt::Call;
+use vector_core::proposal::{Blobs, Draft, Texts};
+use vector_core::workflow::{AGENT, CALLS, Input, State, Want, Workflow, decide};
+use vector_files::place_file::{PlaceError, PlaceFile};
+use vector_ledger::{Append, Ledger, LedgerError};
+use vector_place::{Mark, Scene};
+use vector_providers::{Provider, offline};
+
+pub use self::apply::name_proposals;
+pub use self::recover::{Recovered, concerned, recover, recover_runs};
+pub use self::revert::applied;
+pub use self::target::Target;
+
+use self::turn::Task;
+
+/// The call by which a person takes a proposal back; no model can make it.
+pub const REVERT: &str = "revert";
+
+/// The call by which a person goes back to a checkpoint; no model can make it.
+pub const RESTORE: &str = "restore_checkpoint";
+
+/// How often in a row a run plans again because somebody else changed the file first. Of several that write
+/// at once one succeeds each time, so that this is how many may.
+const MAX_MOVES: usize = 50;
+
+/// What stops the engine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The place cannot be read or written.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// An input does not fit.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The place was written, and the ledger could not record it.
+    #[error(
+        "{place} was written and holds {}, but the ledger could not record it. {source} Do not repeat \
+         the request: what is in the file is recorded before anything else is done with it.",
+        apply::name_proposals(proposals)
+    )]
+    NotRecorded {
+        /// The file, or the project.
+        place: String,
+        /// The proposals that are in it.
+        proposals: Vec<Seq>,
+        /// Why the ledger could not record it.
+        source: Box<LedgerError>,
+    },
+}
+
+/// What the engine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// A person's decision.
+    Decision(Seq),
+    /// Something that Studio is to do or to tell.
+    Studio,
+    /// A model's next message: see [`Engine::ask`].
+    Model,
+    /// Something that a call wants to look at: see [`Engine::look`].
+    Look(Seq),
+    /// A person's answer to a question of the model.
+    Answer(Seq),
+    /// A person's word that it goes on, after something went wrong.
+    GoAhead,
+    /// An agent's next call, whenever that comes.
+    Call,
+    /// Nothing more.
+    Nothing,
+}
+
+/// Who calls the tools.
+#[derive(Debug)]
+pub enum Driver {
+    /// A provider.
+    Provider(Provider),
+    /// A person's list of calls; done when they are.
+    Calls,
+    /// An agent of its own, which calls when it likes.
+    Agent {
+        /// The program.
+        name: String,
+    },
+    /// A model that cannot be asked any more.
+    Missing {
+        /// Its name.
+        name: String,
+        /// Why not, in a sentence.
+        why: String,
+    },
+}
+
+impl Driver {
+    /// Its name in the ledger.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Provider(provider) => provider.name(),
+            Self::Calls => CALLS.to_owned(),
+            Self::Agent { name } => format!("{AGENT}{name}"),
+            Self::Missing { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// What a person asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// In their words.
+    pub goal: String,
+    /// What they attached to it.
+    pub attached: Vec<Attached>,
+    /// How far a model may go.
+    pub stance: Stance,
+    /// The task before it, where a conversation goes on.
+    pub follows: Option<Seq>,
+}
+
+impl From<&str> for Asked {
+    fn from(goal: &str) -> Self {
+        Self { goal: goal.to_owned(), ..Self::default() }
+    }
+}
+
+/// Told of every entry once it is durable.
+pub type Listener = Box<dyn FnMut(&Record) + Send>;
+
+/// A place, and the workflows at work in it.
+pub struct Engine {
+    ledger: Arc<Ledger>,
+    /// The workflows at work.
+    state: State,
+    /// The one whose turn it is.
+    workflow: Seq,
+    tasks: BTreeMap<Seq, Task>,
+    scene: Scene,
+    target: Target,
+    /// The pending proposals that are done in the scene on trial, each with the moment before it.
+    trial: Vec<(Seq, Mark)>,
+    blobs: Blobs,
+    /// The texts that calls saw when they were planned first, of those that are planned again.
+    seen: HashMap<Seq, Texts>,
+    /// How often somebody else changed the file.
+    moves: usize,
+    /// No proposal goes without a person's yes that this mode does not let through, whatever mode its
+    /// workflow began with.
+    at_most: Mode,
+    /// Of an open place: how far the questions of the call have got that is planned now.
+    questions: open::Questions,
+    /// The projects that the open place may be synced with.
+    joined: joined::Joined,
+    /// The rules and tools that the last request had, which are in the ledger.
+    system: Option<Fingerprint>,
+    spent: spent::Spent,
+    /// The last entry that was made here.
+    last: Seq,
+    /// Whether a daemon has the place open.
+    served: bool,
+    /// The last entry before the place was read as it is known now: what is older may have other ids.
+    read_after: Seq,
+    listener: Listener,
+    /// The proposals that are in the place and that the ledger could not record as applied.
+    unrecorded: Vec<(Seq, Vec<Seq>)>,
+}
+
+impl Engine {
+    /// Begins a workflow in a place.
+    pub fn start(
+        ledger: &Arc<Ledger>,
+        opened: (impl Into<Target>, Scene),
+        asked: impl Into<Asked>,
+        driver: Driver,
+        mode: Mode,
+        listener: Listener,
+    ) -> Result<Self, EngineError> {
+        let mut engine = Self::idle(ledger, opened, listener);
+        engine.begin(asked, driver, mode)?;
+        Ok(engine)
+    }
+
+    /// Marks what begins from now on as served: a request that is cut off is resumed by the next daemon.
+    pub fn serve(&mut self) {
+        self.served = true;
+    }
+
+    /// The folder whose settings count for the place; none where that is not known.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.target.folder()
+    }
+
+    /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
+    /// given back piece by piece.
+    pub fn leave(self) {
+        std::mem::forget((self.scene, self.state));
+    }
+
+    /// The position of the workflow whose turn it is.
+    pub fn seq(&self) -> Seq {
+        self.workflow
+    }
+
+    /// The workflow whose turn it is, as it is read from the ledger.
+    pub fn workflow(&self) -> Option<&Workflow> {
+        self.state.workflow(self.workflow)
+    }
+
+    /// The place file, where it is one.
+    pub fn file(&self) -> Option<&PlaceFile> {
+        match &self.target {
+            Target::File(file) => Some(file),
+            Target::Project(_) | Target::Open(_) => None,
+        }
+    }
+
+    /// The scene with all pending proposals.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    fn read(&mut self, records: &[Record]) {
+        for record in records {
+            self.state.apply(record);
+            self.last = record.seq;
+            (self.listener)(record);
+        }
+    }
+
+    /// Decides what an input means, makes it durable, and only then acts on it.
+    pub fn input(&mut self, input: Input) -> Result<Vec<Record>, EngineError> {
+        self.input_with(input, Vec::new())
+    }
+
+    fn input_with(
+        &mut self,
+        input: Input,
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Vec<Record>, EngineError> {
+        let entries = decide(&self.state, self.workflow, input)?;
+        self.append(entries, blobs)
+    }
+
+    /// Makes entries durable, and reads them.
+    fn append(
+        &mut self,
+        entries: Vec<Entry>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Vec<Record>, EngineError> {
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = Append { workflow: Some(self.workflow), entries, blobs };
+        let records = self.ledger.append(batch)?;
+        self.read(&records);
+        self.drop_what_is_gone();
+        self.withdraw_elsewhere(&records)?;
+        Ok(records)
+    }
+
+    /// Adds calls that a person wrote down.
+    pub fn call(&mut self, calls: Vec<Call>) -> Result<(), EngineError> {
+        self.input(Input::Called(calls)).map(drop)
+    }
+
+    /// Works until somebody has to decide, Studio has to answer, or nothing is left.
+    pub fn run(&mut self) -> Result<Due, EngineError> {
+        loop {
+            if self.workflow().is_none_or(Workflow::is_over) {
+                return Ok(Due::Nothing);
+            }
+            if self.needs_place() && self.is_waiting_for_studio()? {
+                return Ok(Due::Studio);
+            }
+            match self.workflow().and_then(Workflow::wants) {
+                None => return Ok(Due::Nothing),
+                Some(Want::Ask(proposal)) => return Ok(Due::Decision(proposal)),
+                Some(Want::ApproveByMode(proposal))
+                    if self.decided_before(proposal).is_some()
+                        || !self.is_let_through(proposal) =>
+                {
+                    return Ok(Due::Decision(proposal));
+                }
+                Some(Want::ApproveByMode(proposal)) => {
+                    self.approve(proposal, Approver::Mode, false)?;
+                }
+                Some(Want::Plan { call, tool, args }) => {
+                    if self.plan(call, &tool, &args)? {
+                        return Ok(Due::Look(call));
+                    }
+                }
+                Some(Want::Apply(proposals)) => match self.target {
+                    Target::File(_) | Target::Project(_) => self.apply(&proposals)?,
+                    // What is approved goes first there, whosever turn it is.
+                    Target::Open(_) => return Ok(Due::Studio),
+                },
+                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
+                Some(Want::GoAhead) => return Ok(Due::GoAhead),
+                Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
+                Some(Want::Reply) if self.is_agent() => return Ok(Due::Call),
+                Some(Want::Reply) => self.reply()?,
+            }
+        }
+    }
+
+    /// A yes to what was seen.
+    pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
+        let patch_id = match self.proposal(proposal) {
+            Some((_, pending)) => pending.proposal.patch_id.clone(),
+            None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
+        };
+        self.turn_to_proposal(proposal);
+        let yes = Input::Approve { proposal, patch_id, by, twice };
+        match self.target {
+            Target::File(_) | Target::Project(_) => self.input(yes).map(drop),
+            Target::Open(_) => self.approve_open(proposal, yes),
+        }
+    }
+
+    /// Whether what is due depends on the place: a model and a person are asked, and a look that is
+    /// under way is waited for, whatever Studio is at for this workflow or another.
+    fn needs_place(&self) -> bool {
+        match self.workflow().and_then(Workflow::wants) {
+            Some(Want::Answer(_) | Want::GoAhead) => false,
+            Some(Want::Plan { call, .. }) => !self.is_looking(call),
+            Some(Want::Reply) => !self.is_model() && !self.is_agent(),
+            _ => true,
+        }
+    }
+
+    fn is_model(&self) -> bool {
+        matches!(self.driver(), Some(Driver::Provider(Provider::Model(_))))
+    }
+
+    /// From now on nothing goes without a person's yes that this mode does not let through.
+    pub fn let_through_at_most(&mut self, mode: Mode) {
+        self.at_most = mode;
+    }
+
+    fn is_let_through(&self, proposal: Seq) -> bool {
+        let pending = self.proposal(proposal);
+        pending.is_some_and(|(_, it)| policy::lets_through(self.at_most, &it.proposal))
+    }
+
+    fn is_agent(&self) -> bool {
+        matches!(self.driver(), Some(Driver::Agent { .. }))
+    }
+
+    fn reply(&mut self) -> Result<(), EngineError> {
+        if let Some(Driver::Missing { why, .. }) = self.driver() {
+            let missing = asked::missing(why);
+            return self.input(Input::Unanswered(missing)).map(drop);
+        }
+        let prompt = self.state.prompt(self.workflow);
+        let input = if let (Some(Driver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
+            Input::Replied(offline::reply(&prompt))
+        } else {
+            let outcome = match self.workflow() {
+                Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,
+                Some(workflow) if workflow.was_rejected() => Finish::NotApproved,
+                _ => Finish::Done,
+            };
+            Input::Finish { outcome }
+        };
+        self.input(input).map(drop)
+    }
+
+    /// The base of the next plan: the file, and the pending proposals on top of it.
+    fn base(&self) -> Fingerprint {
+        let base = self.target.base();
+        if self.trial.is_empty() {
+            return base;
+        }
+        let mut text = base.to_string();
+        for (seq, _) in &self.trial {
+            let pending = self.proposal(*seq);
+            text.push('\n');
+            text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
+        }
+        Fingerprint::of(text.as_bytes())
+    }
+
+    /// Replaces a proposal by what a person made of it. The old one stands where that is refused.
+    pub fn revise(
+        &mut self,
+        old: Seq,
+        draft: impl FnOnce(&mut Draft<'_>) -> Result<(), Refusal>,
+    ) -> Result<Seq, EngineError> {
+        let Some(at) = self.trial.iter().position(|(seq, _)| *seq == old) else {
+            return Err(self.not_on_trial(old).into());
+        };
+        let (call, title) = match self.proposal(old) {
+            Some((_, pending)) => (pending.call, pending.proposal.title.clone()),
+            None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
+        };
+        self.turn_to_proposal(old);
+        let mark = self.trial[at].1;
+        let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
+        self.scene.rollback(mark);
+        let base = self.base();
+        let files = self.files_before("");
+        self.scene.begin(call);
+        let revised = {
+            let mut drafted = Draft::new(&mut self.scene, &self.blobs);
+            let done = draft(&mut drafted);
+            // What a person made of it names itself, where it can.
+            drafted.title(title);
+            match done {
+                Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),
+                Ok(()) => drafted.finish(&base),
+                Err(refusal) => Err(refusal),
+            }
+        };
+        let outcome = revised
+            .and_then(|revised| self.all_known().map(|()| revised))
+            .and_then(|revised| self.part_files(call, revised))
+            .and_then(|revised| self.with_files(revised, &files))
+            .and_then(|revised| self.warned_of_generated(revised))
+            .map_err(EngineError::from)
+            .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
+        match outcome {
+            Ok(records) => {
+                self.keep_trial(&records, mark);
+                Ok(self.trial.last().map_or(old, |(seq, _)| *seq))
+            }
+            Err(error) => {
+                self.scene.rollback(mark);
+                self.redo(&dropped)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Fetches the removed subtrees that these proposals bring back.
+    fn load_blobs(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        let Some(workflow) = self.state.workflow(self.workflow) else {
+            return Ok(());
+        };
+        let wanted: Vec<Fingerprint> = proposals
+            .iter()
+            .filter_map(|seq| workflow.proposal(*seq))
+            .flat_map(|pending| restored(&pending.proposal.commands))
+            .collect();
+        self.fetch(wanted)
+    }
+
+    fn fetch(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
+        for hash in hashes {
+            if !self.blobs.contains_key(&hash)
+                && let Some(bytes) = self.ledger.blob(&hash)?
+            {
+                self.blobs.insert(hash, bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was said before a position in the tasks that a conversation goes on with.
+fn conversation(ledger: &Ledger, follows: Option<Seq>, before: Seq) -> Result<State, LedgerError> {
+    let mut state = State::default();
+    let records = turn::conversation(ledger, follows, |_| false)?;
+    for record in records.iter().filter(|record| record.seq < before) {
+        state.apply(record);
+    }
+    Ok(state)
+}
+
+/// The blobs that commands need.
+fn restored(commands: &[Command]) -> Vec<Fingerprint> {
+    let blob = |command: &Command| match command {
+        Command::Restore { blob, .. } => blob.clone(),
+        _ => None,
+    };
+    commands.iter().filter_map(blob).collect()
+}

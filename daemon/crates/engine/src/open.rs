@@ -1,0 +1,548 @@
+//! The engine in a place that is open in Studio: what it asks, hands out, and hears.
+//!
+//! The place may change at any time. What is heard goes below what is on trial: that is taken back,
+//! the mirror takes what was heard, and the trial is done again; what no longer fits is planned again.
+
+use scene_schemas::Refusal;
+use scene_schemas::api::{Acted, Answer, ApplyOutcome, ScenePart, Wanted, WantedProperties, Work};
+use scene_schemas::command::AssetContents;
+use scene_schemas::entry::{Entry, Seq, StudioPlace};
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::refusal::refuse;
+use scene_schemas::{Fingerprint, InstanceId};
+use vector_core::tools::{self, Plan};
+use vector_core::workflow::{Input, Pending, Status, Workflow, decide};
+use vector_place::{Missing, Scene, Torn};
+
+use crate::studio::{self, Prepared, Seen, Studio};
+use crate::{Engine, EngineError, Target};
+
+/// How often one call may ask something before it is refused.
+const MAX_ROUNDS: usize = 64;
+/// How many instances one question is about.
+const MAX_ASKED: usize = 2_000;
+
+/// What the call that is planned now has asked.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    call: Option<Seq>,
+    rounds: usize,
+    /// What its tool asks itself: the answer is the call's.
+    own: Option<(u64, Seq)>,
+    /// Proposals that were on trial, and need something told before they can be again.
+    untried: Vec<Seq>,
+}
+
+impl Engine {
+    /// The plugin began anew: what was asked has to be asked again, and the place to be told.
+    pub fn began_anew(&mut self) {
+        self.retry_waiting();
+        self.forget_questions();
+        self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
+        self.ids_are_new(self.last);
+        self.scene = Scene::open_place();
+        self.joined.began_anew();
+        self.read_memory();
+    }
+
+    /// What was asked of Studio is not wanted any more, or has to be asked again.
+    pub fn forget_questions(&mut self) {
+        self.questions.own = None;
+        self.questions.call = None;
+        if let Target::Open(studio) = &mut self.target {
+            studio.forget_questions();
+        }
+    }
+
+    /// The place as it was told, with nothing on trial.
+    pub fn told(&mut self) -> &mut Scene {
+        self.drop_trial();
+        &mut self.scene
+    }
+
+    /// What is called otherwise now, or is a place at all.
+    pub fn opened(&mut self, place: StudioPlace) {
+        if let Target::Open(studio) = &mut self.target {
+            studio.opened(place);
+        }
+        self.read_memory();
+    }
+
+    /// The open place.
+    pub fn studio(&self) -> Option<&Studio> {
+        match &self.target {
+            Target::Open(studio) => Some(studio),
+            Target::File(_) | Target::Project(_) => None,
+        }
+    }
+
+    /// What is told for a call counts until the call is settled.
+    pub(super) fn begin_questions(&mut self, call: Seq) {
+        if self.questions.call != Some(call) {
+            self.questions.call = Some(call);
+            self.questions.rounds = 0;
+            self.scene.forget_facts();
+        }
+        let mut meant = self.workflow().and_then(|workflow| workflow.meant(call));
+        if self.tasks.get(&self.workflow).is_some_and(|task| task.is_other_epoch)
+            && let Some(meant) = &mut meant
+        {
+            // In another epoch its id may be somebody else's; the path is left.
+            meant.target.id = InstanceId(String::new());
+        }
+        self.scene.mean(meant);
+    }
+
+    /// Whether this call has asked something of the place, and is not settled.
+    pub fn is_asking_for(&self, call: Seq) -> bool {
+        self.questions.call == Some(call)
+    }
+
+    /// Whether a call has asked something of the place, and is not settled.
+    pub(super) fn is_asking(&self) -> bool {
+        self.questions.call.is_some()
+    }
+
+    /// The call is settled; where it is planned again, everything is asked anew.
+    pub(super) fn end_questions(&mut self) {
+        self.questions.call = None;
+    }
+
+    /// Does what the place needs before anybody plans in it: what was approved is handed out, and what
+    /// waits is on trial. Whether Studio has to do or to tell something first.
+    pub(super) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
+        loop {
+            let Target::Open(studio) = &self.target else {
+                if self.questions.untried.is_empty() {
+                    return Ok(false);
+                }
+                self.try_again()?;
+                continue;
+            };
+            // What stands on something that is being done can be tried when it is.
+            if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
+                return Ok(true);
+            }
+            if let Some(seq) = self.first_approved() {
+                self.hand_out(seq)?;
+            } else if !self.lay_ahead()? {
+                return Ok(true);
+            } else if self.questions.untried.is_empty() {
+                return Ok(false);
+            } else {
+                self.try_again()?;
+            }
+        }
+    }
+
+    /// Whether Studio was given a proposal that it has not acknowledged.
+    pub fn is_acting(&self) -> bool {
+        let work = self.studio().map_or(&[][..], Studio::work).iter();
+        let mut handed_out = work.filter_map(|work| match work {
+            Work::Apply { apply } => Some(apply.proposal),
+            Work::Tell { .. } => None,
+        });
+        let is_due = |seq| {
+            let status = self.proposal(seq).map(|(_, pending)| &pending.status);
+            matches!(status, Some(Status::Applying(_)))
+        };
+        handed_out.any(is_due)
+    }
+
+    /// For whose sake Studio is asked something, or will be.
+    pub fn asks(&self) -> Option<Seq> {
+        let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
+        let call = self.questions.call;
+        let of_call = call.and_then(|call| {
+            self.at_work().find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
+        });
+        let first = || self.first_approved().or(self.questions.untried.first().copied());
+        of_call.or_else(|| Some(self.proposal(first()?)?.0))
+    }
+
+    /// Asks Studio for what a plan needs; false where it needs nothing.
+    pub(super) fn asks_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
+        let missing = self.scene.take_missing();
+        let Target::Open(studio) = &mut self.target else {
+            return false;
+        };
+        if let Ok(Plan::Fetch(wanted)) = result {
+            let number = studio.ask(wanted.clone());
+            self.questions.own = Some((number, call));
+            return true;
+        }
+        self.questions.rounds += 1;
+        if missing.is_empty() || self.questions.rounds > MAX_ROUNDS {
+            return false;
+        }
+        ask(studio, missing);
+        true
+    }
+
+    /// Whether everything was known that a draft has asked.
+    ///
+    /// # Errors
+    /// Something was not; it is asked for now.
+    pub(super) fn all_known(&mut self) -> Result<(), Refusal> {
+        let missing = self.scene.take_missing();
+        match &mut self.target {
+            Target::Open(studio) if !missing.is_empty() => {
+                ask(studio, missing);
+                refuse!("The place is being read for this; say it again in a moment.")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A yes, and what it becomes in Studio where nothing else is on its way: both are durable at
+    /// once, so that Studio is told after one sync.
+    pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
+        let mut entries = decide(&self.state, self.workflow, yes)?;
+        let is_free = self.first_approved().is_none() && self.is_of_studio(seq);
+        let prepared = if is_free { self.prepare(seq)? } else { None };
+        let session = self.studio().map(|studio| studio.place().session.to_string());
+        let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
+            return self.append(entries, Vec::new()).map(drop);
+        };
+        let (file, acks) = (session.unwrap_or_default(), vec![prepared.ack]);
+        entries.push(Entry::Applying { proposals: vec![seq], file, before: None, acks });
+        self.append(entries, Vec::new())?;
+        if let Target::Open(studio) = &mut self.target {
+            studio.hand_out(seq, &approved, prepared.actions);
+        }
+        Ok(())
+    }
+
+    /// What a proposal becomes in Studio; none where that is not known, or it does not fit.
+    fn prepare(&mut self, seq: Seq) -> Result<Option<(Proposal, Prepared)>, EngineError> {
+        self.drop_trial();
+        self.load_blobs(&[seq])?;
+        let pending = self.proposal(seq);
+        let Some((call, proposal)) = pending.map(|(_, it)| (it.call, it.proposal.clone())) else {
+            return Ok(None);
+        };
+        let mark = self.scene.mark();
+        let prepared = studio::prepare(&mut self.scene, call, &proposal, &self.blobs);
+        self.scene.rollback(mark);
+        let is_known = self.scene.take_missing().is_empty() && self.scene.is_whole();
+        Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
+    }
+
+    /// Hands an approved proposal to Studio, in whosever turn.
+    fn hand_out(&mut self, seq: Seq) -> Result<(), EngineError> {
+        match self.proposal(seq) {
+            Some((workflow, _)) => self.in_turn_of(workflow, |engine| engine.hand_out_own(seq)),
+            None => Ok(()),
+        }
+    }
+
+    fn hand_out_own(&mut self, seq: Seq) -> Result<(), EngineError> {
+        if self.is_of_memory(seq) {
+            return self.write_memory(seq);
+        }
+        self.drop_trial();
+        self.load_blobs(&[seq])?;
+        let Some((_, pending)) = self.state.proposal(seq) else {
+            return Ok(());
+        };
+        let (call, is_new) = (pending.call, pending.status == Status::Approved);
+        let seen = match &pending.status {
+            Status::Applying(predicted) => studio::seen(&self.scene, &pending.proposal, predicted),
+            _ => Seen::NotDone,
+        };
+        if let (Status::Applying(predicted), true) =
+            (&pending.status, pending.proposal.files.is_some())
+        {
+            let predicted = predicted.clone();
+            if !self.are_files_done(seq, &predicted, seen)? {
+                return Ok(());
+            }
+        }
+        let Some((_, pending)) = self.state.proposal(seq) else {
+            return Ok(());
+        };
+        let mark = self.scene.mark();
+        let prepared = studio::prepare(&mut self.scene, call, &pending.proposal, &self.blobs);
+        self.scene.rollback(mark);
+        let missing = self.scene.take_missing();
+        let Target::Open(studio) = &mut self.target else {
+            return Ok(());
+        };
+        if !missing.is_empty() {
+            ask(studio, missing);
+            return Ok(());
+        }
+        if seen == Seen::Done
+            && let Status::Applying(predicted) = &pending.status
+        {
+            let (ack, approved) = (predicted.clone(), pending.proposal.clone());
+            self.input(Input::Acted { proposal: seq, ack })?;
+            self.is_ahead(call, &approved);
+            return Ok(());
+        }
+        let predicted = match &pending.status {
+            Status::Applying(predicted) => Some(predicted.clone()),
+            _ => None,
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
+            // What was given to Studio before this process is not there, as was seen.
+            Err(refusal) => return self.stale(seq, &refusal.0, predicted.as_deref()),
+        };
+        let approved = pending.proposal.clone();
+        if is_new && !self.begin_applying((seq, call), &approved, prepared.ack)? {
+            return Ok(());
+        }
+        if prepared.actions.is_empty() {
+            return self.done_in_files((seq, call), &approved);
+        }
+        if let Target::Open(studio) = &mut self.target {
+            studio.hand_out(seq, &approved, prepared.actions);
+        }
+        Ok(())
+    }
+
+    /// Puts on record what a proposal becomes, and writes what of it goes to files; false where that
+    /// could not be done.
+    fn begin_applying(
+        &mut self,
+        (seq, call): (Seq, Seq),
+        approved: &Proposal,
+        ack: Ack,
+    ) -> Result<bool, EngineError> {
+        let file = self.studio().map(|studio| studio.place().session.to_string());
+        let file = file.unwrap_or_default();
+        if approved.files.is_some() {
+            return self.write_files((seq, call), approved, ack, file);
+        }
+        let acks = vec![ack];
+        self.input(Input::Applying { proposals: vec![seq], file, before: None, acks })?;
+        Ok(true)
+    }
+
+    /// A proposal that was handed out by a process that stopped, of which some may have been done.
+    fn settle_unknown(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
+        let files = if self.is_of_studio(seq) { "" } else { " Its files are written." };
+        let reason = format!(
+            "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
+             where it is not.{files} ({refusal})"
+        );
+        self.input(Input::Failed { proposals: vec![seq], reason }).map(drop)
+    }
+
+    /// Takes what Studio says became of a proposal; false where that was known.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn acknowledged(
+        &mut self,
+        seq: Seq,
+        patch_id: &Fingerprint,
+        outcome: ApplyOutcome,
+    ) -> Result<bool, EngineError> {
+        if let Target::Open(studio) = &mut self.target {
+            studio.acknowledged(seq, patch_id);
+        }
+        self.turn_to_proposal(seq);
+        let Some((_, pending)) = self.proposal(seq) else {
+            return Ok(false);
+        };
+        let Status::Applying(predicted) = &pending.status else {
+            return Ok(false);
+        };
+        if pending.proposal.patch_id != *patch_id {
+            return Ok(false);
+        }
+        let (call, predicted) = (pending.call, predicted.as_ref().clone());
+        let proposal = pending.proposal.clone();
+        match outcome {
+            ApplyOutcome::Applied { acted, .. } => {
+                let ack = studio::settled(predicted, call, &proposal, &acted);
+                self.input(Input::Acted { proposal: seq, ack: Box::new(ack) })?;
+                self.name_made(call, &proposal, &acted);
+                self.is_ahead(call, &proposal);
+            }
+            ApplyOutcome::Stale { .. } if self.is_there(seq, &predicted) => {
+                self.input(Input::Acted { proposal: seq, ack: Box::new(predicted) })?;
+                self.is_ahead(call, &proposal);
+            }
+            ApplyOutcome::Stale { reason } => self.stale(seq, &reason, Some(&predicted))?,
+            ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
+                let (Ok(files) | Err(files)) = self.take_files_back(&predicted)?;
+                let reason = format!("{reason}{files}");
+                self.input(Input::Failed { proposals: vec![seq], reason })?;
+            }
+        }
+        self.retry_waiting();
+        Ok(true)
+    }
+
+    /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
+    fn is_there(&mut self, seq: Seq, predicted: &Ack) -> bool {
+        let pending = self.state.proposal(seq);
+        let seen = pending.map(|(_, it)| studio::seen(&self.scene, &it.proposal, predicted));
+        self.scene.take_missing().is_empty() && seen == Some(Seen::Done)
+    }
+
+    fn name_made(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
+        for (id, real) in studio::made(call, proposal, acted) {
+            let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
+            if let Some(k) = k {
+                self.scene.known_as(call, k, &real);
+            }
+        }
+    }
+
+    /// What waits is put on trial again, once what it stands on is heard of.
+    pub(super) fn retry_waiting(&mut self) {
+        self.drop_trial();
+        let waiting = self.proposals().into_iter().filter(|(_, it)| self.is_tried(it));
+        self.questions.untried = waiting.map(|(seq, _)| seq).collect();
+    }
+
+    /// Notes what was on trial, and is to be again before what is noted already.
+    pub(super) fn untried(&mut self, proposals: impl Iterator<Item = Seq>) {
+        self.questions.untried.splice(0..0, proposals);
+    }
+
+    /// Takes what is said of the place.
+    ///
+    /// # Errors
+    /// It does not fit; the place has to be told once more.
+    pub fn hear(&mut self, part: &ScenePart) -> Result<Result<(), Torn>, EngineError> {
+        if let ScenePart::Answered { work, answer } = part {
+            return self.answered(*work, answer).map(Ok);
+        }
+        if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
+            let again = matches!(part, ScenePart::Redone { .. });
+            if let Some(proposal) = studio::recorded(recording)
+                && self.turn_to_proposal(proposal)
+            {
+                let left = self.undo_files(proposal, again)?;
+                self.input(Input::Undone { proposal, again, left })?;
+                self.take_back_settled();
+            }
+            return Ok(Ok(()));
+        }
+        self.drop_trial();
+        Ok(self.scene.hear(part))
+    }
+
+    fn answered(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
+        let asks = self.asks();
+        let Target::Open(studio) = &mut self.target else {
+            return Ok(());
+        };
+        let Some(wanted) = studio.answered(number) else {
+            return Ok(());
+        };
+        if let Some((own, call)) = self.questions.own
+            && own == number
+        {
+            self.turn_to(asks.unwrap_or(self.workflow));
+            self.questions.own = None;
+            self.end_questions();
+            let result = tools::told(&self.scene, answer).map(Plan::Answer);
+            let after = self.trial.iter().map(|(seq, _)| *seq).collect();
+            return self.input(Input::Planned { call, result, after }).map(drop);
+        }
+        self.drop_trial();
+        match (wanted, answer) {
+            (Wanted::Properties { of }, Answer::Properties { known }) => {
+                self.scene.know(known, &of);
+            }
+            (Wanted::Properties { of }, _) => self.scene.know(&[], &of),
+            (Wanted::Sources { ids }, Answer::Sources { scripts }) => {
+                self.scene.know_sources(scripts);
+                self.scene.know_no_sources(&ids);
+            }
+            (Wanted::Sources { ids }, _) => self.scene.know_no_sources(&ids),
+            (Wanted::Selection {}, Answer::Selection { ids, count }) => {
+                self.scene.know_selection(ids, *count);
+            }
+            (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
+            (Wanted::Asset { asset }, answer) => self.scene.know_asset(asset, holds(answer)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Offers nothing any more that is settled.
+    fn take_back_settled(&mut self) {
+        let state = &self.state;
+        let is_due = |seq: Seq| {
+            let status = state.proposal(seq).map(|(_, it)| &it.status);
+            matches!(status, Some(Status::Applying(_)))
+        };
+        if let Target::Open(studio) = &mut self.target {
+            studio.keep(is_due);
+        }
+    }
+
+    /// Puts proposals on trial once more. What does not fit is planned again, with its workflow's
+    /// others; what needs something told is tried later.
+    fn try_again(&mut self) -> Result<(), EngineError> {
+        let mut proposals = std::mem::take(&mut self.questions.untried);
+        proposals.retain(|seq| self.proposal(*seq).is_some_and(|(_, it)| self.is_tried(it)));
+        let tried = self.trial.len();
+        let done = self.redo(&proposals);
+        let missing = self.scene.take_missing();
+        let unfit = proposals.get(self.trial.len() - tried).copied();
+        if missing.is_empty() && done.is_ok() {
+            return Ok(());
+        }
+        self.drop_trial_from(tried);
+        self.questions.untried = proposals;
+        if !missing.is_empty() {
+            if let Target::Open(studio) = &mut self.target {
+                ask(studio, missing);
+            }
+            return Ok(());
+        }
+        match (done, unfit.and_then(|seq| self.proposal(seq))) {
+            (Err(EngineError::Refused(refusal)), Some((workflow, _))) => {
+                let reason = format!("{refusal} It is planned again on what is there now.");
+                let moved = Input::Moved { reason, not_done: Vec::new() };
+                self.in_turn_of(workflow, |engine| engine.input(moved)).map(drop)
+            }
+            (done, _) => done,
+        }
+    }
+
+    /// Whether a proposal is put on trial. Files are written when all of a task is decided, so that what
+    /// is approved may wait for that; Studio is given it at once.
+    fn is_tried(&self, pending: &Pending) -> bool {
+        match pending.status {
+            Status::Waiting => true,
+            Status::Approved => !matches!(self.target, Target::Open(_)),
+            _ => false,
+        }
+    }
+}
+
+/// What an asset holds, or why that cannot be told.
+fn holds(answer: &Answer) -> Result<AssetContents, String> {
+    match answer {
+        Answer::Asset { holds } => Ok(holds.clone()),
+        Answer::Failed { reason } => Err(reason.clone()),
+        _ => Err("Studio answered something else than was asked. Ask for it again.".to_owned()),
+    }
+}
+
+/// Asks for what is missing, in pieces.
+pub(super) fn ask(studio: &mut Studio, missing: Missing) {
+    for of in missing.properties.chunks(MAX_ASKED) {
+        let of: Vec<WantedProperties> = of.to_vec();
+        studio.ask(Wanted::Properties { of });
+    }
+    for ids in missing.sources.chunks(MAX_ASKED) {
+        studio.ask(Wanted::Sources { ids: ids.to_vec() });
+    }
+    if missing.selection {
+        studio.ask(Wanted::Selection {});
+    }
+    for asset in missing.assets {
+        studio.ask(Wanted::Asset { asset });
+    }
+}

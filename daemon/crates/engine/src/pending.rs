@@ -1,0 +1,56 @@
+//! What a refusal says of proposals that are not decided: a call is planned on top of them, and what one of
+//! them takes away is not there for the call.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::InstancePath;
+use scene_schemas::refusal::Refusal;
+use serde_json::Value as Json;
+use vector_core::proposal::affects;
+
+use crate::Engine;
+
+/// How many proposals a refusal names.
+const NAMED: usize = 3;
+
+impl Engine {
+    /// A refusal of a call, with the undecided proposals that delete or change what the call asks for.
+    pub(super) fn with_pending(&self, refusal: Refusal, args: &Json) -> Refusal {
+        let mut paths = BTreeSet::new();
+        collect_paths(args, &mut paths);
+        let mut text = refusal.0;
+        let mut named = 0;
+        for (workflow, of) in self.at_work() {
+            let who = match of.agent() {
+                _ if workflow == self.workflow => "you",
+                Some(agent) => agent,
+                None => of.driver.as_str(),
+            };
+            for (seq, pending) in of.proposals().filter(|(_, it)| it.status.is_pending()) {
+                let commands = &pending.proposal.commands;
+                let Some(does) = paths.iter().find_map(|path| affects(commands, path)) else {
+                    continue;
+                };
+                if named == NAMED {
+                    text.push_str(" So do others.");
+                    return Refusal(text);
+                }
+                named += 1;
+                text.push_str(&format!(" Proposal {seq} by {who}, pending, {does}."));
+            }
+        }
+        Refusal(text)
+    }
+}
+
+/// The paths that arguments name.
+fn collect_paths(args: &Json, paths: &mut BTreeSet<InstancePath>) {
+    match args {
+        Json::String(text) if text.starts_with("game") => {
+            paths.extend(text.parse::<InstancePath>());
+        }
+        Json::Array(list) => list.iter().for_each(|it| collect_paths(it, paths)),
+        Json::Object(map) => map.values().for_each(|it| collect_paths(it, paths)),
+        _ => {}
+    }
+}

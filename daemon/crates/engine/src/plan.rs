@@ -1,0 +1,138 @@
+//! Plans calls on the scene. What a call says of the place is its tool's business; here is what stands
+//! around it: questions to Studio, looks elsewhere, what files can hold, and the trial.
+
+use scene_schemas::api::{ListedScript, ScriptPage};
+use scene_schemas::entry::Seq;
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::{Value as Json, json};
+use vector_core::code;
+use vector_core::prompt::Call;
+use vector_core::tools::{self, Plan, Tool};
+use vector_core::workflow::{Input, Want, Workflow, before};
+
+use crate::reading;
+use crate::{Driver, Engine, EngineError, RESTORE, REVERT};
+
+/// How many scripts a page lists.
+const LISTED: u64 = 100;
+
+impl Engine {
+    /// Answers a call that only reads, where the place can be read now and nothing else is to be done
+    /// first: call and answer become durable at once. None where it has to be planned as others are.
+    pub fn answer_at_once(&mut self, call: &Call) -> Result<Option<Seq>, EngineError> {
+        let only_reads = tools::find(&call.tool).is_ok_and(Tool::reads);
+        let is_free = match self.workflow().and_then(Workflow::wants) {
+            // What is looked at elsewhere keeps nobody waiting.
+            Some(Want::Plan { call, .. }) => self.is_looking(call),
+            _ => true,
+        };
+        let is_here = self.is_at_hand().is_ok();
+        if !only_reads
+            || !is_free
+            || !is_here
+            || self.is_asking()
+            || self.is_waiting_for_studio()?
+        {
+            return Ok(None);
+        }
+        let base = self.base();
+        self.scene.forget_facts();
+        self.scene.mean(None);
+        code::read_by(&self.scene, reading::ON_ALL_CORES);
+        let (tool, args) = (&call.tool, &call.args);
+        let planned = tools::plan(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
+        if !self.scene.take_missing().is_empty() {
+            return Ok(None);
+        }
+        let answer = match planned {
+            Ok(Plan::Answer(answer)) => Ok(answer),
+            Err(refusal) => Err(self.with_pending(refusal, args)),
+            Ok(_) => return Ok(None),
+        };
+        let records = self.input(Input::Read { call: call.clone(), answer })?;
+        Ok(records.first().map(|record| record.seq))
+    }
+
+    /// A page of the scripts, as far as the place is known now: nothing is asked of Studio, and nothing is a
+    /// call on record.
+    pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
+        self.is_at_hand()?;
+        if self.is_asking() {
+            return refuse!("The place is being read now; list again in a moment.");
+        }
+        let args = json!({ "selector": "LuaSourceContainer", "limit": LISTED, "cursor": cursor });
+        let base = self.base();
+        self.scene.mean(None);
+        let (scene, blobs) = (&mut self.scene, &self.blobs);
+        let found = tools::plan(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
+        if !self.scene.take_missing().is_empty() {
+            return refuse!("Not all of the place is known yet; list again in a moment.");
+        }
+        let Plan::Answer(found) = found else {
+            return refuse!("The scripts cannot be listed.");
+        };
+        let script = |it: &Json| {
+            let path = it["path"].as_str()?.to_owned();
+            let class = it["class"].as_str().unwrap_or("Script").to_owned();
+            Some(ListedScript { path, class })
+        };
+        let scripts = found["instances"].as_array().into_iter().flatten();
+        Ok(ScriptPage {
+            scripts: scripts.filter_map(script).collect(),
+            cursor: found["cursor"].as_str().map(str::to_owned),
+        })
+    }
+
+    /// Plans a call; true where something has to be looked at for it first. While that is looked at,
+    /// it is not planned again, however often the workflow has its turn.
+    pub(super) fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
+        if self.is_looking(call) {
+            return Ok(true);
+        }
+        let may = before(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
+        if let Err(refusal) = may {
+            let (result, after) = (Err(refusal), Vec::new());
+            self.input(Input::Planned { call, result, after })?;
+            return Ok(false);
+        }
+        let base = self.base();
+        let files = self.files_before(tool);
+        self.begin_questions(call);
+        let earlier = self.earlier(call);
+        let mark = self.scene.mark();
+        let is_own = matches!(self.driver(), Some(Driver::Calls));
+        self.scene.begin(call);
+        code::read_by(&self.scene, reading::ON_ALL_CORES);
+        self.know_style(tool);
+        let result = if is_own && tool == REVERT {
+            self.plan_revert(call, args, &base)?
+        } else if is_own && tool == RESTORE {
+            self.plan_restore(call, args, &base)?
+        } else {
+            let seen = self.seen.get(&call);
+            tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
+        };
+        let result = match &earlier {
+            Some(earlier) => {
+                result.and_then(|plan| self.as_earlier(earlier, (call, &base, mark), plan))
+            }
+            None => result,
+        };
+        let result = self.held_by_files(call, result, &files)?;
+        if self.asks_studio(call, &result) {
+            self.scene.rollback(mark);
+            return Ok(false);
+        }
+        if let Ok(Plan::Look(look)) = result {
+            self.scene.rollback(mark);
+            self.begin_look(call, look);
+            return Ok(true);
+        }
+        self.end_questions();
+        let result = result.map_err(|refusal| self.with_pending(refusal, args));
+        let after = self.trial.iter().map(|(seq, _)| *seq).collect();
+        let records = self.input(Input::Planned { call, result, after })?;
+        self.keep_trial(&records, mark);
+        Ok(false)
+    }
+}

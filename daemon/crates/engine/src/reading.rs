@@ -1,0 +1,84 @@
+//! Texts of scripts, read for the index of code on all cores. What is read, and when, is known in
+//! [`vector_core::code`]; who waits for threads is here.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use vector_core::code::Readers;
+use vector_luau::index::{self, Script};
+
+/// The reader goes as deep as Luau allows.
+const STACK: usize = 16 << 20;
+
+/// So many texts are taken at once: most are short.
+const RUN: usize = 16;
+
+/// Who reads many texts on all cores.
+pub const ON_ALL_CORES: Readers = Readers { read, fit };
+
+/// What texts yield, in their order.
+fn read(texts: &[&str]) -> Vec<Script> {
+    on_all_cores(texts, &index::read)
+}
+
+/// Whether something holds of each text, in their order.
+fn fit(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
+    on_all_cores(texts, holds)
+}
+
+/// Does something with each text. Where no threads can be had, one core does it all.
+fn on_all_cores<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let first = next.fetch_add(RUN, Ordering::Relaxed);
+            let Some(run) = texts.get(first..texts.len().min(first + RUN)) else {
+                return done;
+            };
+            if run.is_empty() {
+                return done;
+            }
+            done.push((first, run.iter().map(|text| each(text)).collect::<Vec<_>>()));
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let others = cores.min(texts.len().div_ceil(RUN)).saturating_sub(1);
+    let mut runs = thread::scope(|scope| {
+        let start = |_| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
+        let started: Vec<_> = (0..others).map_while(start).collect();
+        let mut runs = work();
+        for thread in started {
+            // What is missing is done below by whoever waits here.
+            runs.extend(thread.join().unwrap_or_default());
+        }
+        runs
+    });
+    runs.sort_unstable_by_key(|(first, _)| *first);
+    let mut all = Vec::with_capacity(texts.len());
+    for (first, run) in runs {
+        if first != all.len() {
+            break;
+        }
+        all.extend(run);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_texts_are_read_in_their_order() {
+        for count in [0, 1, RUN, 10 * RUN + 3] {
+            let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let one_by_one: Vec<Script> = texts.iter().map(|text| index::read(text)).collect();
+            assert_eq!(read(&texts), one_by_one, "{count}");
+            let is_odd = |text: &str| text.ends_with(['1', '3', '5', '7', '9']);
+            let odd: Vec<bool> = (0..count).map(|at| at % 2 == 1).collect();
+            assert_eq!(fit(&texts, &is_odd), odd, "{count}");
+        }
+    }
+}

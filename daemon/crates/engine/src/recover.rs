@@ -1,0 +1,468 @@
+//! What a stopped process left behind in a place: finished where it was approved, and said.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scene_schemas::entry::{Entry, FilePlace, Finish, Place, ProjectPlace, Record, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::{Command, Fingerprint};
+use vector_core::proposal::{Blobs, attempt};
+use vector_core::workflow::{Input, State, Status, Workflow};
+use vector_files::place_file::{self, PlaceError, PlaceFile};
+use vector_ledger::{Lease, Ledger, LedgerError};
+use vector_rojo_project::{self, Journal, NotBack, Noted, Progress, Project, Rest};
+
+use crate::{Driver, Engine, EngineError, Listener, Target};
+
+/// How many records are read at once.
+const PAGE: usize = 1_000;
+
+/// The files that are read or written where what a stopped process left in a file is settled: a workflow in
+/// a place file may write another one. A project stands for its files.
+pub fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
+    let name = file.display().to_string();
+    let mut concerned = HashSet::from([name.clone()]);
+    for record in ledger.unfinished()? {
+        if let Entry::Started { place: Place::File(FilePlace { file, out, .. }), .. } = record.entry
+            && (file == name || out.as_ref() == Some(&name))
+        {
+            concerned.extend([file].into_iter().chain(out));
+        }
+    }
+    Ok(concerned)
+}
+
+/// Settles the workflows that a stopped process left unfinished in a place file. A replacement of the
+/// file that had happened is noted; what was approved and not done is done, while the file is what it
+/// was; what nobody decided is withdrawn, and planned again where the next daemon goes on with it.
+/// Answers a sentence for each that mattered.
+pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
+    recover_runs(ledger, file).map(|recovered| recovered.notices)
+}
+
+/// What [`recover_runs`] found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// A sentence for each that mattered.
+    pub notices: Vec<String>,
+    /// The workflows that had been cut off, in order.
+    pub workflows: Vec<Seq>,
+}
+
+/// [`recover`], which also names the workflows that it settled.
+pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<Recovered, EngineError> {
+    let mut recovered = Recovered::default();
+    let Ok(file) = place_file::real(file) else {
+        return Ok(recovered);
+    };
+    let name = file.display().to_string();
+    let project = Project::locate(&file).ok().map(|file| file.display().to_string());
+    for record in ledger.unfinished()? {
+        let Entry::Started { place, .. } = &record.entry else {
+            continue;
+        };
+        let is_here = match place {
+            Place::File(place) => {
+                *place.out.as_ref().unwrap_or(&place.file) == name || place.file == name
+            }
+            Place::Project(place) => project.as_ref() == Some(&place.project),
+            Place::Open(_) => false,
+        };
+        if !is_here {
+            continue;
+        }
+        let Some(lease) = ledger.lease(record.seq)? else {
+            continue;
+        };
+        recovered.workflows.push(record.seq);
+        recovered.notices.extend(settle(ledger, lease)?);
+    }
+    Ok(recovered)
+}
+
+fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError> {
+    let seq = lease.workflow();
+    let records = ledger.workflow(seq)?;
+    let mut state = State::default();
+    for record in &records {
+        state.apply(record);
+    }
+    let Some(workflow) = state.workflow(seq) else {
+        return Ok(Vec::new());
+    };
+    if goes_on(workflow) && !workflow.proposals().any(|(_, it)| it.status.is_pending()) {
+        return Ok(Vec::new());
+    }
+    let place = match &workflow.place {
+        Place::File(place) => place,
+        Place::Project(place) => return settle_project(ledger, lease, &records, workflow, place),
+        Place::Open(_) => return Ok(Vec::new()),
+    };
+    let input = Path::new(&place.file).to_owned();
+    let out = place.out.as_ref().map(|out| Path::new(out).to_owned());
+    let started_with = place.hash.clone();
+    let base = match &place.out {
+        Some(_) => last_hash(workflow, &place.hash),
+        None => left_by_all(ledger, seq, place)?,
+    };
+    let replaced = to_replace(workflow, place, &base);
+    let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
+    let opened = match PlaceFile::open(source, out.as_deref()) {
+        Ok((file, scene)) => (file.addressed_by_path(base != started_with), scene),
+        Err(error) => {
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
+        }
+    };
+    let listener: Listener = Box::new(|_| {});
+    let mut engine = Engine::idle(ledger, opened, listener);
+    engine.resume(lease, &records, Driver::Calls);
+    let mut notices = engine.settle_replaced()?;
+    notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
+    engine.leave_off()?;
+    Ok(notices)
+}
+
+/// Settles a workflow in a project. A step that was cut off is taken back first, so that the project is
+/// what it was before it, and then done again: so it is read and held against what was approved, which the
+/// stopped process may not have come to.
+fn settle_project(
+    ledger: &Arc<Ledger>,
+    lease: Lease,
+    records: &[Record],
+    workflow: &Workflow,
+    place: &ProjectPlace,
+) -> Result<Vec<String>, EngineError> {
+    let seq = lease.workflow();
+    let base = last_hash(workflow, &place.hash);
+    let given_up = match cut_off(ledger, workflow)? {
+        Some(step) => take_back(ledger, place, &step)?,
+        None => None,
+    };
+    let (project, scene) = match Project::open(Path::new(&place.project), false) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
+        }
+    };
+    let begun = workflow.proposals().filter(|(_, it)| is_begun(&it.status));
+    project.sweep(begun.map(|(seq, it)| (seq, &it.proposal)));
+    let by_path = project.hash() != &place.hash;
+    let opened = (project.addressed_by_path(by_path), scene);
+    let listener: Listener = Box::new(|_| {});
+    let mut engine = Engine::idle(ledger, opened, listener);
+    engine.resume(lease, records, Driver::Calls);
+    let mut notices = Vec::new();
+    if let Some(reason) = given_up {
+        notices.extend(engine.give_up(&reason)?);
+    }
+    notices.extend(engine.settle_approved(&base, None)?);
+    engine.leave_off()?;
+    Ok(notices)
+}
+
+/// Whether the next daemon goes on with a workflow.
+fn goes_on(workflow: &Workflow) -> bool {
+    workflow.finished.is_none() && (workflow.served || workflow.agent().is_some())
+}
+
+/// Whether files may have been written for a proposal.
+fn is_begun(status: &Status) -> bool {
+    matches!(status, Status::Approved | Status::Applying(_))
+}
+
+/// The step that was being done when the process stopped.
+fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, EngineError> {
+    let record = workflow.proposals().find_map(|(_, it)| match &it.status {
+        Status::Applying(ack) => ack.bytes.as_ref().map(|bytes| bytes.patch.clone()),
+        _ => None,
+    });
+    let bytes = record.map(|record| ledger.blob(&record)).transpose()?.flatten();
+    Ok(bytes.as_deref().and_then(Journal::read))
+}
+
+/// Takes a step back that was cut off. Where somebody has changed its files since, it says why the step
+/// is given up; what was done in part is put back then, too.
+fn take_back(
+    ledger: &Ledger,
+    place: &ProjectPlace,
+    step: &Journal,
+) -> Result<Option<String>, EngineError> {
+    let (theirs, rest) = match step.progress() {
+        Progress::NotBegun | Progress::Begun | Progress::Done => (Vec::new(), Some(Rest::Begun)),
+        Progress::Diverged { theirs, rest } => (theirs, rest),
+    };
+    if rest != Some(Rest::Begun) {
+        step.sweep();
+        return Ok(Some(diverged(&theirs, rest)));
+    }
+    match put_back(ledger, step)? {
+        Ok(()) if theirs.is_empty() => Ok(None),
+        Ok(()) => Ok(Some(diverged(&theirs, rest))),
+        Err(left) if left.faults.is_empty() => Ok(Some(diverged(&left.theirs, rest))),
+        // It stays as it is in the ledger, and is taken back when that can be done.
+        Err(left) => {
+            let why = "Vector was stopped while it wrote this";
+            Err(vector_rojo_project::not_back(place.project.clone(), why, &left).into())
+        }
+    }
+}
+
+/// Why a step is given up whose files somebody has changed since.
+fn diverged(theirs: &[PathBuf], rest: Option<Rest>) -> String {
+    let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
+    let rest = match rest {
+        Some(Rest::NotBegun) => "nothing else of it was done",
+        Some(Rest::Begun) => "all other files were put back",
+        Some(Rest::Done) => "all other files are as it was to leave them",
+        None => "no other file tells whether it was done",
+    };
+    format!(
+        "Vector was stopped while it wrote this, and somebody has changed {} since; {rest}: look whether \
+         it is there, and ask for it again where it is not.",
+        files.join(", ")
+    )
+}
+
+/// Makes the files of a step what they were before it, while nobody else writes files of projects; what
+/// could not be.
+pub(super) fn put_back(
+    ledger: &Ledger,
+    step: &Journal,
+) -> Result<Result<(), NotBack>, EngineError> {
+    let mut before = Blobs::new();
+    for hash in step.needs() {
+        if let Some(bytes) = ledger.blob(hash)? {
+            before.insert(hash.clone(), bytes);
+        }
+    }
+    let _alone = vector_rojo_project::alone();
+    let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
+    Ok(step.take_back(kept))
+}
+
+/// The hash that the workflow last saw or left.
+fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
+    let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
+        Status::Applied(ack) => ack.after.clone(),
+        _ => None,
+    });
+    written.last().unwrap_or_else(|| started_with.clone())
+}
+
+/// The hash that a file has where nobody but Vector has changed it since a workflow began: each step goes
+/// on from the one before, whoever asked for it.
+fn left_by_all(
+    ledger: &Ledger,
+    workflow: Seq,
+    place: &FilePlace,
+) -> Result<Fingerprint, EngineError> {
+    let (mut hash, mut after) = (place.hash.clone(), workflow);
+    loop {
+        let records = ledger.read(after, PAGE)?;
+        let Some(last) = records.last() else {
+            return Ok(hash);
+        };
+        after = last.seq;
+        for record in records {
+            if let Entry::Applied { ack, .. } = record.entry
+                && ack.file.as_ref() == Some(&place.file)
+                && ack.before.as_ref() == Some(&hash)
+            {
+                hash = ack.after.unwrap_or(hash);
+            }
+        }
+    }
+}
+
+/// The hash that the file has which the workflow was to replace next.
+fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Option<Fingerprint> {
+    let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    match &place.out {
+        Some(_) if !has_written => place.replaces.clone(),
+        _ => Some(base.clone()),
+    }
+}
+
+impl Engine {
+    /// Ends what a stopped process left. What a daemon has left is planned again when one has the place
+    /// open: its person is still to decide upon it, and an agent may come back to what it has called.
+    fn leave_off(&mut self) -> Result<(), EngineError> {
+        let left = if self.workflow().is_some_and(goes_on) {
+            let reason = "Vector was started anew, and this is planned again.".to_owned();
+            Input::Moved { reason, not_done: Vec::new() }
+        } else {
+            Input::Finish { outcome: Finish::Failed }
+        };
+        self.input(left).map(drop)
+    }
+
+    /// Notes what had been done when the process stopped: the file is what it was to become.
+    fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
+        let now = self.file().and_then(|file| place_file::hash(file.output()).ok());
+        // The memory is put in its place first; where the file stays as it is, only the memory tells.
+        let is_remembered = self.is_memory_left();
+        let done: Vec<Seq> = self.pending(|status| match status {
+            Status::Applying(ack) => {
+                now.is_some() && ack.after == now && (is_remembered || ack.before != ack.after)
+            }
+            _ => false,
+        });
+        self.say_done(done)
+    }
+
+    /// Gives up what was begun.
+    fn give_up(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
+        let begun = self.pending(|status| matches!(status, Status::Applying(_)));
+        if begun.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.input(Input::Failed { proposals: begun.clone(), reason: reason.to_owned() })?;
+        Ok(begun.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect())
+    }
+
+    fn say_done(&mut self, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
+        if done.is_empty() {
+            return Ok(Vec::new());
+        }
+        let say = |seq: &Seq| format!("Proposal {seq} had been applied when Vector was stopped.");
+        let notices = done.iter().map(say).collect();
+        self.input(Input::Applied(done))?;
+        Ok(notices)
+    }
+
+    /// Does what was approved, while the file is what it was.
+    fn settle_approved(
+        &mut self,
+        base: &Fingerprint,
+        replaced: Option<&Fingerprint>,
+    ) -> Result<Vec<String>, EngineError> {
+        let approved = self.pending(is_begun);
+        if approved.is_empty() {
+            return Ok(Vec::new());
+        }
+        let was_begun = !self.pending(|status| matches!(status, Status::Applying(_))).is_empty();
+        let is_as_left = match &self.target {
+            Target::File(file) => file.hash() == base && file.replaces() == replaced,
+            Target::Project(project) => project.hash() == base,
+            Target::Open(_) => false,
+        };
+        // It was begun on what it was approved for, and taken back. Other files may be others now.
+        let is_project = matches!(self.target, Target::Project(_));
+        let fits = is_project && was_begun && !is_as_left && self.still_fit(&approved);
+        if !is_as_left && !fits {
+            let reason = match (was_begun, is_project) {
+                (false, _) => "The file was changed after this was approved; ask for it again.",
+                (true, false) => {
+                    "Vector was stopped while it wrote this, and the file was changed since: look \
+                     whether it is there, and ask for it again where it is not."
+                }
+                (true, true) => {
+                    "Vector was stopped while it wrote this. Somebody has changed other files of the \
+                     project since, so that it does not fit any more: its own files are as they were \
+                     before, and you can ask for it again."
+                }
+            };
+            let reason = reason.to_owned();
+            self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
+            return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
+        }
+        self.forget();
+        match self.apply(&approved) {
+            // Why is said below, as the ledger has it.
+            Err(EngineError::Place(error)) if !matches!(error, PlaceError::Torn { .. }) => {}
+            applied => applied?,
+        }
+        let say = |seq: &Seq| {
+            let status = self.workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
+            match status {
+                Some(Status::Applied(_)) if fits => format!(
+                    "Proposal {seq} was being applied when Vector was stopped. Other files of the \
+                     project have changed since; it is applied on top of that now, so look at it again."
+                ),
+                Some(Status::Applied(_)) => {
+                    format!(
+                        "Proposal {seq} was approved before Vector was stopped; it is applied now."
+                    )
+                }
+                Some(Status::Failed(reason)) => format!("Proposal {seq} was not applied: {reason}"),
+                _ => format!("Proposal {seq} is not settled."),
+            }
+        };
+        Ok(approved.iter().map(say).collect())
+    }
+
+    /// What is being applied, in order, with what will be said of it.
+    fn applying(&self) -> Vec<(&Proposal, &Ack)> {
+        let proposals = self.workflow().into_iter().flat_map(Workflow::proposals);
+        let applying = proposals.filter_map(|(_, it)| match &it.status {
+            Status::Applying(ack) => Some((&it.proposal, &**ack)),
+            _ => None,
+        });
+        applying.collect()
+    }
+
+    /// Whether the memory is as what is being applied was to leave it.
+    fn is_memory_left(&self) -> bool {
+        let applying = self.applying();
+        let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
+        let mut left = outcomes.filter(|(command, _)| command.is_memory());
+        let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
+        left.next_back().is_none_or(|(_, outcome)| outcome.fingerprint == now)
+    }
+
+    /// Takes the memory back in the scene, where it was written and the file was not: all is done
+    /// again.
+    fn forget(&mut self) {
+        let inverses = self.applying().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
+        let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
+        for command in memory {
+            // One that does not fit was not done, or somebody has changed it since: then it is refused.
+            let _ = attempt(&mut self.scene, &command, &self.blobs);
+        }
+    }
+
+    fn pending(&self, wanted: impl Fn(&Status) -> bool) -> Vec<Seq> {
+        let Some(workflow) = self.workflow() else {
+            return Vec::new();
+        };
+        workflow.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Stance;
+    use scene_schemas::proposal::Mode;
+    use vector_ledger::Append;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_workflow_are_concerned() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let (file, out) = ("a.rbxl".to_owned(), Some("b.rbxl".to_owned()));
+        let hash = Fingerprint::of(b"a");
+        let started = Entry::Started {
+            place: Place::File(FilePlace { file, out, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+            served: false,
+        };
+        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        ledger.append(batch).unwrap();
+        let both = HashSet::from(["a.rbxl".to_owned(), "b.rbxl".to_owned()]);
+        for end in &both {
+            assert_eq!(concerned(&ledger, Path::new(end)).unwrap(), both);
+        }
+        let other = HashSet::from(["c.rbxl".to_owned()]);
+        assert_eq!(concerned(&ledger, Path::new("c.rbxl")).unwrap(), other);
+    }
+}

@@ -1,0 +1,187 @@
+//! The way back to a checkpoint: all that Vector applied in a place since, newest first, as one proposal.
+//!
+//! What others changed meanwhile (the person, another plugin, Team Create, another program) is not in the
+//! ledger and stays as it is; where that stands in the way, the plan is refused and says what does.
+
+use std::collections::{HashMap, HashSet, hash_map};
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::{Entry, Place, Seq};
+use scene_schemas::proposal::Ack;
+use scene_schemas::refusal::refuse;
+use scene_schemas::{Command, Fingerprint};
+use serde_json::Value as Json;
+use vector_core::proposal::{Draft, draft_by_path};
+use vector_core::tools::Plan;
+use vector_core::workflow::{State, Status};
+use vector_ledger::Ledger;
+use vector_place::count;
+
+use crate::revert::go_back;
+use crate::settled;
+use crate::thread;
+use crate::{Engine, EngineError, restored};
+
+/// What a card says of changes that are not Vector's.
+const OTHERS: &str = "what others changed stays";
+
+impl Engine {
+    /// Plans the way back to a checkpoint of this place.
+    pub(super) fn plan_restore(
+        &mut self,
+        call: Seq,
+        args: &Json,
+        base: &Fingerprint,
+    ) -> Result<Result<Plan, Refusal>, EngineError> {
+        let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
+            return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
+        };
+        let all = match applied_since(&self.ledger, checkpoint, &self.target.place())? {
+            Ok(all) => all,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let title = |since: &[Since]| self.title_of_restore(checkpoint, (&all, since));
+        let since = in_force(&all);
+        if since.is_empty() {
+            return Ok(refuse!(
+                "Nothing that Vector applied since checkpoint {checkpoint} is left to be taken back. What \
+                 others changed is no part of a checkpoint: use Studio's undo or your version control."
+            ));
+        }
+        let title = title(&since);
+        for Since { ack, .. } in &since {
+            self.fetch(restored(&ack.inverse))?;
+            self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
+        }
+        if let Some((seq, files)) =
+            since.first().and_then(|Since { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
+            && let Err(refusal) = self.are_files_as_left(call, files)
+        {
+            let why = refusal.for_person();
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+        }
+        // The states that the place has on its way back, as far as they are known.
+        let mut known: Vec<Fingerprint> =
+            self.file().map(|file| file.hash().clone()).into_iter().collect();
+        self.scene.begin(call);
+        let mut draft = Draft::new(&mut self.scene, &self.blobs);
+        draft.title(title);
+        draft.goes_back();
+        let takes_back = since.iter().map(|it| it.seq).collect();
+        for Since { seq, ack, .. } in since {
+            let is_as_left = ack.after.as_ref().is_some_and(|after| known.contains(after));
+            if is_as_left {
+                known.extend(ack.before);
+            }
+            let in_files = ack.files.map(|files| files.inverse).unwrap_or_default();
+            let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
+            let mut own = ack.inverse.into_iter().zip(witnesses);
+            let went = own.try_for_each(|(command, left)| {
+                go_back(&mut draft, command, left.as_ref(), is_as_left)
+            });
+            if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
+                let why = refusal.for_person();
+                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            }
+        }
+        Ok(draft.finish(base).map(|mut proposal| {
+            proposal.takes_back = takes_back;
+            Plan::Propose(Box::new(proposal), Json::Null)
+        }))
+    }
+
+    /// What the card is called. Of files it is known whether others changed them, of an open place it is
+    /// not.
+    fn title_of_restore(&self, checkpoint: Seq, (all, since): (&[Since], &[Since])) -> String {
+        let back = count(since.len(), "proposal", "proposals");
+        let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
+        let now = match &self.target {
+            crate::Target::Open(_) => None,
+            target => Some(target.base()),
+        };
+        let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
+        if is_others { format!("{title}; {OTHERS}") } else { title }
+    }
+}
+
+/// What was applied since a checkpoint.
+#[derive(Debug, Clone)]
+struct Since {
+    seq: Seq,
+    ack: Ack,
+    /// What it took back itself.
+    takes_back: Vec<Seq>,
+}
+
+/// What is left when what was taken back already, and what took it back, are left out. What took back
+/// something from before the checkpoint stays.
+fn in_force(all: &[Since]) -> Vec<Since> {
+    let known: HashMap<Seq, &Since> = all.iter().map(|it| (it.seq, it)).collect();
+    let mut gone: HashSet<Seq> = HashSet::new();
+    for since in all {
+        let took = |seq: &Seq| {
+            !gone.contains(seq) && known.get(seq).is_some_and(|it| it.ack.file == since.ack.file)
+        };
+        let is_both = !gone.contains(&since.seq) && !since.takes_back.is_empty();
+        if is_both && since.takes_back.iter().all(took) {
+            gone.insert(since.seq);
+            gone.extend(&since.takes_back);
+        }
+    }
+    all.iter().filter(|it| !gone.contains(&it.seq)).cloned().collect()
+}
+
+/// Whether each change, newest first, left what the next one or the place now begins with.
+fn is_unbroken(now: &Fingerprint, all: &[Since]) -> bool {
+    let mut expected = Some(now);
+    for (at, Since { ack, .. }) in all.iter().enumerate() {
+        // Those that were applied together name the same states.
+        let newer = at.checked_sub(1).map(|at| &all[at].ack);
+        if newer.is_some_and(|it| it.after == ack.after && it.before == ack.before) {
+            continue;
+        }
+        if ack.after.as_ref() != expected {
+            return false;
+        }
+        expected = ack.before.as_ref();
+    }
+    true
+}
+
+/// What was applied in a place since a position, newest first.
+fn applied_since(
+    ledger: &Ledger,
+    since: Seq,
+    here: &Place,
+) -> Result<Result<Vec<Since>, Refusal>, EngineError> {
+    let mut found = Vec::new();
+    let mut states: HashMap<Seq, State> = HashMap::new();
+    for record in ledger.read(since, usize::MAX)? {
+        let Entry::Applied { proposal, .. } = record.entry else {
+            continue;
+        };
+        let state = match states.entry(record.workflow) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(new) => new.insert(settled::read(ledger, record.workflow)?),
+        };
+        let workflow = state.workflow(record.workflow);
+        let workflow = workflow.filter(|it| thread::is_same(&it.place, here));
+        if workflow.is_some_and(|it| it.is_erased) {
+            return Ok(refuse!(
+                "What proposal {proposal} did since was erased (`vector forget`), so there is no way \
+                 back to a checkpoint before it."
+            ));
+        }
+        let pending = workflow.and_then(|it| it.proposal(proposal));
+        // What is remembered is no part of the place.
+        if let Some(pending) = pending
+            && let Status::Applied(ack) = &pending.status
+            && !ack.inverse.iter().any(Command::is_memory)
+        {
+            let takes_back = pending.proposal.taken_back().collect();
+            found.push(Since { seq: proposal, ack: ack.as_ref().clone(), takes_back });
+        }
+    }
+    found.reverse();
+    Ok(Ok(found))
+}

@@ -1,0 +1,279 @@
+//! The way back from what was applied: inverse commands, and the bytes themselves where they are known.
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::refusal::refuse;
+use scene_schemas::{Command, Fingerprint};
+use serde_json::Value as Json;
+use vector_core::proposal::{Blobs, Draft, draft_by_path, relocated, witness};
+use vector_core::tools::Plan;
+use vector_core::workflow::{State, Status, Workflow};
+use vector_files::place_file::{PlaceFile, WayBack};
+use vector_ledger::Ledger;
+use vector_place::Patch;
+use vector_rojo_project::Journal;
+
+use crate::target::{Back, Target};
+use crate::{Engine, EngineError, restored};
+
+impl Engine {
+    /// Plans the way back from an applied proposal.
+    pub(super) fn plan_revert(
+        &mut self,
+        call: Seq,
+        args: &Json,
+        base: &Fingerprint,
+    ) -> Result<Result<Plan, Refusal>, EngineError> {
+        let Some(seq) = args.get("proposal").and_then(Json::as_u64).map(Seq) else {
+            return Ok(refuse!(
+                "`proposal` is the position of a proposal; `vector log` lists them."
+            ));
+        };
+        let (title, ack) = match applied(&self.ledger, seq)? {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let here = self.target.name();
+        if ack.file != here {
+            let named = |file: &Option<String>| {
+                file.clone().unwrap_or_else(|| "a place that is open in Studio".to_owned())
+            };
+            let (there, here) = (named(&ack.file), named(&here));
+            return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
+        }
+        self.fetch(restored(&ack.inverse))?;
+        self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
+        if let Some(files) = &ack.files
+            && let Err(refusal) = self.are_files_as_left(call, files)
+        {
+            let why = refusal.for_person();
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+        }
+        // A project's instances may stand in another order when they are read again.
+        let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
+        self.scene.begin(call);
+        let mut draft = Draft::new(&mut self.scene, &self.blobs);
+        draft.title(format!("Revert proposal {seq}: {title}"));
+        draft.goes_back();
+        let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
+        for (command, left) in ack.inverse.into_iter().zip(witnesses) {
+            if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
+                let why = refusal.for_person();
+                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            }
+        }
+        if let Some(files) = ack.files
+            && let Err(refusal) = draft_by_path(&mut draft, files.inverse)
+        {
+            let why = refusal.for_person();
+            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+        }
+        Ok(draft.finish(base).map(|mut proposal| {
+            proposal.from = Some(seq);
+            Plan::Propose(Box::new(proposal), Json::Null)
+        }))
+    }
+}
+
+impl Engine {
+    /// Whether what was written to files by a proposal in an open place is there as it was left.
+    pub(super) fn are_files_as_left(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
+        let (scene, blobs) = match files.file.as_deref().and_then(|file| self.joined.scene_of(file))
+        {
+            Some(scene) => (scene, &self.blobs),
+            None => return Ok(()),
+        };
+        let mark = scene.mark();
+        scene.begin(call);
+        let mut draft = Draft::new(scene, blobs);
+        draft.goes_back();
+        let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        let mut back = files.inverse.iter().cloned().zip(witnesses);
+        let went = back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false));
+        scene.rollback(mark);
+        went
+    }
+}
+
+/// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
+/// fingerprints and witnesses tell whether it means what it meant.
+pub(super) fn go_back(
+    draft: &mut Draft<'_>,
+    command: Command,
+    left: Option<&Fingerprint>,
+    is_as_left: bool,
+) -> Result<(), Refusal> {
+    let goes = matches!(command, Command::Delete { .. });
+    let is_there = draft.scene().locate(command.target()).is_ok();
+    if draft.scene().is_open() && is_there {
+        // Studio calls an instance the same while it runs, whatever comes and goes beside it.
+        return draft.push(command).map(drop);
+    }
+    let path = &command.target().path;
+    if draft.scene().is_open() && path.segments.iter().any(|segment| segment.index.is_some()) {
+        return refuse!(
+            "{path} is one of several, and which of them was changed is not known since Studio was \
+             closed. Change it by hand."
+        );
+    }
+    let is_known = is_as_left && is_there;
+    let command = relocated(draft.scene(), command)?;
+    if let Some(left) = left
+        && (goes || !is_known)
+        && witness(draft.scene(), &command)? != *left
+    {
+        return refuse!(
+            "{} is not what was left there. Take back what has changed it since, or change it by \
+             hand.",
+            command.target().path
+        );
+    }
+    draft.push(command).map(drop)
+}
+
+/// What leads back to the bytes that the files had, where these proposals take back what was applied;
+/// what that needs of the ledger is put to the blobs.
+pub(super) fn back(
+    ledger: &Ledger,
+    target: &Target,
+    proposals: &[(Seq, Seq, &Proposal)],
+    blobs: &mut Blobs,
+) -> Result<Back, EngineError> {
+    Ok(match target {
+        Target::File(file) => {
+            way_back(ledger, file.hash(), proposals)?.map_or(Back::Unknown, Back::File)
+        }
+        Target::Project(_) => match steps_back(ledger, proposals)? {
+            Some(steps) => {
+                for hash in steps.iter().flat_map(Journal::needs) {
+                    if let Some(bytes) = ledger.blob(hash)? {
+                        blobs.insert(hash.clone(), bytes);
+                    }
+                }
+                Back::Project(steps)
+            }
+            None => Back::Unknown,
+        },
+        Target::Open(_) => Back::Unknown,
+    })
+}
+
+/// What proposals take back, in their order; none for one that takes nothing back.
+fn taken_back(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
+    let of = |proposal: &Proposal| {
+        let mut back: Vec<Option<Seq>> = proposal.taken_back().map(Some).collect();
+        if back.is_empty() {
+            back.push(None);
+        }
+        back
+    };
+    proposals.iter().flat_map(|(.., proposal)| of(proposal)).collect()
+}
+
+/// The records of the steps in which a project was changed that these proposals take back, the newest
+/// first; none where they take back something else, or half of a step.
+fn steps_back(
+    ledger: &Ledger,
+    proposals: &[(Seq, Seq, &Proposal)],
+) -> Result<Option<Vec<Journal>>, EngineError> {
+    let mut steps = Vec::new();
+    let mut left = taken_back(proposals);
+    while let Some(first) = left.first().copied() {
+        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+            return Ok(None);
+        };
+        let record = match &ack.bytes {
+            Some(bytes) => ledger.blob(&bytes.patch)?,
+            None => None,
+        };
+        let Some(step) = record.as_deref().and_then(Journal::read) else {
+            return Ok(None);
+        };
+        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
+            return Ok(None);
+        }
+        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
+        steps.push(step);
+    }
+    Ok(Some(steps))
+}
+
+/// What leads back to the bytes that a file had, where these proposals take back all that has made
+/// the file what it is since; nothing otherwise.
+fn way_back(
+    ledger: &Ledger,
+    file: &Fingerprint,
+    proposals: &[(Seq, Seq, &Proposal)],
+) -> Result<Option<WayBack>, EngineError> {
+    let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
+    let mut left = taken_back(proposals);
+    while let Some(first) = left.first().copied() {
+        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+            return Ok(None);
+        };
+        let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
+        else {
+            return Ok(None);
+        };
+        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {
+            return Ok(None);
+        };
+        let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
+        if !together.iter().all(|seq| left.contains(&Some(*seq))) {
+            return Ok(None);
+        }
+        left.retain(|seq| seq.is_none_or(|seq| !together.contains(&seq)));
+        back.patches.push(patch);
+        back.hash = bytes.hash.clone();
+    }
+    Ok(Some(back))
+}
+
+/// The proposals that were applied in one step with another.
+fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, EngineError> {
+    let Some(record) = ledger.record(seq)? else {
+        return Ok(Vec::new());
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let is_together = |status: &Status| match status {
+        Status::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
+        _ => false,
+    };
+    let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
+    Ok(proposals.filter(|(_, it)| is_together(&it.status)).map(|(seq, _)| seq).collect())
+}
+
+/// The title and ack of a proposal that was applied.
+pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusal>, EngineError> {
+    let Some(record) = ledger.record(seq)? else {
+        return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
+    };
+    let mut state = State::default();
+    for record in ledger.workflow(record.workflow)? {
+        state.apply(&record);
+    }
+    let workflow = state.workflow(record.workflow);
+    if workflow.is_some_and(|it| it.is_erased) {
+        return Ok(refuse!(
+            "What proposal {seq} did was erased (`vector forget`), so it cannot be taken back."
+        ));
+    }
+    let pending = workflow.and_then(|workflow| workflow.proposal(seq));
+    Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
+        Some((proposal, Status::Applied(ack))) => {
+            Ok((proposal.title.clone(), ack.as_ref().clone()))
+        }
+        Some((_, Status::Undone(_))) => {
+            refuse!("Proposal {seq} was undone in Studio; redo it there to have it again.")
+        }
+        Some(_) => {
+            refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
+        }
+        None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
+    })
+}

@@ -1,0 +1,156 @@
+//! The settings of a project that stand beside a place: where they are found, and read.
+//!
+//! What they mean is the core's business. A project is often somebody else's: only plain files are
+//! read, and none that a link names elsewhere, as what is wrong in a file is shown with its text.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use vector_luau::{LintSettings, libraries};
+
+/// Bytes of a file of settings that are read; nobody writes more.
+const MAX_SIZE: usize = 256 << 10;
+
+/// A file of settings that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    /// Where.
+    pub file: PathBuf,
+    /// What it says.
+    pub settings: T,
+}
+
+/// The `selene.toml` of a folder: in it, or in the nearest one above.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn selene(folder: &Path) -> io::Result<Option<Found<LintSettings>>> {
+    let Some((file, text)) = upwards(folder, &["selene.toml"])? else {
+        return Ok(None);
+    };
+    let beside = file.parent().unwrap_or(Path::new("."));
+    let mut found = LintSettings { text, ..LintSettings::default() };
+    for name in libraries(&found.text) {
+        // A name is no way out of the folder.
+        let is_plain = !name.contains(['/', '\\', ':']) && name != "..";
+        if !is_plain {
+            continue;
+        }
+        for ending in ["yml", "yaml"] {
+            let file = beside.join(format!("{name}.{ending}"));
+            // One that is no file, or none that may be read, is told as one that is not there.
+            if let Ok(text) = read(beside, &file) {
+                found.libraries.insert(name, text);
+                break;
+            }
+        }
+    }
+    Ok(Some(Found { file, settings: found }))
+}
+
+/// The `stylua.toml` of a folder: in it, or in the nearest one above.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn stylua(folder: &Path) -> io::Result<Option<Found<String>>> {
+    let found = upwards(folder, &["stylua.toml", ".stylua.toml"])?;
+    Ok(found.map(|(file, settings)| Found { file, settings }))
+}
+
+fn upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, String)>> {
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+    let real = fs::canonicalize(folder)?;
+    for folder in real.ancestors() {
+        for name in names {
+            let file = folder.join(name);
+            if file.is_file() {
+                return read(folder, &file).map(|text| Some((file, text)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a plain file of a folder, which is a real path.
+fn read(folder: &Path, file: &Path) -> io::Result<String> {
+    let wrong = |why: &str| {
+        let why = format!("{}: {why}", file.display());
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    };
+    let named = |why: io::Error| io::Error::new(why.kind(), format!("{}: {why}", file.display()));
+    let real = fs::canonicalize(file).map_err(named)?;
+    if !real.starts_with(folder) {
+        return Err(wrong("it is a link that leads out of its folder; put the file itself there"));
+    }
+    if !fs::metadata(&real).map_err(named)?.is_file() {
+        return Err(wrong("it is no plain file"));
+    }
+    let mut bytes = Vec::new();
+    let opened = File::open(&real).map_err(named)?;
+    opened.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).map_err(named)?;
+    if bytes.len() > MAX_SIZE {
+        return Err(wrong(&format!("settings have {MAX_SIZE} bytes at most")));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("it is no UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_file_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a/b");
+        fs::create_dir_all(&folder).unwrap();
+        let at = |name: &str| home.path().canonicalize().unwrap().join(name);
+        fs::write(home.path().join("selene.toml"), "std = \"roblox+testez\"").unwrap();
+        fs::write(home.path().join("testez.yml"), "globals: {}").unwrap();
+        let found = selene(&folder).unwrap().unwrap();
+        assert_eq!(found.file, at("selene.toml"));
+        assert_eq!(found.settings.libraries["testez"], "globals: {}");
+        fs::write(folder.join("selene.toml"), "std = \"../roblox\"").unwrap();
+        let found = selene(&folder).unwrap().unwrap();
+        assert_eq!((found.file, found.settings.libraries.len()), (at("a/b/selene.toml"), 0));
+        fs::write(home.path().join("a/.stylua.toml"), "column_width = 80").unwrap();
+        assert_eq!(stylua(&folder).unwrap().unwrap().settings, "column_width = 80");
+        fs::write(folder.join("stylua.toml"), [0xff, 0xfe]).unwrap();
+        let why = stylua(&folder).unwrap_err().to_string();
+        assert!(why.contains("stylua.toml"), "{why}");
+    }
+
+    #[test]
+    fn more_than_anybody_writes_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path();
+        fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE)).unwrap();
+        assert_eq!(stylua(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
+        fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE + 1)).unwrap();
+        let why = stylua(folder).unwrap_err().to_string();
+        assert!(why.contains("at most"), "{why}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_shows_what_stands_elsewhere() {
+        use std::os::unix::fs::symlink;
+        use std::os::unix::net::UnixListener;
+
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("project");
+        fs::create_dir(&folder).unwrap();
+        fs::write(home.path().join("secret"), "- a secret").unwrap();
+        fs::write(folder.join("selene.toml"), "std = \"a+b+c+d\"").unwrap();
+        symlink("../secret", folder.join("a.yml")).unwrap();
+        symlink("/dev/zero", folder.join("b.yml")).unwrap();
+        let _socket = UnixListener::bind(folder.join("c.yml")).unwrap();
+        fs::write(folder.join("own"), "globals: {}").unwrap();
+        symlink("own", folder.join("d.yml")).unwrap();
+        let found = selene(&folder).unwrap().unwrap().settings.libraries;
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["d"], "a link within the folder is none out");
+        symlink("../secret", folder.join("stylua.toml")).unwrap();
+        let why = stylua(&folder).unwrap_err().to_string();
+        assert!(why.contains("leads out of its folder") && !why.contains("a secret"), "{why}");
+    }
+}

@@ -1,0 +1,442 @@
+//! A place that is open in Studio: what the plugin is given to do, and what it makes of it.
+//!
+//! Work is handed out until it is answered. What a proposal becomes is written down before it is
+//! handed out, from the mirror: the actions, what they will leave behind, and how they are taken back.
+//! How the plugin is reached is not known here.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use scene_schemas::Refusal;
+use scene_schemas::api::{Acted, Action, Apply, Wanted, Work};
+use scene_schemas::command::Props;
+use scene_schemas::entry::{Seq, StudioPlace};
+use scene_schemas::proposal::{Ack, Outcome, Proposal};
+use scene_schemas::refusal::refuse;
+use scene_schemas::value::Content;
+use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
+use vector_core::proposal::{Blobs, inverse, perform};
+use vector_files::memory::MemoryFile;
+use vector_place::{Node, Scene};
+
+/// A text that is longer, in bytes, does not fit into a message.
+const MAX_TEXT: usize = 600_000;
+
+/// An open place, and the work that its plugin has not answered.
+#[derive(Debug)]
+pub struct Studio {
+    place: StudioPlace,
+    next: u64,
+    work: Vec<Work>,
+    /// Where the memories of open places stand.
+    memories: PathBuf,
+}
+
+/// What a proposal becomes in Studio.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What is done.
+    pub actions: Vec<Action>,
+    /// What will be said when it is done, with the ids that the proposal uses.
+    pub ack: Ack,
+}
+
+impl Studio {
+    /// A place for which there is nothing to do yet, and the folder of the memories of open places.
+    pub fn new(place: StudioPlace, memories: PathBuf) -> Self {
+        Self { place, next: 1, work: Vec::new(), memories }
+    }
+
+    /// The file of the place's memory. Studio gives the same name to every place that was never
+    /// published: those go by their window.
+    pub fn memory_file(&self) -> PathBuf {
+        let name = match self.place.place.place_id {
+            0 => {
+                let window = Fingerprint::of(self.place.session.0.as_bytes());
+                format!("window-{}.md", window.short())
+            }
+            id => format!("place-{id}.md"),
+        };
+        self.memories.join(name)
+    }
+
+    /// What is open there by now.
+    pub fn opened(&mut self, place: StudioPlace) {
+        self.place = place;
+    }
+
+    /// The place.
+    pub fn place(&self) -> &StudioPlace {
+        &self.place
+    }
+
+    /// What plans in this place stand on; each command says for itself what it expects.
+    pub fn base(&self) -> Fingerprint {
+        Fingerprint::of(format!("studio:{}", self.place.session).as_bytes())
+    }
+
+    /// The work that is not answered, in order.
+    pub fn work(&self) -> &[Work] {
+        &self.work
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Asks for something.
+    pub fn ask(&mut self, wanted: Wanted) -> u64 {
+        let number = self.number();
+        self.work.push(Work::Tell { number, wanted });
+        number
+    }
+
+    /// Whether something was asked and is not answered.
+    pub fn is_asked(&self) -> bool {
+        self.work.iter().any(|work| matches!(work, Work::Tell { .. }))
+    }
+
+    /// Takes an answer; what was asked, where it was this.
+    pub fn answered(&mut self, answered: u64) -> Option<Wanted> {
+        let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
+        let at = self.work.iter().position(is_it)?;
+        match self.work.remove(at) {
+            Work::Tell { wanted, .. } => Some(wanted),
+            Work::Apply { .. } => None,
+        }
+    }
+
+    /// Asks for nothing any more: what was asked is not wanted, or has to be asked anew.
+    pub fn forget_questions(&mut self) {
+        self.work.retain(|work| matches!(work, Work::Apply { .. }));
+    }
+
+    /// Hands out an approved proposal.
+    pub fn hand_out(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
+        let apply = Apply {
+            number: self.number(),
+            proposal,
+            patch_id: approved.patch_id.clone(),
+            recording: recording(proposal),
+            title: approved.title.clone(),
+            actions,
+        };
+        self.work.push(Work::Apply { apply });
+    }
+
+    /// Whether a proposal is handed out and not acknowledged.
+    pub fn is_handed_out(&self, wanted: Seq) -> bool {
+        let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
+        self.work.iter().any(is_it)
+    }
+
+    /// Takes back what was handed out: it was acknowledged.
+    pub fn acknowledged(&mut self, proposal: Seq, patch_id: &Fingerprint) {
+        let is_it = |work: &Work| {
+            matches!(work, Work::Apply { apply }
+                if apply.proposal == proposal && apply.patch_id == *patch_id)
+        };
+        self.work.retain(|work| !is_it(work));
+    }
+
+    /// Takes back all proposals that were handed out but for some.
+    pub fn keep(&mut self, is_due: impl Fn(Seq) -> bool) {
+        self.work.retain(|work| match work {
+            Work::Apply { apply } => is_due(apply.proposal),
+            Work::Tell { .. } => true,
+        });
+    }
+}
+
+/// What the memory in a file says; nothing where there is no file.
+///
+/// # Errors
+/// It is there and cannot be read, or is no text.
+pub fn read_memory(file: PathBuf) -> io::Result<String> {
+    MemoryFile::at(file).map(|memory| memory.text().to_owned())
+}
+
+/// Writes another memory in the place of the old one.
+///
+/// # Errors
+/// What was there is as it was.
+pub fn write_memory(file: PathBuf, text: &str) -> io::Result<()> {
+    let mut memory = MemoryFile::at(file)?;
+    memory.put(memory.store(text)?).map(drop)
+}
+
+/// The name of the recording of a proposal.
+fn recording(proposal: Seq) -> String {
+    format!("Vector {proposal}")
+}
+
+/// The proposal that a recording was made for.
+pub fn recorded(recording: &str) -> Option<Seq> {
+    recording.strip_prefix("Vector ")?.parse().ok().map(Seq)
+}
+
+/// Performs a proposal on the mirror, but for what files hold, and writes down what Studio is to do.
+/// Whoever calls takes it back: the mirror hears of it from Studio.
+///
+/// # Errors
+/// It is stale, or Studio cannot do it.
+pub fn prepare(
+    scene: &mut Scene,
+    call: Seq,
+    proposal: &Proposal,
+    blobs: &Blobs,
+) -> Result<Prepared, Refusal> {
+    scene.begin(call);
+    let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, command) in proposal.commands.iter().enumerate() {
+        if proposal.is_in_files(at) {
+            nodes.push(None);
+            continue;
+        }
+        // What files make before it has its number, though it is not made here.
+        if let Some(k) = command.made_as() {
+            scene.call_next(k);
+        }
+        let over = over(scene, command);
+        let done = perform(scene, command, blobs)?;
+        actions.extend(action(scene, command, done.node, over)?);
+        nodes.push(Some(done.node));
+        backs.extend(done.backs);
+    }
+    let left = proposal.commands.iter().zip(nodes);
+    let outcome = |(command, node)| match node {
+        Some(node) => outcome(scene, command, node),
+        None => Outcome { id: None, fingerprint: None },
+    };
+    let outcomes = left.map(outcome).collect();
+    let commands = inverse(scene, backs)?.commands;
+    let ack = Ack {
+        file: None,
+        before: None,
+        after: None,
+        outcomes,
+        inverse: commands,
+        witnesses: Vec::new(),
+        bytes: None,
+        files: None,
+    };
+    Ok(Prepared { actions, ack })
+}
+
+/// What a command leaves behind, by what it has changed.
+fn outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
+    if !scene.is_live(node) {
+        return Outcome { id: None, fingerprint: None };
+    }
+    Outcome { id: Some(scene.id(node)), fingerprint: left(scene, command, node) }
+}
+
+fn left(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
+    match command {
+        Command::Set { props, .. } => {
+            Some(scene.fingerprint(node, props.keys().map(String::as_str)))
+        }
+        Command::EditScript { .. } => scene.text_fingerprint(node),
+        Command::EditMemory { .. } => scene.memory().map(|text| Fingerprint::of(text.as_bytes())),
+        _ => Some(scene.fingerprint(node, [])),
+    }
+}
+
+/// What can be seen of a proposal that Studio was given by a process that stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// All of it is there.
+    Done,
+    /// None of it is.
+    NotDone,
+    /// Some of it is, or nobody can tell.
+    Unclear,
+}
+
+/// Whether the place is as a proposal would have left it. What it makes cannot be told from what
+/// somebody else has made; the plugin remembers that.
+pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
+    let mut all = Vec::new();
+    let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
+        .filter(|(at, _)| !proposal.is_in_files(*at));
+    for (_, (command, outcome)) in of_studio {
+        let node = scene.by_id(&command.target().id);
+        let live = node.filter(|node| scene.is_live(*node));
+        let is_done = match (command, live) {
+            (Command::Create { .. } | Command::Clone { .. } | Command::Insert { .. }, _) => {
+                return Seen::Unclear;
+            }
+            (Command::Delete { .. }, live) => live.is_none(),
+            (Command::Restore { id, .. }, _) => {
+                scene.by_id(id).is_some_and(|node| scene.is_live(node))
+            }
+            (Command::Move { parent, .. }, Some(node)) => {
+                scene.parent(node).is_some_and(|it| scene.id(it) == parent.id)
+            }
+            (command, Some(node)) => left(scene, command, node) == outcome.fingerprint,
+            (_, None) => return Seen::Unclear,
+        };
+        all.push(is_done);
+    }
+    match (all.contains(&true), all.contains(&false)) {
+        (true, false) => Seen::Done,
+        (false, _) => Seen::NotDone,
+        (true, true) => Seen::Unclear,
+    }
+}
+
+/// What a command's fingerprint is over, with the types of the values that are there before.
+fn over(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
+    let Command::Set { target, props, .. } = command else {
+        return BTreeMap::new();
+    };
+    let node = scene.by_id(&target.id);
+    let names = props.keys().filter(|name| *name != "Name");
+    let typed = |name: &String| {
+        let value = node.and_then(|node| scene.value(node, name));
+        (name.clone(), value.map_or("", |value| value.type_name()).to_owned())
+    };
+    names.map(typed).collect()
+}
+
+/// A command as Studio does it; the mirror has it done. None for the memory, which Studio does not hold.
+fn action(
+    scene: &Scene,
+    command: &Command,
+    node: Node,
+    over: BTreeMap<String, String>,
+) -> Result<Option<Action>, Refusal> {
+    Ok(Some(match command.clone() {
+        Command::Create { id, parent, class, name, props, expect } => {
+            let (props, _) = given(props);
+            check_length(&props)?;
+            Action::Create { id, parent, class, name, props, expect }
+        }
+        Command::Clone { id, source, parent, name, count, expect } => {
+            Action::Clone { id, source, parent, name, count, expect }
+        }
+        Command::Set { target, props, expect } => {
+            let (props, reset) = given(props);
+            Action::Set { target, props, reset, over, expect }
+        }
+        Command::Move { target, parent, expect, .. } => Action::Move { target, parent, expect },
+        Command::Delete { target, count, expect } => Action::Delete { target, count, expect },
+        Command::Restore { id, blob: None, parent, .. } => {
+            Action::Restore { target: Target { id, path: scene.path(node) }, parent }
+        }
+        Command::Restore { blob: Some(_), parent, .. } => refuse!(
+            "What was deleted in a file cannot be brought back in Studio, below {}.",
+            parent.path
+        )?,
+        Command::Insert { id, asset, parent, holds, expect } => {
+            Action::Insert { id, asset, parent, holds: holds.fingerprint(), expect }
+        }
+        Command::EditMemory { .. } => return Ok(None),
+        Command::EditScript { target, expect, .. } => {
+            let text = scene.source(node).unwrap_or_default().into_owned();
+            if text.len() > MAX_TEXT {
+                return refuse!(
+                    "{} would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split the \
+                     script.",
+                    target.path,
+                    text.len()
+                );
+            }
+            let after = Fingerprint::of(text.as_bytes());
+            Action::Write { target, expect, text, after }
+        }
+    }))
+}
+
+fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
+    match props.get("Source") {
+        Some(Value::String(text)) if text.len() > MAX_TEXT => refuse!(
+            "The script would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split it.",
+            text.len()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Values, and the names of what goes back to its default.
+fn given(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
+    let (mut values, mut reset) = (BTreeMap::new(), Vec::new());
+    for (name, value) in props {
+        match value {
+            Some(value) => drop(values.insert(name, value)),
+            None => reset.push(name),
+        }
+    }
+    (values, reset)
+}
+
+/// What was predicted, with the ids that Studio gave to what it made.
+pub fn settled(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
+    let names = made(call, proposal, acted);
+    let named = |id: &mut InstanceId| {
+        if let Some(real) = names.get(id) {
+            *id = real.clone();
+        }
+    };
+    let outcomes = predicted.outcomes.iter_mut().enumerate();
+    let of_studio = outcomes.filter(|(at, _)| !proposal.is_in_files(*at));
+    for ((_, outcome), acted) in of_studio.zip(acted) {
+        outcome.id = acted.ids.first().cloned();
+        if acted.fingerprint.is_some() {
+            outcome.fingerprint.clone_from(&acted.fingerprint);
+        }
+    }
+    predicted.inverse.iter_mut().for_each(|command| each_id(command, &named));
+    predicted
+}
+
+/// By the ids of a proposal, those of Studio.
+pub fn made(call: Seq, proposal: &Proposal, acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
+    let mut names = BTreeMap::new();
+    let commands = proposal.commands.iter().enumerate();
+    let of_studio = commands.filter(|(at, _)| !proposal.is_in_files(*at));
+    for ((_, command), acted) in of_studio.zip(acted) {
+        let (Command::Create { id, .. } | Command::Clone { id, .. } | Command::Insert { id, .. }) =
+            command
+        else {
+            continue;
+        };
+        let first = id.0.strip_prefix("new:").and_then(|k| k.parse::<u32>().ok());
+        for (k, real) in (first.unwrap_or(0)..).zip(&acted.ids) {
+            names.insert(InstanceId::new_in_proposal(k), real.clone());
+            names.insert(InstanceId(format!("new:{call}.{k}")), real.clone());
+        }
+    }
+    names
+}
+
+fn each_id(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
+    match command {
+        Command::Create { parent, .. }
+        | Command::Restore { parent, .. }
+        | Command::Insert { parent, .. } => change(&mut parent.id),
+        Command::Clone { source, parent, .. } => {
+            change(&mut source.id);
+            change(&mut parent.id);
+        }
+        Command::Set { target, props, .. } => {
+            change(&mut target.id);
+            for value in props.values_mut().flatten() {
+                if let Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to))) = value {
+                    change(&mut to.id);
+                }
+            }
+        }
+        Command::Move { target, parent, .. } => {
+            change(&mut target.id);
+            change(&mut parent.id);
+        }
+        Command::Delete { target, .. } | Command::EditScript { target, .. } => {
+            change(&mut target.id);
+        }
+        // It names the place itself, which is called the same everywhere.
+        Command::EditMemory { .. } => {}
+    }
+}

@@ -1,0 +1,268 @@
+//! Files that are replaced in one step: a reader sees the old one or the new one, and a crash leaves
+//! one of them. Links stay links, permissions stay.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use scene_schemas::{Fingerprint, Hashing};
+use tempfile::NamedTempFile;
+
+/// The hash of a file.
+pub fn hash(file: &Path) -> io::Result<Fingerprint> {
+    let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
+    let mut hashing = Hashing::default();
+    loop {
+        match input.read(&mut block) {
+            Ok(0) => return Ok(hashing.finish()),
+            Ok(count) => hashing.add(&block[..count]),
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+/// The canonical path; on Windows without the `\\?\` that other programs do not read.
+pub fn canonical(file: &Path) -> io::Result<PathBuf> {
+    let path = fs::canonicalize(file)?;
+    let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
+    match plain.filter(|rest| !rest.starts_with("UNC")) {
+        Some(plain) => Ok(PathBuf::from(plain)),
+        None => Ok(path),
+    }
+}
+
+/// What the names of temporary files begin with.
+pub const TEMPORARY: &str = ".vector-";
+
+/// Writes a new file beside another one, with that one's permissions, down to the disk.
+pub fn beside<'a>(
+    target: &Path,
+    runs: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<NamedTempFile> {
+    marked(target, "", runs)
+}
+
+/// As [`beside`], with a mark in the file's name by which it is found again.
+pub fn marked<'a>(
+    target: &Path,
+    mark: &str,
+    runs: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<NamedTempFile> {
+    let permissions = fs::metadata(target).map(|it| it.permissions()).ok();
+    let mut builder = tempfile::Builder::new();
+    let prefix = format!("{TEMPORARY}{mark}");
+    builder.prefix(&prefix).suffix(TEMPORARY_END);
+    readable_as_others(&mut builder);
+    let mut file = make_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
+    for run in runs {
+        file.write_all(run)?;
+    }
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// What the names of temporary files end with.
+const TEMPORARY_END: &str = ".tmp";
+/// How many letters and digits of chance stand between; as many as `tempfile` makes.
+const CHANCE: usize = 6;
+
+/// Makes a temporary file that is locked while it is open, so that [`sweep`] of another process leaves
+/// it alone. A file that was swept between its making and its lock is made once more.
+fn make_locked(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        // File systems without locks have no sweep either.
+        if file.as_file().lock().is_err() || file.path().exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes the temporary files that stopped processes left in a folder. Only a regular file whose name
+/// is one that [`beside`] makes, and that no process holds locked, is removed.
+pub fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_file = || entry.file_type().is_ok_and(|it| it.is_file());
+        if entry.file_name().to_str().is_some_and(is_temporary_name) && is_file() {
+            remove_unlocked(&entry.path());
+        }
+    }
+}
+
+fn is_temporary_name(name: &str) -> bool {
+    let chance = name.strip_prefix(TEMPORARY).and_then(|it| it.strip_suffix(TEMPORARY_END));
+    chance.is_some_and(|it| it.len() == CHANCE && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+}
+
+fn remove_unlocked(file: &Path) {
+    let Ok(open) = File::options().write(true).open(file) else {
+        return;
+    };
+    if open.try_lock().is_ok() {
+        // A file that cannot be removed is left, as it was before.
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// Makes a folder for its owner alone where it is missing.
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Writes a new file beside another one, for its owner alone, down to the disk.
+pub fn private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY).suffix(TEMPORARY_END);
+    // As temporary files are everywhere.
+    let mut file = make_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// Puts a new file in the place of the old one.
+pub fn put(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
+    temporary.persist(target).map_err(|error| error.error)?;
+    sync_folder(target);
+    Ok(())
+}
+
+/// What to do about an error of writing, where that is known.
+pub fn hint(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ". Free some space and run it again"
+        }
+        io::ErrorKind::PermissionDenied => ". Allow writing there",
+        io::ErrorKind::FileTooLarge => {
+            ". The system or `ulimit -f` allows no file of that size; raise the limit"
+        }
+        _ => "",
+    }
+}
+
+/// Too many open files, in this process or in all of them.
+#[cfg(unix)]
+const PASSING: [i32; 2] = [24, 23];
+/// Too many open files; a file that another program has open, or has locked.
+#[cfg(not(unix))]
+const PASSING: [i32; 3] = [4, 32, 33];
+
+/// Whether an attempt that failed so may succeed in a moment.
+pub fn is_passing(why: &io::Error) -> bool {
+    let is_known = why.raw_os_error().is_some_and(|code| PASSING.contains(&code));
+    is_known || matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
+}
+
+/// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere
+/// it takes the permissions of its folder.
+fn readable_as_others(builder: &mut tempfile::Builder<'_, '_>) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    #[cfg(not(unix))]
+    let _ = builder;
+}
+
+/// A rename is on the disk when its folder is. Systems that cannot sync a folder do without.
+fn sync_folder(file: &Path) {
+    if let Some(folder) = file.parent()
+        && let Ok(folder) = File::open(folder)
+    {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_abandoned_temporary_files_of_vector_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("place.rbxl");
+        let kept = [
+            ".vector-123-abcdef.tmp",
+            ".vector-abcde.tmp",
+            ".vector-abcdefg.tmp",
+            ".vector-abcdef.tmp.bak",
+            ".vector-ab-def.tmp",
+            "vector-abcdef.tmp",
+            "place.rbxl",
+        ];
+        for name in kept {
+            fs::write(folder.path().join(name), "theirs").unwrap();
+        }
+        fs::create_dir(folder.path().join(".vector-folder.tmp")).unwrap();
+        // As a killed process leaves it: nothing holds its lock any more.
+        fs::write(folder.path().join(".vector-aB3xY9.tmp"), "half a place").unwrap();
+        let at_work = beside(&place, [&b"new"[..]]).unwrap();
+        let owned = private(&place, b"new").unwrap();
+        sweep(folder.path());
+        let mut expected: Vec<String> = kept.map(str::to_owned).to_vec();
+        expected.push(".vector-folder.tmp".to_owned());
+        for file in [&at_work, &owned] {
+            let name = file.path().file_name().unwrap();
+            assert!(is_temporary_name(name.to_str().unwrap()), "{}", name.display());
+            expected.push(name.to_str().unwrap().to_owned());
+        }
+        expected.sort();
+        assert_eq!(names(folder.path()), expected);
+        put(at_work, &place).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_with_the_name_of_a_temporary_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, to) = (folder.path().join(".vector-aaaaaa.tmp"), folder.path().join("to"));
+        fs::write(&to, "theirs").unwrap();
+        std::os::unix::fs::symlink(&to, &link).unwrap();
+        sweep(folder.path());
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&to).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_sweep_beside_a_writer_never_takes_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    sweep(folder.path());
+                }
+            });
+            for n in 0..300_u32 {
+                let target = folder.path().join("place");
+                let file = beside(&target, [&n.to_le_bytes()[..]]).unwrap();
+                put(file, &target).unwrap();
+                assert_eq!(fs::read(&target).unwrap(), n.to_le_bytes());
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(names(folder.path()), ["place"]);
+    }
+}

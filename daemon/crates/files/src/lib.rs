@@ -1,0 +1,30 @@
+//! Place files as a target, and what the targets that write files share: atomic replacement, stamps, performing approved
+//! proposals on a scene, and the project memory.
+//!
+//! It must not know Rojo projects, Studio or the ledger, and it decides nothing: it does what was approved, whole or not at
+//! all, and reports what it did.
+
+pub mod disk;
+pub mod memory;
+pub mod perform;
+pub mod place_file;
+pub mod stamp;
+pub mod text;
+
+/// Replaces a file in one step: a reader sees the old content or the new one.
+///
+/// # Errors
+/// The file cannot be written; its old content is left as it was.
+pub fn write_file(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = std::path::absolute(file)?;
+    disk::put(disk::beside(&file, [bytes])?, &file)
+}
+
+/// As [`write_file`], for a file that only its owner may read.
+///
+/// # Errors
+/// The file cannot be written; its old content is left as it was.
+pub fn write_private(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let file = std::path::absolute(file)?;
+    disk::put(disk::private(&file, bytes)?, &file)
+}

@@ -1,0 +1,108 @@
+//! Performing approved proposals on a scene that stands for files: the same for a place file and for
+//! a Rojo project. How the result gets onto the disk is the business of each.
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Outcome, Proposal};
+use scene_schemas::{Command, Fingerprint};
+use vector_core::proposal::{Back, Blobs, perform, relocated};
+use vector_place::{Node, Scene};
+
+/// A proposal that was performed on the scene.
+pub struct DoneOne {
+    /// The proposal.
+    pub seq: Seq,
+    /// The call that it came from.
+    pub call: Seq,
+    /// What each command made or changed.
+    pub left: Vec<Left>,
+    /// What reverts each command.
+    pub backs: Vec<Back>,
+}
+
+/// What a command made or changed.
+pub enum Left {
+    /// An instance.
+    Node(Node),
+    /// The memory, by what it was left as.
+    Memory(Fingerprint),
+}
+
+/// What was performed, and what could not be.
+pub struct Performed {
+    /// In order.
+    pub done: Vec<DoneOne>,
+    /// With the reason of each.
+    pub refused: Vec<(Seq, String)>,
+}
+
+/// Performs proposals in order. One that cannot be performed is left out, and so are those that stand
+/// on it. Where commands are of another epoch, they are addressed `by_path`.
+pub fn perform_all(
+    scene: &mut Scene,
+    proposals: &[(Seq, Seq, &Proposal)],
+    blobs: &Blobs,
+    by_path: bool,
+) -> Performed {
+    let mut performed = Performed { done: Vec::new(), refused: Vec::new() };
+    for (seq, call, proposal) in proposals {
+        let missing = proposal.after.iter().find(|before| {
+            performed.refused.iter().any(|(refused, _): &(Seq, String)| refused == *before)
+        });
+        if let Some(missing) = missing {
+            let reason = format!("It stands on proposal {missing}, which was not applied.");
+            performed.refused.push((*seq, reason));
+            continue;
+        }
+        scene.begin(*call);
+        let mark = scene.mark();
+        match perform_one(scene, &proposal.commands, blobs, by_path) {
+            Ok((left, backs)) => {
+                performed.done.push(DoneOne { seq: *seq, call: *call, left, backs });
+            }
+            Err(refusal) => {
+                scene.rollback(mark);
+                performed.refused.push((*seq, refusal.0));
+            }
+        }
+    }
+    performed
+}
+
+fn perform_one(
+    scene: &mut Scene,
+    commands: &[Command],
+    blobs: &Blobs,
+    by_path: bool,
+) -> Result<(Vec<Left>, Vec<Back>), Refusal> {
+    let (mut left, mut backs) = (Vec::new(), Vec::new());
+    for command in commands {
+        let done = if by_path {
+            perform(scene, &relocated(scene, command.clone())?, blobs)?
+        } else {
+            perform(scene, command, blobs)?
+        };
+        left.push(match command {
+            Command::EditMemory { .. } => {
+                Left::Memory(Fingerprint::of(scene.memory().unwrap_or_default().as_bytes()))
+            }
+            _ => Left::Node(done.node),
+        });
+        backs.extend(done.backs);
+    }
+    Ok((left, backs))
+}
+
+/// What became of a command.
+pub fn outcome(scene: &Scene, left: Left) -> Outcome {
+    let node = match left {
+        Left::Memory(hash) => {
+            return Outcome { id: Some(scene.id(scene.root())), fingerprint: Some(hash) };
+        }
+        Left::Node(node) => node,
+    };
+    if !scene.is_live(node) {
+        return Outcome { id: None, fingerprint: None };
+    }
+    Outcome { id: Some(scene.written_id(node)), fingerprint: Some(scene.fingerprint(node, [])) }
+}

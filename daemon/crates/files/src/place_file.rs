@@ -1,0 +1,475 @@
+//! Place and model files: `.rbxl`, `.rbxlx`, `.rbxm` and `.rbxmx`.
+//!
+//! A file is never changed in place. What is approved is performed on the scene, written to a
+//! temporary file beside the target, synced, and renamed over it; so a reader sees the old file or
+//! the new one, and a crash leaves one of them. Links stay links, permissions stay.
+
+mod error;
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scene_schemas::entry::{FilePlace, Seq};
+use scene_schemas::proposal::{Ack, Bytes, Proposal};
+use scene_schemas::{Fingerprint, Hashing};
+use tempfile::NamedTempFile;
+
+pub use self::error::PlaceError;
+
+use vector_core::proposal::{Blobs, Inverse, inverse};
+use vector_place::{CodecError, Patch, Scene};
+
+use crate::disk;
+use crate::memory::{self, MemoryFile};
+use crate::perform::{DoneOne, Performed, outcome, perform_all};
+use crate::stamp::Stamp;
+
+/// A place file that is open for an edit.
+#[derive(Debug)]
+pub struct PlaceFile {
+    input: PathBuf,
+    output: PathBuf,
+    /// The hash of what the scene stands for.
+    hash: Fingerprint,
+    /// The hash of the file that is replaced; none where there is none yet.
+    replaces: Option<Fingerprint>,
+    /// Whether commands were planned in another epoch, so that only their paths count.
+    by_path: bool,
+    /// The project's memory beside the file that is written, where it can be read.
+    memory: Option<MemoryFile>,
+    /// How the place looked when it was read or written.
+    stamp: Stamp,
+    /// Why it could not be read when somebody last looked.
+    away: Option<String>,
+}
+
+/// Reads a file, once: a large one is not copied. How it looked before that comes with it.
+fn read(file: &Path) -> Result<(Arc<[u8]>, Stamp), PlaceError> {
+    let whole = || {
+        let mut input = File::open(file)?;
+        let metadata = input.metadata()?;
+        let len = usize::try_from(metadata.len()).unwrap_or(0);
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        if let Some(room) = Arc::get_mut(&mut bytes) {
+            input.read_exact(room)?;
+        }
+        // What has no length of its own, such as a pipe, or grows while it is read.
+        let mut rest = Vec::new();
+        input.read_to_end(&mut rest)?;
+        let bytes = if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() };
+        Ok((bytes, Stamp::from(&metadata)))
+    };
+    whole().map_err(|why| PlaceError::Read { file: show(file), why })
+}
+
+/// The hash of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
+    disk::hash(file).map_err(|why| PlaceError::Read { file: show(file), why })
+}
+
+/// Reads a place, to look at it.
+pub fn load(file: &Path) -> Result<Scene, PlaceError> {
+    Scene::open(read(file)?.0).map_err(|why| PlaceError::Open { file: show(file), why })
+}
+
+fn show(file: &Path) -> String {
+    file.display().to_string()
+}
+
+/// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
+pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
+    let failed = |why| PlaceError::Read { file: show(file), why };
+    if let Ok(found) = disk::canonical(file) {
+        return Ok(found);
+    }
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let name = file.file_name().ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
+    Ok(disk::canonical(folder).map_err(failed)?.join(name))
+}
+
+impl PlaceFile {
+    /// Opens a place for an edit that is written to `out`, or to the place itself.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a place, or could not be written.
+    pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
+        let (bytes, stamp) = read(input)?;
+        let hash = Fingerprint::of(&bytes);
+        let mut scene =
+            Scene::open(bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
+        let input = real(input)?;
+        let output = match out {
+            None => input.clone(),
+            Some(out) => real(out).map_err(|error| match error {
+                PlaceError::Read { file, why } => PlaceError::Output { file, why },
+                other => other,
+            })?,
+        };
+        let replaces = match fs::metadata(&output) {
+            Ok(metadata) if metadata.permissions().readonly() => {
+                return Err(PlaceError::ReadOnly { file: show(&output) });
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(PlaceError::NoFile { file: show(&output) });
+            }
+            Ok(_) if output == input => Some(hash.clone()),
+            Ok(_) => Some(self::hash(&output)?),
+            // A link to nothing would be replaced by a file, and stay no link.
+            Err(_) if output.is_symlink() => {
+                return Err(PlaceError::NoFile { file: show(&output) });
+            }
+            Err(_) => None,
+        };
+        disk::sweep(output.parent().unwrap_or(Path::new(".")));
+        let memory = MemoryFile::beside(&output).ok();
+        if let Some(memory) = &memory {
+            memory.sweep();
+            scene.know_memory(memory.text().to_owned());
+        }
+        let (by_path, away) = (false, None);
+        Ok((Self { input, output, hash, replaces, by_path, memory, stamp, away }, scene))
+    }
+
+    /// The folder of the place, whose settings count for it.
+    pub fn folder(&self) -> &Path {
+        self.input.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Finds the instances of commands by their paths: for commands of another epoch.
+    #[must_use]
+    pub fn addressed_by_path(self, by_path: bool) -> Self {
+        Self { by_path, ..self }
+    }
+
+    /// How the ledger names the place.
+    pub fn place(&self) -> FilePlace {
+        let is_elsewhere = self.output != self.input;
+        FilePlace {
+            file: show(&self.input),
+            out: is_elsewhere.then(|| show(&self.output)),
+            hash: self.hash.clone(),
+            replaces: self.replaces.clone().filter(|_| is_elsewhere),
+        }
+    }
+
+    /// The hash of the file that is replaced; none where there is none yet.
+    pub fn replaces(&self) -> Option<&Fingerprint> {
+        self.replaces.as_ref()
+    }
+
+    /// The hash of what the scene stands for.
+    pub fn hash(&self) -> &Fingerprint {
+        &self.hash
+    }
+
+    /// The file that is written.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
+
+    /// Performs proposals on the scene, which stands for the file, and stores the result in a synced
+    /// temporary file. Where a proposal cannot be performed it is left out, and so are those that
+    /// stand on it. Where all of them take back what the file was made by, `back` leads to the bytes
+    /// that it was made of.
+    ///
+    /// # Errors
+    /// Nothing was stored, and the scene is as it was.
+    pub fn prepare(
+        &self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+        back: Option<&WayBack>,
+    ) -> Result<Prepared, PlaceError> {
+        self.check_unchanged()?;
+        let start = scene.mark();
+        let Performed { done, refused } = perform_all(scene, proposals, blobs, self.by_path);
+        let back = back.filter(|_| refused.is_empty());
+        let stored = (!done.is_empty()).then(|| self.store(scene, done, back)).transpose();
+        let prepared = stored.map(|stored| Prepared { stored, refused });
+        if prepared.is_err() {
+            scene.rollback(start);
+        }
+        prepared
+    }
+
+    fn store(
+        &self,
+        scene: &mut Scene,
+        done: Vec<DoneOne>,
+        back: Option<&WayBack>,
+    ) -> Result<Stored, PlaceError> {
+        let file = show(&self.output);
+        scene.make().map_err(|why| self.not_encoded(why))?;
+        let mut after = hash_of(scene);
+        if let Some(back) = back.filter(|back| back.hash != after) {
+            scene.go_back(&back.patches);
+            after = hash_of(scene);
+            if after != back.hash {
+                return Err(self.not_encoded(CodecError::Damaged));
+            }
+        }
+        let way_back = scene.way_back().to_bytes();
+        let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
+        let is_same = self.replaces.as_ref() == Some(&after);
+        let temporary = (!is_same).then(|| self.write_beside(scene.runs())).transpose()?;
+        let mut stored = Stored {
+            temporary,
+            memory: self.store_memory(scene)?,
+            after,
+            acks: Vec::new(),
+            blobs: vec![way_back],
+        };
+        for DoneOne { seq, call, left, backs } in done {
+            // What the proposal made is called as the proposal calls it.
+            scene.begin(call);
+            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
+            let Inverse { commands, witnesses, blobs } =
+                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
+                    file: file.clone(),
+                    why: CodecError::Write(refusal.0),
+                })?;
+            stored.blobs.extend(blobs.into_values());
+            let ack = Ack {
+                file: Some(file.clone()),
+                before: self.replaces.clone(),
+                after: Some(stored.after.clone()),
+                outcomes,
+                inverse: commands,
+                witnesses,
+                bytes: Some(bytes.clone()),
+                files: None,
+            };
+            stored.acks.push((seq, ack));
+        }
+        Ok(stored)
+    }
+
+    /// Stores the memory, where it is not what was read.
+    fn store_memory(&self, scene: &Scene) -> Result<Option<memory::Stored>, PlaceError> {
+        let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
+            return Ok(None);
+        };
+        if text == file.text() {
+            return Ok(None);
+        }
+        check_memory(file)?;
+        file.store(text).map(Some).map_err(|why| memory_not_written(file, why))
+    }
+
+    /// Writes a new file beside the target, with the target's permissions, down to the disk.
+    fn write_beside<'a>(
+        &self,
+        runs: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<NamedTempFile, PlaceError> {
+        disk::beside(&self.output, runs).map_err(|why| self.not_written(why))
+    }
+
+    fn not_written(&self, why: io::Error) -> PlaceError {
+        let hint = match why.kind() {
+            io::ErrorKind::PermissionDenied => {
+                ". Allow writing there, or choose another place with --out"
+            }
+            kind => disk::hint(kind),
+        };
+        PlaceError::Write { file: show(&self.output), why, hint }
+    }
+
+    /// Opens the place once more, where it is the file that is written.
+    ///
+    /// # Errors
+    /// It cannot be read, is no place any more, or could not be written.
+    pub fn reopen(&self) -> Option<Result<(Self, Scene), PlaceError>> {
+        (self.input == self.output).then(|| Self::open(&self.input, None))
+    }
+
+    /// Whether the place, which is written to itself, looks as it did when it was read.
+    pub fn looks_as_read(&self) -> bool {
+        let is_same = Stamp::of(&self.input).is_ok_and(|now| now == self.stamp);
+        is_same && self.stamp.is_at_rest() && self.away.is_none()
+    }
+
+    /// Reads what somebody else has made of the place, which is written to itself; the scene that it
+    /// makes, where it is another one. A place that looks as it did is not read.
+    pub fn follow(&mut self) -> Option<Scene> {
+        match self.read_changed() {
+            Ok(scene) => {
+                self.away = None;
+                scene
+            }
+            Err(error) => {
+                self.away = Some(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn read_changed(&mut self) -> Result<Option<Scene>, PlaceError> {
+        let failed = |why| PlaceError::Read { file: show(&self.input), why };
+        let now = Stamp::of(&self.input).map_err(failed)?;
+        if now == self.stamp && now.is_at_rest() {
+            return Ok(None);
+        }
+        if hash(&self.input)? == self.hash {
+            self.stamp = now;
+            return Ok(None);
+        }
+        let (opened, scene) = Self::open(&self.input, None)?;
+        *self = opened;
+        Ok(Some(scene))
+    }
+
+    /// Why the place cannot be read, as was seen when it was last followed; none where it can.
+    pub fn away(&self) -> Option<&str> {
+        self.away.as_deref()
+    }
+
+    /// Reads the memory once more; what it says, where it can be read.
+    pub fn read_memory(&mut self) -> Option<String> {
+        self.memory = MemoryFile::beside(&self.output).ok();
+        self.memory.as_ref().map(|memory| memory.text().to_owned())
+    }
+
+    /// Whether the files still are what was read.
+    fn check_unchanged(&self) -> Result<(), PlaceError> {
+        let now = match hash(&self.output) {
+            Ok(hash) => Some(hash),
+            Err(PlaceError::Read { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if now == self.replaces {
+            return Ok(());
+        }
+        Err(PlaceError::Changed { file: show(&self.output) })
+    }
+
+    /// Writes the place as it was read, where another file is to be written: nobody should find what
+    /// an earlier run left there.
+    ///
+    /// # Errors
+    /// What was there is as it was.
+    pub fn copy(&self) -> Result<(), PlaceError> {
+        let (bytes, _) = read(&self.input)?;
+        if Fingerprint::of(&bytes) != self.hash {
+            return Err(PlaceError::Changed { file: show(&self.input) });
+        }
+        self.check_unchanged()?;
+        self.replace(self.write_beside([&*bytes])?)
+    }
+
+    /// Writes a scene that a person's own command made, in one step as an edit does.
+    ///
+    /// # Errors
+    /// What was there is as it was.
+    pub fn write(&self, scene: &mut Scene) -> Result<(), PlaceError> {
+        self.check_unchanged()?;
+        scene.make().map_err(|why| self.not_encoded(why))?;
+        let temporary = self.write_beside(scene.runs())?;
+        self.check_unchanged()?;
+        self.replace(temporary)
+    }
+
+    /// The error for a scene that cannot be written down.
+    pub fn not_encoded(&self, why: CodecError) -> PlaceError {
+        PlaceError::Encode { file: show(&self.output), why }
+    }
+
+    fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
+        disk::put(temporary, &self.output).map_err(|why| self.not_written(why))
+    }
+
+    /// Puts the new file in the place of the old one. The last moment at which a change by somebody
+    /// else is noticed.
+    ///
+    /// # Errors
+    /// The old file is as it was.
+    pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
+        self.check_unchanged()?;
+        let remembered = match (&mut self.memory, stored.memory) {
+            (Some(file), Some(text)) => {
+                check_memory(file)?;
+                Some(file.put(text).map_err(|why| memory_not_written(file, why))?)
+            }
+            _ => None,
+        };
+        if let Some(temporary) = stored.temporary {
+            // Its look goes with it to the new name.
+            let stamp = temporary.as_file().metadata().map(|it| Stamp::from(&it));
+            if let Err(error) = self.replace(temporary) {
+                if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
+                    file.put_back(before).map_err(|why| PlaceError::MemoryAhead {
+                        file: show(&self.output),
+                        memory: show(file.path()),
+                        error: error.to_string(),
+                        why,
+                    })?;
+                }
+                return Err(error);
+            }
+            self.stamp = stamp.unwrap_or_else(|_| self.stamp.clone());
+        }
+        self.hash.clone_from(&stored.after);
+        self.replaces = Some(stored.after);
+        Ok(())
+    }
+}
+
+/// Whether the memory still is what was read.
+fn check_memory(file: &MemoryFile) -> Result<(), PlaceError> {
+    match file.is_unchanged() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(PlaceError::Changed { file: show(file.path()) }),
+        Err(why) => Err(PlaceError::Read { file: show(file.path()), why }),
+    }
+}
+
+fn memory_not_written(file: &MemoryFile, why: io::Error) -> PlaceError {
+    PlaceError::Write { file: show(file.path()), hint: disk::hint(why.kind()), why }
+}
+
+fn hash_of(scene: &Scene) -> Fingerprint {
+    let mut hashing = Hashing::default();
+    for run in scene.runs() {
+        hashing.add(run);
+    }
+    hashing.finish()
+}
+
+/// What leads back to the bytes that a file had.
+#[derive(Debug)]
+pub struct WayBack {
+    /// One after the other.
+    pub patches: Vec<Patch>,
+    /// The hash of what they lead to.
+    pub hash: Fingerprint,
+}
+
+/// What is ready to take the place of the old file.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The new file; none where no proposal could be performed.
+    pub stored: Option<Stored>,
+    /// The proposals that could not be performed, and why.
+    pub refused: Vec<(Seq, String)>,
+}
+
+/// A new file on the disk that does not have its name yet.
+#[derive(Debug)]
+pub struct Stored {
+    /// None where the file is what it is to become.
+    temporary: Option<NamedTempFile>,
+    memory: Option<memory::Stored>,
+    after: Fingerprint,
+    /// What will be said of each proposal.
+    pub acks: Vec<(Seq, Ack)>,
+    /// What the inverse commands need.
+    pub blobs: Vec<Vec<u8>>,
+}

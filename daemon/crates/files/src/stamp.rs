@@ -1,0 +1,83 @@
+//! How a file looks from outside: enough to see that it is what was read, without reading it.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Two changes within this time may have the same time on them.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What tells a file from what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    len: u64,
+    /// None where the system does not say.
+    modified: Option<SystemTime>,
+    /// Its device and number there, where the system tells: a file that is put in the place of another
+    /// has another.
+    file: Option<(u64, u64)>,
+}
+
+impl Stamp {
+    /// How a file looks, behind links.
+    pub fn of(file: &Path) -> io::Result<Self> {
+        fs::metadata(file).map(|metadata| Self::from(&metadata))
+    }
+
+    /// Whether whoever changes it from now on gives it another look. One that was changed just now may
+    /// be changed once more within the same tick of the clock.
+    pub fn is_at_rest(&self) -> bool {
+        // A time that is still to come is never given again.
+        self.modified.is_some_and(|it| it.elapsed().map_or(true, |age| age > TICK))
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let file = {
+            use std::os::unix::fs::MetadataExt;
+            Some((metadata.dev(), metadata.ino()))
+        };
+        #[cfg(not(unix))]
+        let file = None;
+        Self { len: metadata.len(), modified: metadata.modified().ok(), file }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn a_file_looks_otherwise_when_it_is_changed_or_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("place.rbxl");
+        fs::write(&file, "one").unwrap();
+        let old = SystemTime::now() - 2 * TICK;
+        let touch = |at| File::options().write(true).open(&file).unwrap().set_modified(at).unwrap();
+        touch(old);
+        let first = Stamp::of(&file).unwrap();
+        assert!(first.is_at_rest());
+        assert_eq!(Stamp::of(&file).unwrap(), first);
+        fs::write(&file, "two").unwrap();
+        let second = Stamp::of(&file).unwrap();
+        assert_ne!(second, first);
+        touch(old);
+        assert_eq!(Stamp::of(&file).unwrap(), first, "nobody can tell");
+        touch(SystemTime::now());
+        assert!(!Stamp::of(&file).unwrap().is_at_rest(), "and so it is not believed at first");
+        touch(SystemTime::now() + Duration::from_hours(1));
+        assert!(Stamp::of(&file).unwrap().is_at_rest());
+        let new = folder.path().join("new");
+        fs::write(&new, "two").unwrap();
+        File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
+        fs::rename(&new, &file).unwrap();
+        assert_eq!(Stamp::of(&file).unwrap() == first, !cfg!(unix));
+        fs::remove_file(&file).unwrap();
+        assert!(Stamp::of(&file).is_err());
+    }
+}

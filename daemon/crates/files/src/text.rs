@@ -1,0 +1,103 @@
+//! Text files: scripts on the disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+
+use crate::disk;
+
+/// What can go wrong with a text file.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// It cannot be read.
+    #[error("{file} cannot be read: {why}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        why: io::Error,
+    },
+    /// It is no text.
+    #[error("{file} is not UTF-8, so it is no script; save it as UTF-8")]
+    NoText {
+        /// The file.
+        file: String,
+    },
+    /// It is marked as read-only.
+    #[error("{file} is read-only; make it writable")]
+    ReadOnly {
+        /// The file.
+        file: String,
+    },
+    /// Somebody else changed it meanwhile.
+    #[error(
+        "{file} was changed by somebody else since it was read; nothing was written. Run it again"
+    )]
+    Changed {
+        /// The file.
+        file: String,
+    },
+    /// The new text cannot be stored.
+    #[error("{file} was not written and is as it was: {why}{hint}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        why: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+}
+
+/// A text file that is open for an edit.
+#[derive(Debug)]
+pub struct TextFile {
+    named: String,
+    /// The file behind links.
+    path: PathBuf,
+    text: String,
+}
+
+impl TextFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is not there, no text, or not to be written.
+    pub fn open(file: &Path) -> Result<Self, TextError> {
+        let named = file.display().to_string();
+        let failed = |why| TextError::Read { file: named.clone(), why };
+        let path = disk::canonical(file).map_err(failed)?;
+        let bytes = fs::read(&path).map_err(failed)?;
+        disk::sweep(path.parent().unwrap_or(Path::new(".")));
+        let text =
+            String::from_utf8(bytes).map_err(|_| TextError::NoText { file: named.clone() })?;
+        Ok(Self { named, path, text })
+    }
+
+    /// What it says.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Writes another text in the place of this one.
+    ///
+    /// # Errors
+    /// The file is as it was, or as somebody else left it.
+    pub fn write(&self, text: &str) -> Result<(), TextError> {
+        let file = || self.named.clone();
+        let failed =
+            |why: io::Error| TextError::Write { file: file(), hint: disk::hint(why.kind()), why };
+        let permissions = fs::metadata(&self.path).map_err(failed)?.permissions();
+        if permissions.readonly() {
+            return Err(TextError::ReadOnly { file: file() });
+        }
+        let temporary = disk::beside(&self.path, [text.as_bytes()]).map_err(failed)?;
+        let now = disk::hash(&self.path).map_err(|why| TextError::Read { file: file(), why })?;
+        if now != Fingerprint::of(self.text.as_bytes()) {
+            return Err(TextError::Changed { file: file() });
+        }
+        disk::put(temporary, &self.path).map_err(failed)
+    }
+}

@@ -1,0 +1,361 @@
+//! The ledger: the append-only log of entries, in SQLite.
+//!
+//! Everything that happens is an entry here, and all state is computed from them. It keeps three promises: what
+//! [`Ledger::append`] returned is durable, positions have no gaps, and nothing that was written ever changes. Several processes
+//! may append to one folder; the next position is taken inside the transaction that writes it.
+//!
+//! It must not know what entries mean, but for one rule: a workflow begins with `started` and ends with `finished`. It
+//! decides nothing and notifies nobody.
+//!
+//! # Layout
+//!
+//! - `schema`: the tables, and how a connection is opened;
+//! - `writer`: one writes at a time, many batches to a commit;
+//! - `erase`: what a person wants forgotten, the one exception to the third promise;
+//! - `blobs`: large texts and removed subtrees, by their hash;
+//! - `lease`: which process works on a workflow;
+//! - `private`: files and folders for their owner alone;
+//! - `health`: how a ledger is, for whoever looks after it;
+//! - `error`: what can go wrong, in the person's words.
+
+mod blobs;
+mod erase;
+mod error;
+pub mod health;
+mod lease;
+pub mod private;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Record, Seq};
+use serde::de::DeserializeOwned;
+
+pub use erase::Erasure;
+pub use error::LedgerError;
+pub use lease::Lease;
+
+use lease::Leases;
+use writer::{Prepared, Writer};
+
+/// The ledger's file in its folder.
+pub const FILE: &str = "ledger.sqlite";
+
+/// The columns that [`Stored::from_row`] reads; a body is in its row or in a blob.
+const RECORDS: &str = "SELECT e.seq, e.at, e.workflow, e.body, e.blob, b.packed, b.bytes \
+                       FROM entries e LEFT JOIN blobs b ON b.hash = e.blob";
+
+/// The workflows that began and did not end. The literals let SQLite choose the two partial indices;
+/// parameters would not.
+const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM entries f \
+                          WHERE f.kind = 'finished' AND f.workflow = e.seq) ORDER BY e.seq";
+
+/// An open ledger. It is shared by reference or `Arc` among threads.
+#[derive(Debug)]
+pub struct Ledger {
+    file: PathBuf,
+    leases: Leases,
+    writer: Writer,
+    reader: Mutex<Connection>,
+}
+
+/// Entries that are appended together: all of them or none.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The workflow that they belong to. None where the first of them is `started`, which names a
+    /// new one.
+    pub workflow: Option<Seq>,
+    /// What happened, in order.
+    pub entries: Vec<Entry>,
+    /// What the entries name by hash; it becomes durable with them.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+/// What a reader wants to know of an entry, and where that stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part<T> {
+    /// The position.
+    pub seq: Seq,
+    /// When it was appended, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// The workflow that it belongs to.
+    pub workflow: Seq,
+    /// What was read of its body, which is as it is stored.
+    pub body: T,
+}
+
+impl Ledger {
+    /// Open the ledger in the folder `home`, and make both where they are missing.
+    pub fn open(home: &Path) -> Result<Self, LedgerError> {
+        let home = schema::folder(home)?;
+        let file = home.join(FILE);
+        let leases = Leases::in_folder(&home)?;
+        // Two processes that turn a new file into a ledger at once would trip over each other.
+        let _guard = leases.guard()?;
+        let writer = schema::prepare(&file)?;
+        Self::over(file, leases, writer)
+    }
+
+    /// A ledger that writes through this connection.
+    fn over(file: PathBuf, leases: Leases, writer: Connection) -> Result<Self, LedgerError> {
+        let reader = Mutex::new(schema::reader(&file)?);
+        let writer = Writer::new(file.clone(), writer);
+        Ok(Self { file, leases, writer, reader })
+    }
+
+    /// Append a batch. It is durable on return; on an error none of it was written.
+    ///
+    /// Blocks until the disk has it, and up to 10 seconds while another process writes.
+    pub fn append(&self, batch: Append) -> Result<Vec<Record>, LedgerError> {
+        let Append { workflow, entries, blobs } = batch;
+        let receipt = self.writer.write(Prepared::new(workflow, &entries, blobs)?)?;
+        Ok((receipt.first..)
+            .zip(entries)
+            .map(|(seq, entry)| Record {
+                seq: Seq(seq),
+                at: receipt.at,
+                workflow: receipt.workflow,
+                entry: placed(Seq(seq), entry),
+            })
+            .collect())
+    }
+
+    /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
+    pub fn start(&self, batch: Append) -> Result<(Vec<Record>, Lease), LedgerError> {
+        if batch.workflow.is_some() || batch.entries.is_empty() {
+            return Err(LedgerError::malformed("it does not start a workflow"));
+        }
+        let guard = self.leases.guard()?;
+        let records = self.append(batch)?;
+        let workflow = records.first().map_or(Seq(0), |first| first.workflow);
+        match self.leases.take(&guard, workflow)? {
+            Some(lease) => Ok((records, lease)),
+            None => Err(LedgerError::LeasedEarly { file: self.leases.path(workflow) }),
+        }
+    }
+
+    /// The bytes that have this hash; none where they were never stored.
+    pub fn blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
+        let sql = "SELECT packed, bytes FROM blobs WHERE hash = ?1";
+        let found = self
+            .reader()
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row([&hash.0], row).optional()
+            })
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        found.map(|(packed, bytes)| blobs::unpack(&self.file, hash, packed, bytes)).transpose()
+    }
+
+    /// The records behind position `after`, in order, at most `limit` of them.
+    pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))
+    }
+
+    /// The records before position `before`, newest first, at most `limit` of them.
+    pub fn read_before(&self, before: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.seq < ?1 ORDER BY e.seq DESC LIMIT ?2", (sql(before), limit))
+    }
+
+    /// Of the records behind position `after`, in order and at most `limit` of them, what a reader
+    /// wants to know of their bodies.
+    pub fn read_as<T: DeserializeOwned>(
+        &self,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Part<T>>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.stored("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))?;
+        rows.into_iter().map(|row| row.part(&self.file)).collect()
+    }
+
+    /// The positions before and behind one in its workflow.
+    pub fn neighbours(
+        &self,
+        workflow: Seq,
+        seq: Seq,
+    ) -> Result<(Option<Seq>, Option<Seq>), LedgerError> {
+        let query = "SELECT (SELECT max(seq) FROM entries WHERE workflow = ?1 AND seq < ?2), \
+                     (SELECT min(seq) FROM entries WHERE workflow = ?1 AND seq > ?2)";
+        let found: (Option<i64>, Option<i64>) = self
+            .reader()
+            .prepare_cached(query)
+            .and_then(|mut statement| {
+                let both = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row([sql(workflow), sql(seq)], both)
+            })
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        let seq = |at: i64| Seq(at.unsigned_abs());
+        Ok((found.0.map(seq), found.1.map(seq)))
+    }
+
+    /// All records of one workflow, in order; none where there is no such workflow.
+    pub fn workflow(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
+        self.records("WHERE e.workflow = ?1 ORDER BY e.seq", [sql(workflow)])
+    }
+
+    /// The records of one workflow behind position `after`, in order.
+    pub fn workflow_after(&self, workflow: Seq, after: Seq) -> Result<Vec<Record>, LedgerError> {
+        let of = "WHERE e.workflow = ?1 AND e.seq > ?2 ORDER BY e.seq";
+        self.records(of, [sql(workflow), sql(after)])
+    }
+
+    /// The first records of one workflow, at most `limit` of them.
+    pub fn beginning(&self, workflow: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.workflow = ?1 ORDER BY e.seq LIMIT ?2", [sql(workflow), limit])
+    }
+
+    /// The last record of one workflow.
+    pub fn end(&self, workflow: Seq) -> Result<Option<Record>, LedgerError> {
+        Ok(self
+            .records("WHERE e.workflow = ?1 ORDER BY e.seq DESC LIMIT 1", [sql(workflow)])?
+            .pop())
+    }
+
+    /// What stands at this position.
+    pub fn record(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
+        Ok(self.records("WHERE e.seq = ?1", [sql(seq)])?.pop())
+    }
+
+    /// The last position, 0 in an empty ledger.
+    pub fn head(&self) -> Result<Seq, LedgerError> {
+        let head: i64 = self
+            .reader()
+            .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0))
+            .map_err(|source| LedgerError::sql(&self.file, source))?;
+        Ok(Seq(head.unsigned_abs()))
+    }
+
+    /// The `started` records of the workflows that have no `finished`, in order.
+    pub fn unfinished(&self) -> Result<Vec<Record>, LedgerError> {
+        self.records(UNFINISHED, [])
+    }
+
+    /// The newest `started` records, newest first, at most `limit` of them.
+    pub fn started(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
+    }
+
+    /// The `replied` records behind position `after`, in order.
+    pub fn replied(&self, after: Seq) -> Result<Vec<Record>, LedgerError> {
+        self.records("WHERE e.kind = 'replied' AND e.seq > ?1 ORDER BY e.seq", [sql(after)])
+    }
+
+    /// Lease a workflow to this process until the lease is dropped or the process ends, however it
+    /// ends. None where another holds it.
+    pub fn lease(&self, workflow: Seq) -> Result<Option<Lease>, LedgerError> {
+        self.leases.take(&self.leases.guard()?, workflow)
+    }
+
+    /// Whether this process has leased a workflow, through this ledger.
+    pub fn holds(&self, workflow: Seq) -> bool {
+        self.leases.holds(workflow)
+    }
+
+    /// Writes a copy of all that is in it to another folder, as it is at this moment.
+    pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
+        private::folder(home).map_err(LedgerError::unusable(home))?;
+        let copy = home.join(FILE);
+        schema::copy(&self.file, &copy)
+    }
+
+    /// The ledger's file, for messages.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn records(&self, rest: &str, params: impl Params) -> Result<Vec<Record>, LedgerError> {
+        let stored = self.stored(rest, params)?;
+        stored.into_iter().map(|row| row.decode(&self.file)).collect()
+    }
+
+    /// The rows are collected first, so that unpacking and decoding keep nobody waiting.
+    fn stored(&self, rest: &str, params: impl Params) -> Result<Vec<Stored>, LedgerError> {
+        self.reader()
+            .prepare_cached(&format!("{RECORDS} {rest}"))
+            .and_then(|mut statement| statement.query_map(params, Stored::from_row)?.collect())
+            .map_err(|source| LedgerError::sql(&self.file, source))
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        // A reader that panicked has left no state behind in a connection.
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A row of the entries, as it lies in the file.
+struct Stored {
+    seq: i64,
+    at: i64,
+    workflow: i64,
+    body: Option<String>,
+    blob: Option<(String, Option<bool>, Option<Vec<u8>>)>,
+}
+
+impl Stored {
+    fn from_row(row: &Row) -> rusqlite::Result<Self> {
+        let hash: Option<String> = row.get(4)?;
+        Ok(Self {
+            seq: row.get(0)?,
+            at: row.get(1)?,
+            workflow: row.get(2)?,
+            body: row.get(3)?,
+            blob: match hash {
+                Some(hash) => Some((hash, row.get(5)?, row.get(6)?)),
+                None => None,
+            },
+        })
+    }
+
+    fn decode(self, file: &Path) -> Result<Record, LedgerError> {
+        let Part { seq, at, workflow, body } = self.part(file)?;
+        Ok(Record { seq, at, workflow, entry: placed(seq, body) })
+    }
+
+    fn part<T: DeserializeOwned>(self, file: &Path) -> Result<Part<T>, LedgerError> {
+        let seq = Seq(self.seq.unsigned_abs());
+        let body = match (self.body, self.blob) {
+            (Some(body), _) => body.into_bytes(),
+            (None, Some((hash, Some(packed), Some(bytes)))) => {
+                blobs::unpack(file, &Fingerprint(hash), packed, bytes)?
+            }
+            (None, _) => {
+                let detail = format!("entry {seq} has no body");
+                return Err(LedgerError::corrupt(file, detail));
+            }
+        };
+        let body = serde_json::from_slice(&body).map_err(|source| LedgerError::UnknownEntry {
+            file: file.to_owned(),
+            seq,
+            source,
+        })?;
+        let (at, workflow) = (self.at.unsigned_abs(), Seq(self.workflow.unsigned_abs()));
+        Ok(Part { seq, at, workflow, body })
+    }
+}
+
+/// An entry where it stands: what is said of the call right before it names that call.
+fn placed(seq: Seq, mut entry: Entry) -> Entry {
+    if let Entry::Answered { call, .. } | Entry::Refused { call, .. } = &mut entry
+        && *call == Seq(0)
+    {
+        *call = Seq(seq.0.saturating_sub(1));
+    }
+    entry
+}
+
+/// A position as SQLite counts. Nothing stands beyond its largest number, so that stands for all.
+fn sql(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,361 @@
+//! One writes at a time, and commits what others have queued meanwhile.
+//!
+//! A commit waits for the disk, and the wait is the same for one batch and for a hundred, so those
+//! that arrive during one commit share the next. Whoever comes first to the connection writes for
+//! all who wait; nobody has to wake a thread that only writes. Encoding, hashing and packing are
+//! done by the callers, before they queue. What entries mean is not known here.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use scene_schemas::Fingerprint;
+use scene_schemas::entry::{Entry, Seq};
+
+use super::blobs::Blob;
+use super::{LedgerError, sql};
+
+/// A body of more bytes than this goes to the blobs, where it is packed and kept once.
+const LARGEST_BODY: usize = 64 * 1024;
+
+/// A group takes no more batches once it has this many rows or bytes, so that a commit stays short.
+const GROUP_ROWS: usize = 4_096;
+const GROUP_BYTES: usize = 16 * 1024 * 1024;
+
+/// A batch that needs nothing more than a position.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    workflow: Option<Seq>,
+    rows: Vec<Row>,
+    blobs: Vec<Blob>,
+}
+
+#[derive(Debug)]
+struct Row {
+    kind: String,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Text(String),
+    Blob(Fingerprint),
+}
+
+/// Where a batch stands: its entries follow each other from `first`.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    pub(super) first: u64,
+    pub(super) at: u64,
+    pub(super) workflow: Seq,
+}
+
+/// What became of a batch, once somebody has written it.
+type Outcome = Arc<OnceLock<Result<Receipt, LedgerError>>>;
+
+#[derive(Debug)]
+struct Job {
+    batch: Prepared,
+    outcome: Outcome,
+}
+
+impl Job {
+    fn settle(self, outcome: Result<Receipt, LedgerError>) {
+        // Whoever takes a job settles it once.
+        let _ = self.outcome.set(outcome);
+    }
+}
+
+impl Prepared {
+    /// Encode the entries and pack the blobs.
+    pub(super) fn new(
+        workflow: Option<Seq>,
+        entries: &[Entry],
+        blobs: Vec<Vec<u8>>,
+    ) -> Result<Self, LedgerError> {
+        for (index, entry) in entries.iter().enumerate() {
+            let starts = matches!(entry, Entry::Started { .. });
+            if starts != (index == 0 && workflow.is_none()) {
+                return Err(LedgerError::malformed(format!(
+                    "entry {index} {} `started`, and just the first entry of a new workflow has to be",
+                    if starts { "is" } else { "is not" }
+                )));
+            }
+        }
+        let mut blobs: Vec<Blob> = blobs.into_iter().map(Blob::pack).collect();
+        let rows =
+            entries.iter().map(|entry| Row::new(entry, &mut blobs)).collect::<Result<_, _>>()?;
+        Ok(Self { workflow, rows, blobs })
+    }
+
+    fn bytes(&self) -> usize {
+        let bodies = self.rows.iter().map(|row| match &row.body {
+            Body::Text(text) => text.len(),
+            Body::Blob(_) => 0,
+        });
+        bodies.chain(self.blobs.iter().map(|blob| blob.bytes.len())).sum()
+    }
+}
+
+impl Row {
+    fn new(entry: &Entry, blobs: &mut Vec<Blob>) -> Result<Self, LedgerError> {
+        let body = serde_json::to_string(entry).map_err(unreadable)?;
+        let kind = kind(&body).to_owned();
+        // An entry that is nested too deeply to be read again would close the ledger to every
+        // reader for good: it is found out before it is written.
+        if nesting(&body) > SURELY_READABLE {
+            serde_json::from_str::<Entry>(&body).map_err(unreadable)?;
+        }
+        if body.len() <= LARGEST_BODY {
+            let body = Body::Text(body);
+            return Ok(Self { kind, body });
+        }
+        let blob = Blob::pack(body.into_bytes());
+        let body = Body::Blob(blob.hash.clone());
+        blobs.push(blob);
+        Ok(Self { kind, body })
+    }
+}
+
+/// The tag of an encoded entry, which stands first in it.
+fn kind(body: &str) -> &str {
+    body.split('"').nth(3).unwrap_or_default()
+}
+
+/// Levels of nesting that any reader of JSON takes.
+const SURELY_READABLE: usize = 64;
+
+/// How deeply a JSON text is nested.
+fn nesting(json: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => skip_text(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Goes behind the quote that ends a text.
+fn skip_text(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'"' => return,
+            _ => {}
+        }
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> LedgerError {
+    LedgerError::malformed(format!("an entry could not be read again ({error})"))
+}
+
+/// The connection that writes, and what waits for it.
+#[derive(Debug)]
+pub(super) struct Writer {
+    file: PathBuf,
+    conn: Mutex<Connection>,
+    queue: Mutex<VecDeque<Job>>,
+}
+
+/// Who panicked has left no state behind: a transaction that was not committed is rolled back.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Writer {
+    pub(super) fn new(file: PathBuf, conn: Connection) -> Self {
+        Self { file, conn: Mutex::new(conn), queue: Mutex::default() }
+    }
+
+    /// Queue a batch and wait until it is durable.
+    pub(super) fn write(&self, batch: Prepared) -> Result<Receipt, LedgerError> {
+        let mut outcome = Outcome::default();
+        lock(&self.queue).push_back(Job { batch, outcome: Arc::clone(&outcome) });
+        let mut conn = lock(&self.conn);
+        loop {
+            // Who held the connection before may have written this as well.
+            outcome = match Arc::try_unwrap(outcome).map(OnceLock::into_inner) {
+                Ok(Some(settled)) => return settled,
+                // Its writer panicked over it.
+                Ok(None) => return Err(LedgerError::Stopped { file: self.file.clone() }),
+                Err(still_queued) => still_queued,
+            };
+            settle(&self.file, &mut conn, self.next_group());
+        }
+    }
+
+    /// Does something with the connection while nobody else of this process writes.
+    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
+        work(&mut lock(&self.conn))
+    }
+
+    /// The batches that share the next commit.
+    fn next_group(&self) -> Vec<Job> {
+        let mut queue = lock(&self.queue);
+        let (mut rows, mut bytes, mut group) = (0, 0, Vec::new());
+        while rows < GROUP_ROWS
+            && bytes < GROUP_BYTES
+            && let Some(job) = queue.pop_front()
+        {
+            rows += job.batch.rows.len();
+            bytes += job.batch.bytes();
+            group.push(job);
+        }
+        group
+    }
+}
+
+/// Write a group and tell each caller. A batch that spoils its group fails alone.
+fn settle(file: &Path, conn: &mut Connection, group: Vec<Job>) {
+    match write(file, conn, group.iter().map(|job| &job.batch)) {
+        Ok(receipts) => {
+            for (job, receipt) in group.into_iter().zip(receipts) {
+                job.settle(Ok(receipt));
+            }
+        }
+        // No batch's fault, and each would wait just as long alone.
+        Err(LedgerError::Locked { file }) => {
+            for job in group {
+                let file = file.clone();
+                job.settle(Err(LedgerError::Locked { file }));
+            }
+        }
+        Err(error) => match <[Job; 1]>::try_from(group) {
+            Ok([job]) => job.settle(Err(error)),
+            Err(group) => {
+                for job in group {
+                    settle(file, conn, vec![job]);
+                }
+            }
+        },
+    }
+}
+
+fn write<'a>(
+    file: &Path,
+    conn: &mut Connection,
+    batches: impl Iterator<Item = &'a Prepared>,
+) -> Result<Vec<Receipt>, LedgerError> {
+    let failed = |source| LedgerError::sql(file, source);
+    // From its first moment this transaction is the only one that writes, in any process: the next
+    // position stays the next.
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
+    let mut next: i64 = tx
+        .prepare_cached(next)
+        .and_then(|mut next| next.query_row([], |row| row.get(0)))
+        .map_err(failed)?;
+    let mut receipts = Vec::new();
+    for batch in batches {
+        if let Some(workflow) = batch.workflow
+            && !exists(&tx, workflow).map_err(failed)?
+        {
+            return Err(LedgerError::malformed(format!("there is no workflow {workflow}")));
+        }
+        let receipt = insert(&tx, batch, next).map_err(failed)?;
+        receipts.push(receipt);
+        next += batch.rows.len() as i64;
+    }
+    tx.commit().map_err(failed)?;
+    Ok(receipts)
+}
+
+/// Only `started` belongs to a workflow that has its own position.
+fn exists(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM entries WHERE seq = ?1 AND workflow = ?1")?
+        .query_row([sql(workflow)], |_| Ok(()))
+        .optional()
+        .map(|found| found.is_some())
+}
+
+fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Receipt> {
+    let mut add = tx.prepare_cached(
+        "INSERT INTO blobs (hash, size, packed, bytes) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (hash) DO NOTHING",
+    )?;
+    for blob in &batch.blobs {
+        let size = blob.size as i64;
+        add.execute((&blob.hash.0, size, blob.packed, &blob.bytes))?;
+    }
+    let mut append = tx.prepare_cached(
+        "INSERT INTO entries (seq, at, workflow, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let at = now();
+    let workflow = batch.workflow.map_or(first, sql);
+    for (seq, row) in (first..).zip(&batch.rows) {
+        let (body, blob) = match &row.body {
+            Body::Text(text) => (Some(text), None),
+            Body::Blob(hash) => (None, Some(&hash.0)),
+        };
+        append.execute((seq, at as i64, workflow, &row.kind, body, blob))?;
+    }
+    Ok(Receipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+pub(super) fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Phase;
+
+    use super::*;
+    use crate::schema;
+
+    fn said(workflow: u64) -> Prepared {
+        let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update, answers: Vec::new() };
+        Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn rows_know_their_kind() {
+        assert_eq!(said(1).rows[0].kind, "said");
+    }
+
+    #[test]
+    fn nesting_counts_brackets_outside_of_texts() {
+        assert_eq!(nesting(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
+        assert_eq!(nesting(r#""\\" [["#), 2);
+    }
+
+    #[test]
+    fn a_bad_batch_does_not_spoil_its_group() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("ledger.sqlite");
+        let mut conn = schema::prepare(&file).unwrap();
+        conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
+        let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
+            .into_iter()
+            .map(|workflow| {
+                let outcome = Outcome::default();
+                (Job { batch: said(workflow), outcome: Arc::clone(&outcome) }, outcome)
+            })
+            .unzip();
+        settle(&file, &mut conn, group);
+        let said: Vec<String> = answers
+            .iter()
+            .map(|outcome| match outcome.get().unwrap() {
+                Ok(receipt) => receipt.first.to_string(),
+                Err(error) => error.to_string(),
+            })
+            .collect();
+        assert_eq!([&said[0], &said[2], &said[4]], ["2", "3", "4"]);
+        assert!(said[1].contains("no workflow 77"), "{}", said[1]);
+        assert!(said[3].contains("no workflow 78"), "{}", said[3]);
+    }
+}

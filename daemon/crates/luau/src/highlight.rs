@@ -1,0 +1,444 @@
+//! What the pieces of a script are to a reader's eye: keywords, texts, comments, names of some kinds.
+//!
+//! What is shown is mostly a passage, such as the hunk of a difference. It may begin in the middle of a
+//! long string or comment, which is guessed by an end that nothing before has begun. Kinds of names are
+//! guessed as well, by what stands beside them; signs have no kind. Colours are not known here.
+
+use std::ops::Range;
+
+use super::index::lexer::{Kind, Token, lex};
+
+/// What a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// `local`, `then`, and so on.
+    Keyword,
+    /// A string, or what an interpolated one has besides code.
+    Text,
+    /// A comment.
+    Comment,
+    /// A number, `true`, `false` or `nil`.
+    Constant,
+    /// What every script has: `game`, `math`, `print`.
+    Global,
+    /// The name of a type.
+    Type,
+    /// A function's name, where it is made or called.
+    Called,
+}
+
+/// The pieces of a line, in order, each with its bytes of the line. What lies between them is plain.
+pub type Pieces = Vec<(Range<usize>, Piece)>;
+
+/// Names that every script has, in the order of bytes.
+const GLOBALS: [&str; 73] = [
+    "BrickColor",
+    "CFrame",
+    "Color3",
+    "ColorSequence",
+    "ColorSequenceKeypoint",
+    "DateTime",
+    "Enum",
+    "Font",
+    "Instance",
+    "NumberRange",
+    "NumberSequence",
+    "NumberSequenceKeypoint",
+    "OverlapParams",
+    "PhysicalProperties",
+    "Random",
+    "Ray",
+    "RaycastParams",
+    "Rect",
+    "Region3",
+    "TweenInfo",
+    "UDim",
+    "UDim2",
+    "Vector2",
+    "Vector3",
+    "_G",
+    "_VERSION",
+    "assert",
+    "bit32",
+    "buffer",
+    "coroutine",
+    "debug",
+    "delay",
+    "error",
+    "game",
+    "getfenv",
+    "getmetatable",
+    "ipairs",
+    "loadstring",
+    "math",
+    "newproxy",
+    "next",
+    "os",
+    "pairs",
+    "pcall",
+    "plugin",
+    "print",
+    "rawequal",
+    "rawget",
+    "rawlen",
+    "rawset",
+    "require",
+    "script",
+    "select",
+    "self",
+    "setfenv",
+    "setmetatable",
+    "shared",
+    "spawn",
+    "string",
+    "table",
+    "task",
+    "tick",
+    "time",
+    "tonumber",
+    "tostring",
+    "type",
+    "typeof",
+    "unpack",
+    "utf8",
+    "vector",
+    "wait",
+    "warn",
+    "workspace",
+];
+
+/// The pieces of each of the lines, which stand without their ends.
+pub fn highlight<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Pieces> {
+    let mut passage = String::new();
+    let mut starts = Vec::new();
+    for line in lines {
+        starts.push(passage.len());
+        passage.push_str(line);
+        passage.push('\n');
+    }
+    let mut spread = Spread { lines: vec![Pieces::new(); starts.len()], starts, passage: &passage };
+    let tokens = lex(&passage);
+    match begun(&passage, &tokens) {
+        Some((end, piece)) => {
+            spread.add(0..end, piece);
+            let rest = &passage[end..];
+            spread.code(rest, end, &lex(rest));
+        }
+        None => spread.code(&passage, 0, &tokens),
+    }
+    spread.lines
+}
+
+/// Pieces of a passage, line by line.
+struct Spread<'a> {
+    passage: &'a str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    lines: Vec<Pieces>,
+}
+
+impl Spread<'_> {
+    fn add(&mut self, range: Range<usize>, piece: Piece) {
+        let mut line = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
+        while let Some(&start) = self.starts.get(line).filter(|start| **start < range.end) {
+            // A line ends before its end sign.
+            let behind = self.starts.get(line + 1).map_or(self.passage.len(), |next| *next) - 1;
+            let (from, to) = (range.start.max(start), range.end.min(behind));
+            if from < to {
+                self.lines[line].push((from - start..to - start, piece));
+            }
+            line += 1;
+        }
+    }
+
+    /// Adds the pieces of a text that stands at a place of the passage.
+    fn code(&mut self, text: &str, at: usize, tokens: &[Token]) {
+        let mut known: Vec<Option<Piece>> = Vec::with_capacity(tokens.len());
+        let mut done = 0;
+        for (number, token) in tokens.iter().enumerate() {
+            let (start, end) = (token.start as usize, token.end as usize);
+            let between = &text[done..start.max(done)];
+            let comment =
+                if done == 0 && between.starts_with("#!") { Some(0) } else { between.find("--") };
+            if let Some(from) = comment {
+                let range = done + from..done + between.trim_end().len();
+                self.add(range.start + at..range.end + at, Piece::Comment);
+            }
+            let piece = Named { text, tokens, known: &known, at: number }.piece();
+            if let Some(piece) = piece {
+                self.add(start + at..end + at, piece);
+            }
+            known.push(piece);
+            done = end;
+        }
+    }
+}
+
+/// A token, and those beside it.
+struct Named<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    /// What those before it are.
+    known: &'a [Option<Piece>],
+    at: usize,
+}
+
+impl Named<'_> {
+    fn kind(&self, at: usize) -> Kind {
+        self.tokens.get(at).map_or(Kind::Eof, |token| token.kind)
+    }
+
+    fn word(&self, at: usize) -> &str {
+        let range = self.tokens.get(at).map(|token| token.start as usize..token.end as usize);
+        range.and_then(|range| self.text.get(range)).unwrap_or_default()
+    }
+
+    /// What stands so many tokens before it, and what kind of piece that is.
+    fn before(&self, steps: usize) -> (Kind, Option<Piece>) {
+        let at = self.at.checked_sub(steps);
+        at.map_or((Kind::Eof, None), |at| (self.kind(at), self.known[at]))
+    }
+
+    fn piece(&self) -> Option<Piece> {
+        match self.kind(self.at) {
+            Kind::Name => self.name(),
+            Kind::False | Kind::Nil | Kind::True | Kind::Number => Some(Piece::Constant),
+            Kind::Text | Kind::TextBegin | Kind::TextMiddle | Kind::TextEnd => Some(Piece::Text),
+            Kind::Sign(_)
+            | Kind::Arrow
+            | Kind::Assert
+            | Kind::Concat
+            | Kind::Dots
+            | Kind::Compare
+            | Kind::AtLeast
+            | Kind::FloorDivide
+            | Kind::Compound
+            | Kind::Eof => None,
+            Kind::And
+            | Kind::Break
+            | Kind::Do
+            | Kind::Else
+            | Kind::ElseIf
+            | Kind::End
+            | Kind::For
+            | Kind::Function
+            | Kind::If
+            | Kind::In
+            | Kind::Local
+            | Kind::Not
+            | Kind::Or
+            | Kind::Repeat
+            | Kind::Return
+            | Kind::Then
+            | Kind::Until
+            | Kind::While => Some(Piece::Keyword),
+        }
+    }
+
+    fn name(&self) -> Option<Piece> {
+        let word = self.word(self.at);
+        let next = self.kind(self.at + 1);
+        let is_called = matches!(next, Kind::Sign(b'(' | b'{') | Kind::Text | Kind::TextBegin);
+        if self.is_keyword(word, next) {
+            return Some(Piece::Keyword);
+        }
+        if self.is_type(is_called) {
+            return Some(Piece::Type);
+        }
+        let is_member = matches!(self.before(1).0, Kind::Sign(b'.' | b':'));
+        if is_called && (is_member || GLOBALS.binary_search(&word).is_err()) {
+            return Some(Piece::Called);
+        }
+        (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(Piece::Global)
+    }
+
+    /// Whether a name is a keyword where it stands.
+    fn is_keyword(&self, word: &str, next: Kind) -> bool {
+        match word {
+            "export" => self.word(self.at + 1) == "type",
+            "type" => matches!(next, Kind::Name | Kind::Function),
+            "continue" => {
+                let is_used = matches!(next, Kind::Sign(_) | Kind::Compound | Kind::Text);
+                !is_used && self.before(1).0 != Kind::Sign(b'.')
+            }
+            _ => false,
+        }
+    }
+
+    fn is_type(&self, is_called: bool) -> bool {
+        match self.before(1) {
+            (Kind::Assert | Kind::Arrow | Kind::Sign(b'|' | b'&'), _)
+            | (Kind::Name, Some(Piece::Keyword)) => true,
+            (Kind::Sign(b':'), _) => !is_called,
+            (Kind::Sign(b'.' | b'<'), _) => self.before(2).1 == Some(Piece::Type),
+            (Kind::Sign(b'{' | b'('), _) => {
+                matches!(self.before(2).0, Kind::Sign(b':') | Kind::Assert | Kind::Arrow)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Where a long string or comment ends that the passage begins in, and which of the two it may be.
+fn begun(passage: &str, tokens: &[Token]) -> Option<(usize, Piece)> {
+    let bytes = passage.as_bytes();
+    let (mut open, mut at, mut token) = (0_usize, 0, 0);
+    while let Some(next) = memchr::memchr2(b'[', b']', &bytes[at..]) {
+        at += next;
+        let level = bytes[at + 1..].iter().take_while(|byte| **byte == b'=').count();
+        let is_long = bytes.get(at + 1 + level) == Some(&bytes[at]);
+        if bytes[at] == b'[' && is_long {
+            return None;
+        }
+        if bytes[at] == b'[' {
+            open += 1;
+        } else if is_long && (open == 0 || level > 0) {
+            let is_before = |token: &&Token| token.end as usize <= at;
+            token += tokens[token..].iter().take_while(is_before).count();
+            if !tokens.get(token).is_some_and(|token| is_quoted(token, at, bytes)) {
+                let end = at + level + 2;
+                return Some((end, kind_of(passage, at, end)));
+            }
+        } else {
+            open = open.saturating_sub(1);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether a place is in a string with both its quotes.
+fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
+    let (start, last) = (token.start as usize, token.end as usize - 1);
+    token.kind == Kind::Text
+        && (start..last).contains(&at)
+        && matches!(bytes[start], b'"' | b'\'')
+        && bytes[last] == bytes[start]
+}
+
+/// What ends so: behind a comment nothing stands, and many end with `--]]`.
+fn kind_of(passage: &str, at: usize, end: usize) -> Piece {
+    let rest = passage[end..].split('\n').next().unwrap_or_default();
+    let is_comment = passage[..at].ends_with("--") || rest.trim().is_empty();
+    if is_comment { Piece::Comment } else { Piece::Text }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    /// Pieces as `k<local>`.
+    #[track_caller]
+    fn check(source: &str, expected: &str) {
+        let lines: Vec<&str> = source.split('\n').collect();
+        let shown: Vec<String> = highlight(lines.iter().copied())
+            .into_iter()
+            .zip(&lines)
+            .map(|(pieces, line)| {
+                let piece = |(range, piece): (Range<usize>, Piece)| {
+                    let letter = match piece {
+                        Piece::Keyword => 'k',
+                        Piece::Text => 's',
+                        Piece::Comment => 'c',
+                        Piece::Constant => 'n',
+                        Piece::Global => 'g',
+                        Piece::Type => 't',
+                        Piece::Called => 'f',
+                    };
+                    format!("{letter}<{}>", &line[range])
+                };
+                pieces.into_iter().map(piece).collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        assert_eq!(shown.join("\n"), expected);
+    }
+
+    #[test]
+    fn pieces_have_kinds() {
+        check("", "");
+        check("local x = 1 -- one", "k<local> n<1> c<-- one>");
+        check(
+            "if not true then return nil end",
+            "k<if> k<not> n<true> k<then> k<return> n<nil> k<end>",
+        );
+        check("game:GetService('Players')", "g<game> f<GetService> s<'Players'>");
+        check("print(a.print, `{b}é`)", "g<print> s<`{> s<}é`>");
+        check("function M.go(self) end", "k<function> f<go> g<self> k<end>");
+        check("a\n--[[ b\n c ]] d()", "\nc<--[[ b>\nc< c ]]> f<d>");
+        check("#!/bin/lune\nx", "c<#!/bin/lune>\n");
+        check("continue", "k<continue>");
+        check("continue = 1", "n<1>");
+    }
+
+    #[test]
+    fn types_stand_where_types_stand() {
+        check("local x: number = y:go()", "k<local> t<number> f<go>");
+        check("export type A<T> = B | C | { D }", "k<export> k<type> t<A> t<T> t<C>");
+        check("return x :: Part?", "k<return> t<Part>");
+        check("local f: (Part) -> Model.Of<Part>", "k<local> t<Part> t<Model> t<Of> t<Part>");
+        check("type(x)", "g<type>");
+    }
+
+    #[test]
+    fn a_passage_may_begin_within_a_comment_or_a_string() {
+        check("don't [x] \n--]] local x", "c<don't [x] >\nc<--]]> k<local>");
+        check("old\n]=]\nx = nil", "c<old>\nc<]=]>\nn<nil>");
+        check("text]], 1)", "s<text]]> n<1>");
+    }
+
+    #[test]
+    fn ends_that_belong_to_code_end_nothing() {
+        check("x = a[b[1]] + nil", "n<1> n<nil>");
+        check("find('x]]') + nil", "f<find> s<'x]]'> n<nil>");
+        check("[[a]] .. nil", "s<[[a]]> n<nil>");
+    }
+
+    #[test]
+    fn names_of_all_scripts_are_in_order() {
+        assert!(GLOBALS.is_sorted());
+    }
+
+    fn pieces() -> impl Strategy<Value = String> {
+        let pieces = [
+            "--", "[[", "]]", "[=[", "]=]", "`", "{", "}", "\"", "\\", "\n", "é", "😀", "a", ":",
+            ".",
+        ];
+        vec(select(pieces.to_vec()), 12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 5_000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn ranges_are_in_order_and_within_their_line(source in pieces()) {
+            let lines = highlight(source.split('\n'));
+            for (pieces, line) in lines.iter().zip(source.split('\n')) {
+                let mut done = 0;
+                for (range, _) in pieces {
+                    prop_assert!(range.start >= done && line.get(range.clone()).is_some());
+                    done = range.end;
+                }
+            }
+        }
+    }
+
+    /// A measure for what grows with the square: a megabyte would take minutes.
+    #[test]
+    fn a_long_line_takes_no_time() {
+        let begun = Instant::now();
+        for piece in ["\"]]\"", "[", "]", "[=", "]=", "]]", "a[b[1]]", "`{", "--", "x:y "] {
+            highlight(std::iter::once(piece.repeat(1_000_000 / piece.len()).as_str()));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    }
+}

@@ -1,0 +1,216 @@
+//! How the values of a property are laid out, by their type.
+//!
+//! A column is a list of fields, each of which has a part of every row. In a file a field's parts
+//! stand together, often one byte of every row and then the next; in a **cell** the parts of one
+//! row do, in the same order. What the bytes mean is not known here.
+
+/// The bytes by which a file tells the types of values.
+#[allow(missing_docs)]
+pub(in crate::binary) mod ty {
+    pub(in crate::binary) const STRING: u8 = 0x01;
+    pub(in crate::binary) const BOOL: u8 = 0x02;
+    pub(in crate::binary) const INT32: u8 = 0x03;
+    pub(in crate::binary) const FLOAT32: u8 = 0x04;
+    pub(in crate::binary) const FLOAT64: u8 = 0x05;
+    pub(in crate::binary) const UDIM: u8 = 0x06;
+    pub(in crate::binary) const UDIM2: u8 = 0x07;
+    pub(in crate::binary) const RAY: u8 = 0x08;
+    pub(in crate::binary) const FACES: u8 = 0x09;
+    pub(in crate::binary) const AXES: u8 = 0x0a;
+    pub(in crate::binary) const BRICK_COLOR: u8 = 0x0b;
+    pub(in crate::binary) const COLOR3: u8 = 0x0c;
+    pub(in crate::binary) const VECTOR2: u8 = 0x0d;
+    pub(in crate::binary) const VECTOR3: u8 = 0x0e;
+    pub(in crate::binary) const CFRAME: u8 = 0x10;
+    pub(in crate::binary) const ENUM: u8 = 0x12;
+    pub(in crate::binary) const REF: u8 = 0x13;
+    pub(in crate::binary) const VECTOR3_INT16: u8 = 0x14;
+    pub(in crate::binary) const NUMBER_SEQUENCE: u8 = 0x15;
+    pub(in crate::binary) const COLOR_SEQUENCE: u8 = 0x16;
+    pub(in crate::binary) const NUMBER_RANGE: u8 = 0x17;
+    pub(in crate::binary) const RECT: u8 = 0x18;
+    pub(in crate::binary) const PHYSICAL: u8 = 0x19;
+    pub(in crate::binary) const COLOR3_UINT8: u8 = 0x1a;
+    pub(in crate::binary) const INT64: u8 = 0x1b;
+    pub(in crate::binary) const SHARED_STRING: u8 = 0x1c;
+    pub(in crate::binary) const OPTIONAL_CFRAME: u8 = 0x1e;
+    pub(in crate::binary) const UNIQUE_ID: u8 = 0x1f;
+    pub(in crate::binary) const FONT: u8 = 0x20;
+    pub(in crate::binary) const CAPABILITIES: u8 = 0x21;
+    pub(in crate::binary) const CONTENT: u8 = 0x22;
+}
+
+/// One field of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// So many bytes of each row, one row after the other.
+    Packed(usize),
+    /// So many planes: the first byte of every row, then the second of every row. Numbers that
+    /// follow each other in this way are one field.
+    Planes(usize),
+    /// One item of each row, one row after the other; its size is in its own bytes.
+    Run(Item),
+    /// The number of an instance: planes of its distance from the one before. In a cell it is the
+    /// number itself, because a cell must not depend on other rows.
+    Refs,
+    /// A kind of each row, then the texts and the instances of those rows that have one.
+    Content,
+    /// A byte that stands there once, and has no part in cells.
+    Marker(u8),
+}
+
+/// What a row has in a field whose size varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Item {
+    /// A length, and as many bytes.
+    Text,
+    /// The number of a rotation, or 0 and nine numbers.
+    Rotation,
+    /// A count, and as many times so many bytes.
+    Counted(usize),
+    /// Flags, and the numbers that they announce.
+    Physical,
+    /// Family, weight and style, and the file of the face.
+    Font,
+}
+
+/// The fields of a type; none where the type is not known.
+pub(super) fn fields(ty: u8) -> Option<&'static [Field]> {
+    use Field::{Content, Marker, Packed, Planes, Refs, Run};
+    Some(match ty {
+        ty::STRING => &[Run(Item::Text)],
+        ty::BOOL | ty::FACES | ty::AXES => &[Packed(1)],
+        ty::INT32 | ty::FLOAT32 | ty::BRICK_COLOR | ty::ENUM | ty::SHARED_STRING => &[Planes(4)],
+        ty::FLOAT64 | ty::NUMBER_RANGE => &[Packed(8)],
+        ty::UDIM | ty::VECTOR2 | ty::INT64 | ty::CAPABILITIES => &[Planes(8)],
+        ty::UDIM2 | ty::RECT | ty::UNIQUE_ID => &[Planes(16)],
+        ty::RAY => &[Packed(24)],
+        ty::COLOR3 | ty::VECTOR3 => &[Planes(12)],
+        ty::COLOR3_UINT8 => &[Planes(3)],
+        ty::CFRAME => &[Run(Item::Rotation), Planes(12)],
+        ty::REF => &[Refs],
+        ty::VECTOR3_INT16 => &[Packed(6)],
+        ty::NUMBER_SEQUENCE => &[Run(Item::Counted(12))],
+        ty::COLOR_SEQUENCE => &[Run(Item::Counted(20))],
+        ty::PHYSICAL => &[Run(Item::Physical)],
+        ty::OPTIONAL_CFRAME => {
+            &[Marker(ty::CFRAME), Run(Item::Rotation), Planes(12), Marker(ty::BOOL), Packed(1)]
+        }
+        ty::FONT => &[Run(Item::Font)],
+        ty::CONTENT => &[Content],
+        _ => return None,
+    })
+}
+
+impl Field {
+    /// How many bytes the field has of a cell that begins with it; none where they are not there.
+    pub(super) fn len_in(self, cell: &[u8]) -> Option<usize> {
+        let len = match self {
+            Self::Packed(width) | Self::Planes(width) => width,
+            Self::Run(item) => return item.len(cell),
+            Self::Refs => 4,
+            Self::Content => match Kind::of(*cell.first_chunk()?)? {
+                Kind::None => 4,
+                Kind::Uri => 4 + Item::Text.len(cell.get(4..)?)?,
+                Kind::Object => 8,
+            },
+            Self::Marker(_) => 0,
+        };
+        (len <= cell.len()).then_some(len)
+    }
+}
+
+impl Item {
+    /// How many bytes the item has that these bytes begin with; none where they are not there.
+    pub(super) fn len(self, bytes: &[u8]) -> Option<usize> {
+        let len = match self {
+            Self::Text => 4 + count(bytes)?,
+            Self::Rotation => match bytes.first()? {
+                0 => 37,
+                _ => 1,
+            },
+            Self::Counted(width) => count(bytes)?.checked_mul(width)?.checked_add(4)?,
+            Self::Physical => match bytes.first()? {
+                0b00 | 0b10 => 1,
+                0b01 => 21,
+                0b11 => 25,
+                _ => return None,
+            },
+            Self::Font => {
+                let face = Self::Text.len(bytes)? + 3;
+                face + Self::Text.len(bytes.get(face..)?)?
+            }
+        };
+        (len <= bytes.len()).then_some(len)
+    }
+
+    /// The fewest bytes that such an item has.
+    pub(super) fn least(self) -> usize {
+        match self {
+            Self::Rotation | Self::Physical => 1,
+            Self::Text | Self::Counted(_) => 4,
+            Self::Font => 11,
+        }
+    }
+}
+
+/// What kind of content a row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing.
+    None,
+    /// A text that says where it is.
+    Uri,
+    /// An instance.
+    Object,
+}
+
+impl Kind {
+    /// The kind as it stands in a cell.
+    pub(super) fn of(bytes: [u8; 4]) -> Option<Self> {
+        [Self::None, Self::Uri, Self::Object].into_iter().find(|kind| kind.bytes() == bytes)
+    }
+
+    /// How the kind stands in a cell: a number without its sign, of which the last bit is the sign.
+    pub(super) fn bytes(self) -> [u8; 4] {
+        match self {
+            Self::None => [0, 0, 0, 0],
+            Self::Uri => [0, 0, 0, 2],
+            Self::Object => [0, 0, 0, 4],
+        }
+    }
+}
+
+/// The number that these bytes begin with.
+pub(super) fn count(bytes: &[u8]) -> Option<usize> {
+    bytes.first_chunk().map(|four| u32::from_le_bytes(*four) as usize)
+}
+
+/// Reads numbers of instances: four planes, each number the distance from the one before, with its
+/// sign in the last bit. The distance wraps around, so any bytes can be read, and written again.
+pub(super) fn read_refs(planes: &[u8], rows: usize) -> Vec<u32> {
+    let plane = |n: usize| planes.iter().skip(n * rows).take(rows);
+    let bytes = plane(0).zip(plane(1)).zip(plane(2)).zip(plane(3));
+    let mut last = 0_u32;
+    bytes
+        .map(|(((a, b), c), d)| {
+            let folded = u32::from_be_bytes([*a, *b, *c, *d]);
+            last = last.wrapping_add((folded >> 1) ^ (folded & 1).wrapping_neg());
+            last
+        })
+        .collect()
+}
+
+/// Appends numbers of instances as four planes.
+pub(super) fn write_refs(refs: &[u32], out: &mut Vec<u8>) {
+    let mut last = 0_u32;
+    let folded = refs.iter().map(|to| {
+        let distance = to.wrapping_sub(last);
+        last = *to;
+        (distance << 1) ^ ((distance as i32) >> 31) as u32
+    });
+    let folded: Vec<[u8; 4]> = folded.map(u32::to_be_bytes).collect();
+    for plane in 0..4 {
+        out.extend(folded.iter().map(|bytes| bytes[plane]));
+    }
+}

@@ -1,0 +1,425 @@
+//! A new binary file of the one that was read and what was edited: chunks that nothing touches are
+//! kept as they are.
+//!
+//! Instances keep their numbers, and classes keep theirs: a class whose last instance goes stays,
+//! without instances. A property that the file does not have for a class gets a column, with the
+//! default for all others of the class. References to what is deleted become empty, for its number
+//! may be given anew.
+
+mod props;
+
+use std::collections::BTreeMap;
+
+use rbx_types::{Ref, SharedString};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::container::{self, Packing};
+use super::layout::ty;
+use super::{Binary, Group, cell};
+use crate::bytes::{self, Bytes};
+use crate::changes::Changes;
+use crate::codec::CodecError;
+use crate::ids::Ids;
+use crate::node_set::NodeSet;
+use crate::pieces::Pieces;
+use crate::{node_of, reflection};
+
+impl Binary {
+    /// The new file. `ids` are those of instances that were not read.
+    ///
+    /// # Errors
+    /// A value cannot be stored under its property, or an instance comes or goes whose class has a
+    /// property that nobody understands.
+    pub(crate) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
+        let mut output = Output {
+            binary: self,
+            changes,
+            ids,
+            replaced: FxHashMap::default(),
+            inserted: BTreeMap::new(),
+            shared: FxHashMap::default(),
+            new_shared: Vec::new(),
+            new_groups: 0,
+        };
+        output.write()
+    }
+}
+
+/// A group as it is written: those of its rows that stay, then instances that were not read.
+struct Rows<'a> {
+    group: &'a Group,
+    kept: Vec<u32>,
+    added: NodeSet,
+}
+
+impl Rows<'_> {
+    fn is_same(&self) -> bool {
+        self.added.is_empty() && self.kept.len() == self.group.rows as usize
+    }
+
+    fn len(&self) -> usize {
+        self.kept.len() + self.added.len()
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = u32> {
+        let kept = self.kept.iter().map(|row| self.group.first + row);
+        kept.chain(self.added.iter())
+    }
+}
+
+struct Output<'a> {
+    binary: &'a Binary,
+    changes: &'a Changes<'a>,
+    ids: &'a Ids,
+    replaced: FxHashMap<usize, Vec<u8>>,
+    /// New chunks, by the chunk before which they stand; of those, by what readers want to know
+    /// first.
+    inserted: BTreeMap<(usize, u8), Vec<u8>>,
+    shared: FxHashMap<SharedString, u32>,
+    new_shared: Vec<SharedString>,
+    new_groups: u32,
+}
+
+impl<'a> Output<'a> {
+    fn write(&mut self) -> Result<Pieces, CodecError> {
+        let binary = self.binary;
+        let mut added: BTreeMap<&str, NodeSet> = BTreeMap::new();
+        for node in self.changes.added.iter() {
+            added.entry(self.changes.tree.class_name(node)).or_default().insert(node);
+        }
+        let groups = || binary.groups.iter().enumerate();
+        let last: FxHashMap<&str, usize> =
+            groups().map(|(at, group)| (group.name.as_str(), at)).collect();
+        for (at, group) in groups() {
+            // Of several groups of a class, the last one takes what is new.
+            let is_last = last.get(group.name.as_str()) == Some(&at);
+            let new = if is_last { added.remove(group.name.as_str()) } else { None };
+            self.write_group(group, new.unwrap_or_default())?;
+        }
+        self.write_new_groups(added)?;
+        if self.changes.moves() {
+            self.write_parents()?;
+        }
+        if !self.new_shared.is_empty() {
+            self.write_shared()?;
+        }
+        Ok(self.pieces())
+    }
+
+    fn pieces(&mut self) -> Pieces {
+        let binary = self.binary;
+        let mut pieces = Pieces::default();
+        // What the head says need not be true.
+        let classes = binary.header.classes.saturating_add(self.new_groups);
+        let instances = binary.header.instances.saturating_add(self.changes.added.len() as u32);
+        let instances = instances.saturating_sub(self.changes.gone.len() as u32);
+        if (classes, instances) == (binary.header.classes, binary.header.instances) {
+            pieces.keep(0..container::HEADER);
+        } else {
+            pieces.add(binary.header.with(classes, instances).print().to_vec());
+        }
+        let mut behind = container::HEADER;
+        for (at, chunk) in binary.chunks.iter().enumerate() {
+            while let Some(new) = self.inserted.first_entry().filter(|new| new.key().0 <= at) {
+                pieces.add(new.remove());
+            }
+            match self.replaced.remove(&at) {
+                Some(new) => pieces.add(new),
+                None => pieces.keep(chunk.at.clone()),
+            }
+            behind = chunk.at.end;
+        }
+        pieces.keep(behind..binary.file.len());
+        pieces
+    }
+
+    /// Before which chunk the parents stand, and with them what comes behind all properties.
+    fn end(&self) -> usize {
+        let chunks = &self.binary.chunks;
+        let is_end = |name: &[u8; 4]| matches!(name, b"PRNT" | b"END\0");
+        chunks.iter().position(|chunk| is_end(&chunk.name)).unwrap_or(chunks.len())
+    }
+
+    fn insert(&mut self, before: usize, name: [u8; 4], content: &[u8]) -> Result<(), CodecError> {
+        let chunk = container::pack(name, content, self.packing())?;
+        // Properties refer to shared strings and to instances of all classes.
+        let rank = match &name {
+            b"SSTR" => 0,
+            b"INST" => 1,
+            b"PROP" => 2,
+            _ => 3,
+        };
+        self.inserted.entry((before, rank)).or_default().extend(chunk);
+        Ok(())
+    }
+
+    fn packing(&self) -> Packing {
+        let chunks = &self.binary.chunks;
+        let like = chunks.get(self.end()).filter(|chunk| chunk.name == *b"PRNT");
+        like.map_or(Packing::Lz4, |chunk| Packing::of(&self.binary.file, chunk))
+    }
+
+    fn replace(&mut self, at: usize, content: &[u8]) -> Result<(), CodecError> {
+        let chunk = &self.binary.chunks[at];
+        let packing = Packing::of(&self.binary.file, chunk);
+        self.replaced.insert(at, container::pack(chunk.name, content, packing)?);
+        Ok(())
+    }
+
+    /// Leaves a chunk out.
+    fn drop_chunk(&mut self, at: usize) {
+        self.replaced.insert(at, Vec::new());
+    }
+
+    fn write_group(&mut self, group: &'a Group, added: NodeSet) -> Result<(), CodecError> {
+        let gone = &self.changes.gone;
+        let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
+        let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
+        let rows = Rows { group, kept, added };
+        if !rows.is_same() {
+            self.write_instances(&rows)?;
+        }
+        if rows.len() == 0 {
+            // A class that had no instances before stays as it is.
+            let props = group.props.iter().chain(&group.names);
+            for prop in props.filter(|_| !rows.is_same()) {
+                self.drop_chunk(self.binary.props[*prop as usize].chunk);
+            }
+            return Ok(());
+        }
+        self.write_names(&rows)?;
+        for (at, prop) in (0..).zip(&group.props) {
+            self.write_prop(&rows, at, *prop)?;
+        }
+        self.write_new_props(&rows)
+    }
+
+    fn write_instances(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
+        let group = rows.group;
+        let content = container::unpack(&self.binary.file, &self.binary.chunks[group.chunk])?;
+        let mut bytes = Bytes(&content);
+        let mut skip = || {
+            bytes.number()?;
+            bytes.text()?;
+            bytes.take(5 + 4 * group.rows as usize)
+        };
+        skip().ok_or(CodecError::Damaged)?;
+        // A service has a byte that says so.
+        let markers = bytes.0;
+        let has_markers = group.format == 1 && markers.len() == group.rows as usize;
+        let marker = |row: &u32| markers.get(*row as usize).copied().unwrap_or(1);
+        let markers: Vec<u8> = if has_markers {
+            rows.kept.iter().map(marker).chain(rows.added.iter().map(|_| 1)).collect()
+        } else {
+            Vec::new()
+        };
+        let referents: Vec<i32> = rows.nodes().map(|node| self.number(node)).collect();
+        let content = instances(group.type_id, &group.name, group.format, &referents, &markers);
+        self.replace(group.chunk, &content)
+    }
+
+    fn number(&self, node: u32) -> i32 {
+        let read = self.binary.referent(node);
+        read.or_else(|| self.ids.get(node)?.parse().ok()).unwrap_or(-1)
+    }
+
+    /// The number of an instance that is part of the new file; -1 for others and for nobody.
+    fn link(&self, to: Ref) -> i32 {
+        let node = node_of(to).filter(|node| self.changes.is_written(*node));
+        node.map_or(-1, |node| self.number(node))
+    }
+
+    fn write_names(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
+        let (group, tree) = (rows.group, self.changes.tree);
+        let column = group.names.map(|prop| self.column(group, prop)).transpose()?;
+        let text = |row: u32| match column {
+            Some(column) => column.text(row as usize),
+            None => Some(group.name.as_bytes()),
+        };
+        let is_renamed = |row: &u32| {
+            let node = group.first + row;
+            self.changes.renamed.contains(&node) && {
+                let name = tree.name_text(node).as_bytes();
+                text(*row).is_none_or(|text| bytes::shown(text).as_bytes() != name)
+            }
+        };
+        let renamed: Vec<bool> = if self.changes.renamed.is_empty() {
+            Vec::new()
+        } else {
+            rows.kept.iter().map(is_renamed).collect()
+        };
+        if rows.is_same() && !renamed.contains(&true) {
+            return Ok(());
+        }
+        let mut cells = Vec::new();
+        let mut push = |text: &[u8]| cells.extend(text_cell(text));
+        for (at, row) in rows.kept.iter().enumerate() {
+            match renamed.get(at) {
+                Some(true) => push(tree.name_text(group.first + row).as_bytes()),
+                _ => push(text(*row).unwrap_or_default()),
+            }
+        }
+        for node in rows.added.iter() {
+            push(tree.name_text(node).as_bytes());
+        }
+        let content = prop(group.type_id, "Name", ty::STRING, &cells);
+        match group.names {
+            Some(prop) => self.replace(self.binary.props[prop as usize].chunk, &content),
+            None => self.insert_prop(group, "Name", &content),
+        }
+    }
+
+    fn write_new_groups(&mut self, added: BTreeMap<&str, NodeSet>) -> Result<(), CodecError> {
+        let groups = self.binary.groups.iter().map(|group| group.type_id);
+        let mut taken: FxHashSet<u32> = groups.chain(self.binary.strangers.clone()).collect();
+        let mut next = taken.iter().max().map_or(0, |id| id.wrapping_add(1));
+        for (class, nodes) in added {
+            while !taken.insert(next) {
+                next = next.wrapping_add(1);
+            }
+            let format = u8::from(reflection::is_service(class));
+            let referents: Vec<i32> = nodes.iter().map(|node| self.number(node)).collect();
+            let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
+            let content = instances(next, class, format, &referents, &markers);
+            let first = self.binary.chunks.iter().position(|chunk| chunk.name == *b"PROP");
+            self.insert(first.unwrap_or_else(|| self.end()), *b"INST", &content)?;
+            let group = Group::new(next, class);
+            self.write_new_group(&group, nodes)?;
+            self.new_groups += 1;
+        }
+        Ok(())
+    }
+
+    fn write_new_group(&mut self, group: &Group, nodes: NodeSet) -> Result<(), CodecError> {
+        let rows = Rows { group, kept: Vec::new(), added: nodes };
+        let names = rows.added.iter().map(|node| self.changes.tree.name_text(node));
+        let cells: Vec<u8> = names.flat_map(|name| text_cell(name.as_bytes())).collect();
+        self.write_new_props(&rows)?;
+        let content = prop(group.type_id, "Name", ty::STRING, &cells);
+        self.insert_prop(group, "Name", &content)
+    }
+
+    /// Children come before their parents, as Studio writes them.
+    fn write_parents(&mut self) -> Result<(), CodecError> {
+        let binary = self.binary;
+        let tree = self.changes.tree;
+        let (mut children, mut parents) = (Vec::new(), Vec::new());
+        for node in tree.post_order(super::ROOT) {
+            children.push(self.number(node));
+            let parent = tree.parent(node).filter(|parent| *parent != super::ROOT);
+            parents.push(parent.map_or(-1, |parent| self.number(parent)));
+        }
+        for (child, parent) in &binary.loose {
+            children.push(*child);
+            parents.push(*parent);
+        }
+        let mut content = vec![0];
+        content.extend_from_slice(&(children.len() as u32).to_le_bytes());
+        content.extend(bytes::referents(&children));
+        content.extend(bytes::referents(&parents));
+        let mut chunks = binary.chunks_named(*b"PRNT").into_iter();
+        match chunks.next() {
+            Some(first) => self.replace(first, &content)?,
+            None => self.insert(self.end(), *b"PRNT", &content)?,
+        }
+        for other in chunks {
+            self.drop_chunk(other);
+        }
+        Ok(())
+    }
+
+    fn write_shared(&mut self) -> Result<(), CodecError> {
+        let binary = self.binary;
+        let chunk = binary.chunks_named(*b"SSTR").first().copied();
+        let end = binary.shared().end;
+        if chunk.is_some() && end.is_none() || binary.lacks_shared() {
+            let why = "its table of shared strings is damaged, so nothing can come to it";
+            return Err(CodecError::Write(why.to_owned()));
+        }
+        let old =
+            chunk.map(|at| container::unpack(&binary.file, &binary.chunks[at])).transpose()?;
+        let old = old.as_deref().unwrap_or_default();
+        let (front, behind) = old.split_at(end.unwrap_or(0).min(old.len()));
+        let count = binary.shared_strings().len() + self.new_shared.len();
+        let mut content = front.get(..4).unwrap_or(&[0; 4]).to_vec();
+        content.extend_from_slice(&(count as u32).to_le_bytes());
+        content.extend_from_slice(front.get(8..).unwrap_or_default());
+        for shared in &self.new_shared {
+            // A hash that readers do not look at.
+            content.extend_from_slice(&[0; 16]);
+            content.extend(text_cell(shared.data()));
+        }
+        content.extend_from_slice(behind);
+        if let Some(at) = chunk {
+            self.replace(at, &content)
+        } else {
+            let chunks = &binary.chunks;
+            let first = chunks.iter().position(|chunk| chunk.name != *b"META").unwrap_or(0);
+            self.insert(first, *b"SSTR", &content)
+        }
+    }
+}
+
+impl cell::Writing for Output<'_> {
+    fn referent(&self, to: Ref) -> i32 {
+        self.link(to)
+    }
+
+    fn index(&mut self, shared: &SharedString) -> u32 {
+        let read = self.binary.shared_strings();
+        if self.shared.is_empty() {
+            self.shared = read.iter().cloned().zip(0..).collect();
+        }
+        let new = (read.len() + self.new_shared.len()) as u32;
+        let index = *self.shared.entry(shared.clone()).or_insert(new);
+        if index == new {
+            self.new_shared.push(shared.clone());
+        }
+        index
+    }
+}
+
+impl Group {
+    /// A class that the file does not have.
+    fn new(type_id: u32, name: &str) -> Self {
+        Self {
+            chunk: 0,
+            type_id,
+            name: name.to_owned(),
+            class: 0,
+            format: 0,
+            first: 0,
+            rows: 0,
+            props: Vec::new(),
+            names: None,
+            layout: std::cell::OnceCell::new(),
+        }
+    }
+}
+
+fn text_cell(text: &[u8]) -> Vec<u8> {
+    let mut cell = (text.len() as u32).to_le_bytes().to_vec();
+    cell.extend_from_slice(text);
+    cell
+}
+
+/// The content of a PROP chunk.
+fn prop(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
+    let mut content = Vec::with_capacity(payload.len() + name.len() + 9);
+    content.extend_from_slice(&type_id.to_le_bytes());
+    content.extend(text_cell(name.as_bytes()));
+    content.push(ty);
+    content.extend_from_slice(payload);
+    content
+}
+
+/// The content of an INST chunk.
+fn instances(type_id: u32, class: &str, format: u8, numbers: &[i32], markers: &[u8]) -> Vec<u8> {
+    let mut content = type_id.to_le_bytes().to_vec();
+    content.extend(text_cell(class.as_bytes()));
+    content.push(format);
+    content.extend_from_slice(&(numbers.len() as u32).to_le_bytes());
+    content.extend(bytes::referents(numbers));
+    content.extend_from_slice(markers);
+    content
+}

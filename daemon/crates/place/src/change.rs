@@ -1,0 +1,597 @@
+//! Changes of a scene, each of them journalled so that it can be taken back exactly.
+//!
+//! The hands of commands: they check what would break the tree; who plans decides all else.
+
+mod storable;
+mod touched;
+
+use std::borrow::Cow;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Content, ContentType, Variant};
+use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::Value;
+use scene_schemas::refusal::{Refusal, refuse};
+
+use super::codec::{CodecError, Format};
+use super::edits::Edit;
+use super::stored::{self, HIDDEN};
+use super::tree::ROOT;
+use super::{Node, Scene, node_of, reference_to, reflection};
+
+/// What was done, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    pub(super) done: Vec<Done>,
+    /// Who points to whom, built when a deletion first asks; entries may be out of date.
+    pub(super) pointers: Option<Pointers>,
+}
+
+/// For each instance, who points to it by which property.
+type Pointers = FxHashMap<u32, Vec<(u32, Ustr)>>;
+
+#[derive(Debug)]
+pub(super) enum Done {
+    /// `column` and `before` are the words of [`super::edits`].
+    Stored {
+        node: u32,
+        column: u32,
+        before: u32,
+    },
+    Renamed {
+        node: u32,
+        before: String,
+    },
+    Inserted {
+        node: u32,
+    },
+    Moved {
+        node: u32,
+        parent: u32,
+        index: u32,
+    },
+    Deleted {
+        node: u32,
+        parent: u32,
+        index: u32,
+    },
+    Returned {
+        node: u32,
+    },
+    Remembered(Option<String>),
+}
+
+/// A moment in the history of a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Mark(usize);
+
+/// A subtree that is not part of a scene yet: what a deletion left behind.
+#[derive(Debug)]
+pub struct Subtree(Scene);
+
+impl Subtree {
+    /// Reads what [`Scene::encode_subtree`] wrote.
+    ///
+    /// # Errors
+    /// The bytes are not a model with exactly one root.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        let scene = Scene::decode(bytes)?;
+        if scene.children(scene.root()).len() == 1 {
+            Ok(Self(scene))
+        } else {
+            Err(CodecError::Read("a removed subtree has one root".to_owned()))
+        }
+    }
+}
+
+/// Properties that name an instance for the engine and that no two instances may share.
+pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
+
+impl Journal {
+    pub(super) fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// Notes that something came back, which nobody knows the pointers of any more.
+    pub(super) fn returned(&mut self, node: u32) {
+        self.done.push(Done::Returned { node });
+        self.pointers = None;
+    }
+}
+
+impl Scene {
+    /// This moment, to come back to.
+    pub fn mark(&self) -> Mark {
+        Mark(self.journal.done.len())
+    }
+
+    /// Takes back everything that was done since the mark.
+    pub fn rollback(&mut self, mark: Mark) {
+        while self.journal.done.len() > mark.0
+            && let Some(done) = self.journal.done.pop()
+        {
+            self.take_back(done);
+        }
+    }
+
+    /// Says that the file that was last made is in its place, and forgets how to take back what was
+    /// done so far.
+    pub fn settle(&mut self) {
+        self.journal.done.clear();
+        self.stands = self.made.clone();
+    }
+
+    fn take_back(&mut self, done: Done) {
+        match done {
+            Done::Stored { node, column, before } => {
+                self.edits.put_slot(column, node, before);
+                self.came_back(node, column);
+            }
+            Done::Renamed { node, before } => self.tree.rename(node, &before),
+            Done::Inserted { node } => self.take_out(node),
+            Done::Returned { node } => self.tree.unlink(node),
+            Done::Remembered(before) => self.memory = before,
+            Done::Moved { node, parent, index } => {
+                self.tree.unlink(node);
+                self.tree.link(node, parent, Some(index as usize));
+            }
+            Done::Deleted { node, parent, index } => {
+                self.deleted.remove(&node);
+                self.tree.link(node, parent, Some(index as usize));
+            }
+        }
+    }
+
+    /// Texts and who points to whom may have been asked while something else stood here.
+    fn came_back(&mut self, node: u32, column: u32) {
+        let Some(key) = self.edits.key(column) else { return };
+        self.texts.touch(node, key);
+        let class = self.tree.class(node);
+        if let Some(pointers) = &mut self.journal.pointers
+            && let Edit::Set(value) = self.edits.get(class, key, node)
+            && let Some(to) = pointed(value)
+        {
+            pointers.entry(to).or_default().push((node, key));
+        }
+    }
+
+    /// Forgets an instance that was inserted, and all that came after it.
+    fn take_out(&mut self, node: u32) {
+        self.tree.unlink(node);
+        for gone in node..self.tree.len() {
+            self.text_goes(gone);
+            self.edits.forget(self.tree.class(gone), gone);
+            self.bases.remove(&gone);
+            self.ids.remove(gone);
+            self.renamed.remove(&gone);
+            self.unseen.remove(&gone);
+            if let Some(key) = self.created.remove(&gone) {
+                self.created_by_id.remove(&key);
+            }
+        }
+        self.tree.truncate(node);
+    }
+
+    /// Gives a new subtree ids, and remembers that it came.
+    pub(super) fn enter(&mut self, root: u32) {
+        let nodes: Vec<u32> = self.tree.subtree(root).collect();
+        for (node, k) in nodes.into_iter().zip(self.next_new()..) {
+            self.created.insert(node, (self.scope, k));
+            self.created_by_id.insert((self.scope, k), node);
+        }
+        self.called = None;
+        if let Some(mut pointers) = self.journal.pointers.take() {
+            self.add_pointers(&mut pointers, root);
+            self.journal.pointers = Some(pointers);
+        }
+        self.journal.done.push(Done::Inserted { node: root });
+    }
+
+    /// Makes an instance as the last child of `parent`.
+    pub fn create(&mut self, parent: Node, class: &str, name: &str) -> Node {
+        let node = self.tree.add(class, name);
+        self.tree.link(node, parent.0, None);
+        self.enter(node);
+        Node(node)
+    }
+
+    /// Copies an instance with all below it, as the last child of `parent`. References between the
+    /// copied instances are between the copies.
+    pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Node {
+        let originals: Vec<u32> = self.tree.subtree(source.0).collect();
+        let first = self.tree.len();
+        let copies: FxHashMap<u32, u32> = originals.iter().copied().zip(first..).collect();
+        for original in &originals {
+            let class = self.tree.class_name(*original).to_owned();
+            let called = self.tree.name_text(*original).to_owned();
+            let copy = self.tree.add(&class, if *original == source.0 { name } else { &called });
+            if let Some(base) = self.base(*original) {
+                self.bases.insert(copy, base);
+            }
+            if self.unseen.contains(original) {
+                self.unseen.insert(copy);
+            }
+            self.edits.copy(self.tree.class(copy), *original, copy);
+            for property in UNIQUE {
+                self.set_quietly(copy, ustr(property), None);
+            }
+            let above = self.tree.parent(*original).and_then(|above| copies.get(&above));
+            self.tree.link(copy, above.copied().unwrap_or(parent.0), None);
+        }
+        for (original, copy) in originals.iter().zip(first..) {
+            for (key, to) in self.references(*original) {
+                if let Some(to) = copies.get(&to) {
+                    let value = self.pointing(*original, key, *to);
+                    self.set_quietly(copy, key, value);
+                }
+            }
+        }
+        self.enter(first);
+        Node(first)
+    }
+
+    /// A reference of an instance, to another one.
+    fn pointing(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
+        let to = reference_to(to);
+        let is_content = matches!(self.variant(holder, key)?.as_ref(), Variant::Content(_));
+        Some(if is_content { Content::from_referent(to).into() } else { to.into() })
+    }
+
+    /// Sets a property of an instance that was just made; it goes with the instance.
+    pub(super) fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+        if value.is_none() && self.variant(node, key).is_none() {
+            return;
+        }
+        let column = self.edits.column(self.tree.class(node), key);
+        self.edits.put(column, node, value);
+        self.texts.touch(node, key);
+    }
+
+    /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
+    /// References out of it are empty, and an id that another instance has is left out.
+    pub fn restore(&mut self, subtree: Subtree, parent: Node, index: Option<u32>) -> Node {
+        let from = subtree.0;
+        let Some(root) = from.children(from.root()).next() else {
+            return parent;
+        };
+        let node = self.take_in(&from, &[root.0]);
+        self.take_ids(&from, root.0, node);
+        self.tree.link(node, parent.0, index.map(|index| index as usize));
+        self.drop_taken_ids(node);
+        self.enter(node);
+        Node(node)
+    }
+
+    /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
+    fn take_in(&mut self, from: &Self, roots: &[u32]) -> u32 {
+        let first = self.tree.len();
+        let is_to_xml = (from.format(), self.format()) == (Format::Binary, Format::Xml);
+        let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
+        let copies: FxHashMap<u32, u32> = nodes().zip(first..).collect();
+        for node in nodes() {
+            let copy = self.tree.add(from.tree.class_name(node), from.tree.name_text(node));
+            if let Some(parent) = from.tree.parent(node).and_then(|it| copies.get(&it)) {
+                self.tree.link(copy, *parent, None);
+            }
+            let class = from.tree.class_name(node);
+            for key in from.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
+                if let Some(value) = from.variant(node, key) {
+                    let mut value = moved(&value, &copies);
+                    if is_to_xml {
+                        value = stored::for_xml(class, key, value);
+                    }
+                    let column = self.edits.column(self.tree.class(copy), key);
+                    self.edits.put(column, copy, Some(value));
+                }
+            }
+        }
+        first
+    }
+
+    /// Gives new instances, from a number on, what another scene's file calls them, where nobody is
+    /// called so here.
+    fn take_ids(&mut self, from: &Self, root: u32, first: u32) {
+        if self.format() != from.format() {
+            return;
+        }
+        let mut gone = FxHashMap::default();
+        for (node, copy) in from.tree.subtree(root).zip(first..) {
+            let id = from.file_id(node).map(Cow::into_owned);
+            if let Some(id) = id.filter(|id| !self.is_called(id, &mut gone)) {
+                self.ids.set(copy, &id);
+            }
+        }
+    }
+
+    /// Whether an instance that is not deleted has an id in the file, or something points to it.
+    fn is_called(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
+        match self.by_written_id(id) {
+            Some(node) => !self.is_gone(node, gone),
+            None => self.file.is_taken(id),
+        }
+    }
+
+    /// Whether an instance is deleted, or below one that is. What was found on the way is kept, so
+    /// that a deep tree is not climbed for each of its instances.
+    fn is_gone(&self, node: u32, known: &mut FxHashMap<u32, bool>) -> bool {
+        let (mut at, mut line) = (node, Vec::new());
+        let is_gone = loop {
+            if let Some(is_gone) = known.get(&at) {
+                break *is_gone;
+            }
+            line.push(at);
+            match self.tree.parent(at) {
+                _ if self.deleted.contains(&at) => break true,
+                Some(parent) => at = parent,
+                None => break false,
+            }
+        };
+        known.extend(line.into_iter().map(|node| (node, is_gone)));
+        is_gone
+    }
+
+    /// The same place in a format.
+    ///
+    /// # Errors
+    /// The format cannot hold it.
+    pub fn converted(&self, format: Format) -> Result<Self, CodecError> {
+        let mut converted = Self::empty(format);
+        let roots: Vec<u32> = self.tree.children(ROOT).collect();
+        converted.take_in(self, &roots);
+        let root_of = |node: u32| converted.tree.parent(node).is_none();
+        let new: Vec<u32> = (1..converted.tree.len()).filter(|node| root_of(*node)).collect();
+        for node in new {
+            converted.tree.link(node, ROOT, None);
+        }
+        Self::open(converted.encode()?.into())
+    }
+
+    /// Takes the unique ids from new instances that live ones have; a deleted one may have it too.
+    fn drop_taken_ids(&mut self, root: u32) {
+        let key = ustr(UNIQUE[0]);
+        let id_of = |scene: &Self, node: u32| match scene.variant(node, key).as_deref() {
+            Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
+            _ => None,
+        };
+        let new: FxHashSet<u32> = self.tree.subtree(root).collect();
+        let ids: Vec<_> =
+            new.iter().filter_map(|node| Some((*node, id_of(self, *node)?))).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let others = self.tree.subtree(ROOT).filter(|node| !new.contains(node));
+        let taken: FxHashSet<_> = others.filter_map(|node| id_of(self, node)).collect();
+        for (node, id) in ids {
+            if taken.contains(&id) {
+                self.set_quietly(node, key, None);
+            }
+        }
+    }
+
+    /// Renames an instance.
+    pub fn rename(&mut self, node: Node, name: &str) {
+        let before = self.tree.name_text(node.0).to_owned();
+        self.tree.rename(node.0, name);
+        self.renamed.insert(node.0);
+        self.journal.done.push(Done::Renamed { node: node.0, before });
+    }
+
+    /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
+    ///
+    /// # Errors
+    /// The value cannot be stored under that property.
+    pub fn set(
+        &mut self,
+        node: Node,
+        property: &str,
+        value: Option<&Value>,
+    ) -> Result<(), Refusal> {
+        if property == "Name" {
+            let Some(Value::String(name)) = value else {
+                return refuse!("`Name` is a string.");
+            };
+            self.check_text(name)?;
+            self.rename(node, name);
+            return Ok(());
+        }
+        if let Some(key) = property.strip_prefix('@') {
+            let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
+            let stored = self.variant(node.0, ustr("Attributes"));
+            if stored.is_some_and(|stored| !matches!(*stored, Variant::Attributes(_))) {
+                return refuse!(
+                    "The attributes of {} are stored in a way that is not understood, so none can be \
+                     set without losing them. Set them in Studio.",
+                    self.path(node)
+                );
+            }
+            let mut all = self.attributes(node).unwrap_or_default();
+            match value {
+                Some(value) => all.insert(key.to_owned(), value),
+                None => all.remove(key),
+            };
+            self.store(node, ustr("Attributes"), Some(Variant::Attributes(all)));
+            return Ok(());
+        }
+        let class = self.class(node);
+        let value = value.map(|value| self.to_variant(class, property, value)).transpose()?;
+        let key = self.key(property);
+        if let Some(value) = &value {
+            self.check_storable(node, key, value)?;
+        }
+        self.store(node, key, value);
+        Ok(())
+    }
+
+    /// A property's interned name; the one of the last edit is at hand.
+    fn key(&mut self, property: &str) -> Ustr {
+        if self.last_key.as_str() != property {
+            self.last_key = ustr(property);
+        }
+        self.last_key
+    }
+
+    pub(super) fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
+        if let Some(to) = value.as_ref().and_then(pointed)
+            && let Some(pointers) = &mut self.journal.pointers
+        {
+            pointers.entry(to).or_default().push((node.0, key));
+        }
+        let column = self.edits.column(self.tree.class(node.0), key);
+        let before = self.edits.put(column, node.0, value);
+        self.texts.touch(node.0, key);
+        self.journal.done.push(Done::Stored { node: node.0, column, before });
+    }
+
+    /// Gives an instance another parent, or another place among its siblings.
+    ///
+    /// # Errors
+    /// `parent` is the instance itself or below it.
+    pub fn move_to(&mut self, node: Node, parent: Node, index: Option<u32>) -> Result<(), Refusal> {
+        if self.is_within(parent, node) {
+            return refuse!(
+                "{} cannot be moved into {}, which is a part of it.",
+                self.path(node),
+                self.path(parent)
+            );
+        }
+        let Some(before) = self.tree.parent(node.0) else {
+            return refuse!("`game` itself cannot be moved.");
+        };
+        let at = self.index(node);
+        self.tree.unlink(node.0);
+        self.tree.link(node.0, parent.0, index.map(|index| index as usize));
+        self.journal.done.push(Done::Moved { node: node.0, parent: before, index: at });
+        Ok(())
+    }
+
+    /// Removes an instance with all below it. References to it become empty when the scene is
+    /// written.
+    pub fn delete(&mut self, node: Node) {
+        let Some(parent) = self.tree.parent(node.0) else {
+            return;
+        };
+        let index = self.index(node);
+        self.tree.unlink(node.0);
+        self.deleted.insert(node.0);
+        self.journal.done.push(Done::Deleted { node: node.0, parent, index });
+    }
+
+    /// The references from outside a subtree into it: who points, by which property, to whom.
+    pub fn references_into(&mut self, root: Node) -> Vec<(Node, String, Node)> {
+        let pointers = self.journal.pointers.take().unwrap_or_else(|| self.pointers());
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+        for node in self.tree.subtree(root.0) {
+            for (holder, property) in pointers.get(&node).into_iter().flatten() {
+                let to = self.variant(*holder, *property).as_deref().and_then(pointed);
+                let holder = Node(*holder);
+                if to == Some(node)
+                    && self.is_live(holder)
+                    && !self.is_within(holder, root)
+                    && seen.insert((holder, property, node))
+                {
+                    found.push((holder, property.to_string(), Node(node)));
+                }
+            }
+        }
+        self.journal.pointers = Some(pointers);
+        found
+    }
+
+    pub(super) fn pointers(&self) -> Pointers {
+        let mut pointers = Pointers::default();
+        for (holder, key, to) in self.file.references() {
+            pointers.entry(to).or_default().push((holder, key));
+        }
+        let changed: FxHashSet<u32> =
+            self.edits.nodes().chain(self.bases.keys().copied()).collect();
+        let mut changed: Vec<u32> = changed.into_iter().collect();
+        changed.sort_unstable();
+        for node in changed {
+            for (key, to) in self.references(node) {
+                pointers.entry(to).or_default().push((node, key));
+            }
+        }
+        pointers
+    }
+
+    fn add_pointers(&self, pointers: &mut Pointers, root: u32) {
+        for node in self.tree.subtree(root) {
+            for (key, to) in self.references(node) {
+                pointers.entry(to).or_default().push((node, key));
+            }
+        }
+    }
+
+    /// The properties of an instance that point to another, sorted by name.
+    fn references(&self, node: u32) -> Vec<(Ustr, u32)> {
+        let base = self.base(node);
+        let mut keys = base.map_or_else(Vec::new, |base| self.file.pointing(base));
+        keys.retain(|key| self.edit(node, *key) == Edit::None);
+        let columns = self.edits.of_class(self.tree.class(node));
+        keys.extend(columns.map(|column| column.key).filter(
+            |key| matches!(self.edit(node, *key), Edit::Set(value) if pointed(value).is_some()),
+        ));
+        let points = |key| Some((key, pointed(self.variant(node, key)?.as_ref())?));
+        let mut found: Vec<_> = keys.into_iter().filter_map(points).collect();
+        found.sort_unstable_by_key(|(key, _)| key.as_str());
+        found
+    }
+
+    /// The references from inside a subtree to instances outside of it: who points, by which
+    /// property, to whom. A node's place in the walk is its first member.
+    pub fn references_out_of(&self, root: Node) -> Vec<(usize, String, Node)> {
+        let mut found = Vec::new();
+        for (at, node) in self.tree.subtree(root.0).enumerate() {
+            for (key, to) in self.references(node) {
+                let to = Node(to);
+                if self.is_live(to) && !self.is_within(to, root) {
+                    found.push((at, key.to_string(), to));
+                }
+            }
+        }
+        found
+    }
+
+    /// A subtree as a model with one root, in the scene's format. Deleted ones can be written too.
+    ///
+    /// # Errors
+    /// The subtree holds what the format cannot.
+    pub fn encode_subtree(&self, root: Node) -> Result<Vec<u8>, CodecError> {
+        let mut model = Self::empty(self.format());
+        let node = model.take_in(self, &[root.0]);
+        model.take_ids(self, root.0, node);
+        model.tree.link(node, ROOT, None);
+        model.encode()
+    }
+}
+
+/// Whether something hidden has a value for a property for which another counts. That other one can
+/// go, now or later, and this one would count in its place.
+pub(super) fn is_outdone(class: &str, key: Ustr) -> bool {
+    key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::meant(class, name).is_empty())
+}
+
+/// The instance that a value points to.
+pub(super) fn pointed(value: &Variant) -> Option<u32> {
+    match value {
+        Variant::Ref(to) => node_of(*to),
+        Variant::Content(content) => match content.value() {
+            ContentType::Object(to) => node_of(*to),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A value whose references are to the copies of what they were to.
+fn moved(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
+    let Some(to) = pointed(value) else {
+        return value.clone();
+    };
+    let to = copies.get(&to).map(|copy| reference_to(*copy));
+    match value {
+        Variant::Content(_) => to.map_or_else(Content::none, Content::from_referent).into(),
+        _ => to.unwrap_or_else(rbx_types::Ref::none).into(),
+    }
+}

@@ -1,0 +1,39 @@
+//! Values that the file cannot hold are refused when they are set, and not when the file is written: a
+//! person may have approved them by then.
+
+use rbx_dom_weak::Ustr;
+use rbx_types::{Variant, VariantType};
+use scene_schemas::refusal::{Refusal, refuse};
+
+use super::{Node, Scene};
+
+impl Scene {
+    /// Refuses a value that the file cannot hold beside what it has for other instances of the class.
+    pub(super) fn check_storable(
+        &mut self,
+        node: Node,
+        key: Ustr,
+        value: &Variant,
+    ) -> Result<(), Refusal> {
+        let class = self.tree.class(node.0);
+        let checked = (class, key, value.ty());
+        // What a content can be stored as depends on more than its type.
+        let is_plain = value.ty() != VariantType::Content;
+        if is_plain && self.last_storable == Some(checked) {
+            return Ok(());
+        }
+        let is_known = is_plain && self.storable.contains(&checked);
+        if !is_known && let Some(stored) = self.file.rival_kind(class, key, value) {
+            return refuse!(
+                "`{key}` of {} cannot be set to a {:?}: this file stores it as a {stored:?} for all \
+                 instances of the class, as an older version of Studio did. Save the file once with \
+                 Studio as it is today, and set it then.",
+                self.class(node),
+                value.ty()
+            );
+        }
+        self.last_storable = Some(checked);
+        self.storable.insert(checked);
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! What was done since a moment, for whoever writes it down elsewhere than in one file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Done, Mark};
+use crate::{Node, Scene};
+
+impl Scene {
+    /// The stored properties that were set since a moment and not taken back, by instance.
+    pub fn touched(&self, since: Mark) -> BTreeMap<Node, BTreeSet<&'static str>> {
+        let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
+        for done in self.journal.done.iter().skip(since.0) {
+            if let Done::Stored { node, column, .. } = done
+                && let Some(key) = self.edits.key(*column)
+            {
+                touched.entry(Node(*node)).or_default().insert(key.as_str());
+            }
+        }
+        touched
+    }
+}

@@ -1,0 +1,299 @@
+//! The file crates' variants and our values, both ways.
+//!
+//! Values name what variants number: an enum's item, the instance that a reference points to.
+//! Reading what a model wrote is another room ([`super::read`]).
+
+use std::collections::BTreeMap;
+
+use rbx_reflection::DataType;
+use rbx_types::{
+    Attributes, CFrame, Color3, Color3uint8, ContentType, Matrix3, Ref, SecurityCapabilities,
+    SharedString, Tags, Variant, VariantType, Vector3,
+};
+use scene_schemas::Value;
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::value::{Content, EnumItem, EnumName};
+
+use super::reflection::{self, Access, Derived};
+use super::xml;
+use super::{Format, Node, Scene, node_of, reference_to};
+
+impl Scene {
+    /// A stored variant as a value. The class and property say what a number or colour means.
+    pub(super) fn to_value(&self, class: &str, property: &str, variant: &Variant) -> Value {
+        match variant {
+            Variant::Axes(v) => Value::Axes(*v),
+            Variant::BinaryString(v) => binary(v.as_ref(), class),
+            Variant::Bool(v) => Value::Bool(*v),
+            Variant::BrickColor(v) => Value::BrickColor(*v),
+            Variant::CFrame(v) => Value::CFrame(*v),
+            Variant::Color3(v) => Value::Color3(*v),
+            Variant::Color3uint8(v) => colour(*v, class, property),
+            Variant::ColorSequence(v) => Value::ColorSequence(v.clone()),
+            Variant::ContentId(v) => Value::ContentId(v.as_str().to_owned()),
+            Variant::Enum(v) => Value::EnumItem(enum_item(class, property, v.to_u32())),
+            Variant::EnumItem(v) => Value::EnumItem(named_item(&v.ty, v.value)),
+            Variant::Faces(v) => Value::Faces(*v),
+            Variant::Float32(v) => Value::Float32(*v),
+            Variant::Float64(v) => Value::Float64(*v),
+            Variant::Font(v) => Value::Font(v.clone()),
+            Variant::Int32(v) => Value::Int32(*v),
+            Variant::Int64(v) => Value::Int64(*v),
+            Variant::MaterialColors(v) => Value::MaterialColors(Box::new(v.clone())),
+            Variant::NetAssetRef(v) => Value::NetAssetRef(v.data().to_vec()),
+            Variant::NumberRange(v) => Value::NumberRange(*v),
+            Variant::NumberSequence(v) => Value::NumberSequence(v.clone()),
+            Variant::OptionalCFrame(v) => Value::OptionalCFrame(*v),
+            Variant::PhysicalProperties(v) => Value::PhysicalProperties(*v),
+            Variant::Ray(v) => Value::Ray(*v),
+            Variant::Rect(v) => Value::Rect(*v),
+            Variant::Ref(v) => Value::Ref(self.reference(*v)),
+            Variant::Region3(v) => Value::Region3(*v),
+            Variant::Region3int16(v) => Value::Region3int16(*v),
+            Variant::SecurityCapabilities(v) => Value::SecurityCapabilities(v.bits()),
+            Variant::SharedString(v) => Value::SharedString(v.data().to_vec()),
+            Variant::String(v) => Value::String(v.clone()),
+            Variant::Tags(v) => Value::Tags(v.iter().map(str::to_owned).collect()),
+            Variant::UDim(v) => Value::UDim(*v),
+            Variant::UDim2(v) => Value::UDim2(*v),
+            Variant::UniqueId(v) => Value::UniqueId(*v),
+            Variant::Vector2(v) => Value::Vector2(*v),
+            Variant::Vector2int16(v) => Value::Vector2int16(*v),
+            Variant::Vector3(v) => Value::Vector3(*v),
+            Variant::Vector3int16(v) => Value::Vector3int16(*v),
+            Variant::Attributes(v) => Value::Attributes(
+                v.iter().map(|(name, v)| (name.clone(), self.to_value("", "", v))).collect(),
+            ),
+            other => self.rare(other),
+        }
+    }
+
+    /// Variants that need a closer look. Variants that a later rbx_types may add are shown as
+    /// binary data without content: they are kept in the file and cannot be edited.
+    fn rare(&self, variant: &Variant) -> Value {
+        let Variant::Content(content) = variant else {
+            return Value::Binary(Vec::new());
+        };
+        Value::Content(match content.value() {
+            ContentType::Uri(uri) => Content::Uri(uri.clone()),
+            // An object that is gone is nothing, as it will be in the file.
+            ContentType::Object(referent) => self
+                .reference(*referent)
+                .map_or(Content::None, |target| Content::Object(Some(target))),
+            _ => Content::None,
+        })
+    }
+
+    fn reference(&self, referent: Ref) -> Option<scene_schemas::Target> {
+        let node = Node(node_of(referent)?);
+        self.is_live(node).then(|| self.target(node))
+    }
+
+    /// A value as it is stored under a property of a class.
+    pub(super) fn to_variant(
+        &self,
+        class: &str,
+        property: &str,
+        value: &Value,
+    ) -> Result<Variant, Refusal> {
+        Ok(match value {
+            Value::Axes(v) => (*v).into(),
+            Value::Binary(v) => Variant::BinaryString(v.clone().into()),
+            Value::Bool(v) => (*v).into(),
+            Value::BrickColor(v) => (*v).into(),
+            Value::CFrame(v) => Self::frame(*v, class).into(),
+            Value::Color3(v) if in_bytes(class, property) => Color3uint8::from(*v).into(),
+            Value::Color3(v) => (*v).into(),
+            Value::Color3uint8(v) => (*v).into(),
+            Value::ColorSequence(v) => v.clone().into(),
+            Value::Content(v) => self.content(v)?,
+            Value::ContentId(v) => Variant::ContentId(v.as_str().into()),
+            Value::EnumItem(v) => enum_variant(v, class.is_empty())?,
+            Value::Faces(v) => (*v).into(),
+            Value::Float32(v) => (*v).into(),
+            Value::Float64(v) => (*v).into(),
+            Value::Font(v) => v.clone().into(),
+            Value::Int32(v) => (*v).into(),
+            Value::Int64(v) => (*v).into(),
+            Value::MaterialColors(v) => v.as_ref().clone().into(),
+            Value::NetAssetRef(v) => rbx_types::NetAssetRef::new(v.clone()).into(),
+            Value::NumberRange(v) => (*v).into(),
+            Value::NumberSequence(v) => v.clone().into(),
+            Value::OptionalCFrame(v) => Variant::OptionalCFrame(v.map(|v| Self::frame(v, class))),
+            Value::PhysicalProperties(v) => (*v).into(),
+            Value::Ray(v) => (*v).into(),
+            Value::Rect(v) => (*v).into(),
+            Value::Ref(v) => Variant::Ref(self.referent(v.as_ref())?),
+            Value::Region3(v) => (*v).into(),
+            Value::Region3int16(v) => (*v).into(),
+            Value::SecurityCapabilities(v) => SecurityCapabilities::from_bits(*v).into(),
+            Value::SharedString(v) => SharedString::new(v.clone()).into(),
+            Value::String(v) => {
+                self.check_text(v)?;
+                v.clone().into()
+            }
+            Value::Tags(v) => Variant::Tags(tags(v)),
+            Value::UDim(v) => (*v).into(),
+            Value::UDim2(v) => (*v).into(),
+            Value::UniqueId(v) => (*v).into(),
+            Value::Vector2(v) => (*v).into(),
+            Value::Vector2int16(v) => (*v).into(),
+            Value::Vector3(v) => (*v).into(),
+            Value::Vector3int16(v) => (*v).into(),
+            Value::Attributes(v) => Variant::Attributes(self.to_attributes(v)?),
+        })
+    }
+
+    /// A frame as a file will hold it. Attributes have numbers for the rotations by right angles, and
+    /// what is next to one is stored as that one.
+    fn frame(mut frame: CFrame, class: &str) -> CFrame {
+        let id = frame.orientation.to_basic_rotation_id().filter(|_| class.is_empty());
+        if let Some(exact) = id.and_then(|id| Matrix3::from_basic_rotation_id(id).ok()) {
+            frame.orientation = exact;
+        }
+        frame
+    }
+
+    /// A stored value as it is when the file was written and is read again.
+    pub(super) fn as_written(class: &str, value: Value) -> Value {
+        match value {
+            Value::CFrame(v) => Value::CFrame(Self::frame(v, class)),
+            Value::OptionalCFrame(v) => Value::OptionalCFrame(v.map(|v| Self::frame(v, class))),
+            Value::Attributes(all) => {
+                let written = |(key, value)| (key, Self::as_written("", value));
+                Value::Attributes(all.into_iter().map(written).collect())
+            }
+            other => other,
+        }
+    }
+
+    /// Refuses a text that the scene's format cannot hold.
+    pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
+        match self.format() {
+            Format::Binary => Ok(()),
+            Format::Xml => xml::check(text).map_err(Refusal),
+        }
+    }
+
+    fn to_attributes(&self, all: &BTreeMap<String, Value>) -> Result<Attributes, Refusal> {
+        let mut attributes = Attributes::new();
+        for (name, value) in all {
+            attributes.insert(name.clone(), self.to_variant("", "", value)?);
+        }
+        Ok(attributes)
+    }
+
+    fn content(&self, content: &Content) -> Result<Variant, Refusal> {
+        Ok(Variant::Content(match content {
+            Content::None => rbx_types::Content::none(),
+            Content::Uri(uri) => rbx_types::Content::from_uri(uri.clone()),
+            Content::Object(target) => {
+                rbx_types::Content::from_referent(self.referent(target.as_ref())?)
+            }
+        }))
+    }
+
+    fn referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
+        let Some(target) = target else {
+            return Ok(Ref::none());
+        };
+        match self.locate(target)? {
+            root if root == self.root() => {
+                refuse!("`game` itself cannot be referred to in a file.")
+            }
+            node => Ok(reference_to(node.0)),
+        }
+    }
+
+    /// A property that follows from a stored one.
+    pub(super) fn derive(&self, node: Node, derived: Derived) -> Option<Value> {
+        match derived {
+            Derived::Enabled => match self.value(node, "Disabled")? {
+                Value::Bool(disabled) => Some(Value::Bool(!disabled)),
+                _ => None,
+            },
+            Derived::Position => Some(Value::Vector3(self.cframe(node)?.position)),
+            Derived::Orientation => Some(Value::Vector3(degrees(&self.cframe(node)?))),
+        }
+    }
+
+    pub(super) fn cframe(&self, node: Node) -> Option<CFrame> {
+        match self.value(node, "CFrame")? {
+            Value::CFrame(cframe) => Some(cframe),
+            _ => None,
+        }
+    }
+}
+
+/// The rotation of a frame in degrees, as Roblox's `Orientation`: applied in the order Y, X, Z.
+fn degrees(cframe: &CFrame) -> Vector3 {
+    let m = &cframe.orientation;
+    let x = (-m.y.z).clamp(-1.0, 1.0).asin();
+    let (y, z) = if m.y.z.abs() < 0.999_999 {
+        (m.x.z.atan2(m.z.z), m.y.x.atan2(m.y.y))
+    } else {
+        // Looking straight up or down, only the sum of the two other angles is known.
+        ((-m.z.x).atan2(m.x.x), 0.0)
+    };
+    Vector3::new(x.to_degrees(), y.to_degrees(), z.to_degrees())
+}
+
+/// Strings in attributes are stored as bytes; text is shown as text.
+fn binary(bytes: &[u8], class: &str) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if class.is_empty() => Value::String(text.to_owned()),
+        _ => Value::Binary(bytes.to_vec()),
+    }
+}
+
+/// Whether a property's colour is kept in bytes.
+fn in_bytes(class: &str, property: &str) -> bool {
+    matches!(reflection::access(class, property), Some(Access::Stored(found)) if found.colour_in_bytes)
+}
+
+/// A colour in bytes, as the type that the property has for scripts.
+fn colour(bytes: Color3uint8, class: &str, property: &str) -> Value {
+    let is_color3 = matches!(
+        reflection::access(class, property),
+        Some(Access::Stored(found)) if matches!(found.ty, DataType::Value(VariantType::Color3))
+    );
+    if is_color3 { Value::Color3(Color3::from(bytes)) } else { Value::Color3uint8(bytes) }
+}
+
+fn enum_item(class: &str, property: &str, value: u32) -> EnumItem {
+    match reflection::access(class, property) {
+        Some(Access::Stored(found)) => match found.ty {
+            DataType::Enum(name) => named_item(name, value),
+            _ => named_item("", value),
+        },
+        _ => named_item("", value),
+    }
+}
+
+fn named_item(enum_type: &str, value: u32) -> EnumItem {
+    let item = reflection::enum_name(enum_type, value)
+        .map_or(EnumName::Number(value), |name| EnumName::Name(name.to_owned()));
+    EnumItem { enum_type: enum_type.to_owned(), item }
+}
+
+fn enum_variant(item: &EnumItem, in_attribute: bool) -> Result<Variant, Refusal> {
+    let value = match &item.item {
+        EnumName::Name(name) => reflection::enum_value(&item.enum_type, name)?,
+        EnumName::Number(number) => *number,
+    };
+    if !in_attribute {
+        return Ok(rbx_types::Enum::from_u32(value).into());
+    }
+    if item.enum_type.is_empty() {
+        return refuse!("An enum item in an attribute needs its enum's name.");
+    }
+    Ok(rbx_types::EnumItem { ty: item.enum_type.clone(), value }.into())
+}
+
+fn tags(names: &[String]) -> Tags {
+    let mut tags = Tags::new();
+    for name in names {
+        tags.push(name);
+    }
+    tags
+}

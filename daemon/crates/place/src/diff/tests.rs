@@ -1,0 +1,266 @@
+//! What differs between two scenes, and what only looks different.
+
+use rbx_types::{Color3, UniqueId, Vector3};
+
+use super::*;
+use crate::{Format, Node};
+
+/// Builds from lines of `Class Name`, indented by depth.
+fn build(lines: &str) -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    let mut stack = vec![scene.root()];
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let depth = (line.len() - line.trim_start().len()) / 2;
+        stack.truncate(depth + 1);
+        let (class, name) = line.trim().split_once(' ').unwrap();
+        stack.push(scene.create(stack[depth], class, name));
+    }
+    scene
+}
+
+fn at(scene: &Scene, path: &str) -> Node {
+    let path = format!("game.{path}").parse().unwrap();
+    scene.resolve(&path).unwrap()
+}
+
+/// One line for each difference.
+fn told(all: &[Difference]) -> Vec<String> {
+    all.iter()
+        .map(|difference| match difference {
+            Difference::Added { path, count, .. } => format!("+{count} {path}"),
+            Difference::Removed { path, count, .. } => format!("-{count} {path}"),
+            Difference::Moved { from, to, .. } => format!("{from} -> {to}"),
+            Difference::Changed { path, properties, .. } => {
+                let names: Vec<_> = properties.iter().map(|it| it.name.as_str()).collect();
+                format!("{path}: {}", names.join(" "))
+            }
+            Difference::Script { path, before, after, .. } => {
+                format!("{path}: {before:?} {after:?}")
+            }
+        })
+        .collect()
+}
+
+const PLACE: &str = "
+Workspace Workspace
+  Model Tree
+    Part Trunk
+    Part Leaf
+    Part Leaf
+    Part Leaf
+    Weld Weld
+  Script Run
+Folder Store
+";
+
+#[track_caller]
+fn check(edit: impl FnOnce(&mut Scene), expected: &[&str]) {
+    let (a, mut b) = (place(), place());
+    edit(&mut b);
+    assert_eq!(told(&diff(&a, &b)), expected);
+    assert_eq!(diff(&b, &b), []);
+}
+
+/// The place with three leaves that differ, and a weld to the second.
+fn place() -> Scene {
+    let mut scene = build(PLACE);
+    for n in 1..=3_u8 {
+        let leaf = at(&scene, &format!("Workspace.Tree.Leaf[{n}]"));
+        set(&mut scene, leaf, "Size", Value::Vector3(Vector3::new(n.into(), 1.0, 1.0)));
+    }
+    let leaf = at(&scene, "Workspace.Tree.Leaf[2]");
+    let target = scene.target(leaf);
+    let weld = at(&scene, "Workspace.Tree.Weld");
+    set(&mut scene, weld, "Part0", Value::Ref(Some(target)));
+    scene
+}
+
+fn set(scene: &mut Scene, node: Node, property: &str, value: Value) {
+    scene.set(node, property, Some(&value)).unwrap();
+}
+
+fn set_at(scene: &mut Scene, path: &str, property: &str, value: Value) {
+    let node = at(scene, path);
+    set(scene, node, property, value);
+}
+
+fn delete(scene: &mut Scene, path: &str) {
+    let node = at(scene, path);
+    scene.delete(node);
+}
+
+#[test]
+fn instances_come_and_go() {
+    check(|_| {}, &[]);
+    check(
+        |b| {
+            let store = at(b, "Store");
+            let box_ = b.create(store, "Model", "Box");
+            b.create(box_, "Part", "Lid");
+        },
+        &["+2 game.Store.Box"],
+    );
+    check(|b| delete(b, "Workspace.Tree"), &["-6 game.Workspace.Tree"]);
+    // One of three equal names is one difference; the weld still points to the same leaf.
+    check(|b| delete(b, "Workspace.Tree.Leaf[1]"), &["-1 game.Workspace.Tree.Leaf[1]"]);
+    check(
+        |b| {
+            let leaf = at(b, "Workspace.Tree.Leaf[3]");
+            let tree = at(b, "Workspace.Tree");
+            b.move_to(leaf, tree, Some(0)).unwrap();
+        },
+        &[],
+    );
+}
+
+#[test]
+fn properties_and_texts() {
+    check(
+        |b| {
+            set_at(
+                b,
+                "Workspace.Tree.Leaf[3]",
+                "Size",
+                Value::Vector3(Vector3::new(9.0, 1.0, 1.0)),
+            );
+            set_at(b, "Workspace.Tree.Leaf[3]", "@Ripe", Value::Bool(true));
+            set_at(b, "Workspace.Tree.Leaf[3]", "Name", Value::String("Big".to_owned()));
+        },
+        &["-1 game.Workspace.Tree.Leaf[3]", "+1 game.Workspace.Tree.Big"],
+    );
+    check(
+        |b| {
+            set_at(b, "Workspace.Tree.Leaf[3]", "Transparency", Value::Float32(0.5));
+            set_at(b, "Workspace.Tree.Leaf[3]", "@Ripe", Value::Bool(true));
+        },
+        &["game.Workspace.Tree.Leaf[3]: @Ripe Transparency"],
+    );
+    check(
+        |b| set_at(b, "Workspace.Tree", "Name", Value::String("Oak".to_owned())),
+        &["game.Workspace.Oak: Name"],
+    );
+    check(
+        |b| {
+            let run = at(b, "Workspace.Run");
+            b.set_source(run, "print(1)".to_owned());
+        },
+        &["game.Workspace.Run: \"\" \"print(1)\""],
+    );
+    check(
+        |b| {
+            let target = b.target(at(b, "Workspace.Tree.Trunk"));
+            set_at(b, "Workspace.Tree.Weld", "Part0", Value::Ref(Some(target)));
+        },
+        &["game.Workspace.Tree.Weld: Part0"],
+    );
+    check(
+        |b| delete(b, "Workspace.Tree.Leaf[2]"),
+        &["-1 game.Workspace.Tree.Leaf[2]", "game.Workspace.Tree.Weld: Part0"],
+    );
+}
+
+#[test]
+fn what_says_the_same_is_no_difference() {
+    let trunk = "Workspace.Tree.Trunk";
+    check(|b| set_at(b, trunk, "Transparency", Value::Float32(0.0)), &[]);
+    check(|b| set_at(b, trunk, "Transparency", Value::Float32(-0.0)), &[]);
+    check(|b| set_at(b, trunk, "Tags", Value::Tags(vec![])), &[]);
+    check(|b| set_at(b, trunk, "Future", Value::String(String::new())), &[]);
+    check(|b| set_at(b, trunk, "UniqueId", id(3)), &[]);
+    let tags = |names: &[&str]| Value::Tags(names.iter().map(|it| (*it).to_owned()).collect());
+    same(trunk, "Tags", tags(&["a", "b"]), tags(&["b", "a"]));
+    same(trunk, "Reflectance", Value::Float32(f32::NAN), Value::Float32(-f32::NAN));
+    same(
+        trunk,
+        "@C",
+        Value::Color3(Color3::new(0.0, 1.0, 0.0)),
+        Value::Color3(Color3::new(-0.0, 1.0, 0.0)),
+    );
+}
+
+#[track_caller]
+fn same(path: &str, property: &str, one: Value, other: Value) {
+    let (mut a, mut b) = (place(), place());
+    set_at(&mut a, path, property, one);
+    set_at(&mut b, path, property, other);
+    assert_eq!(diff(&a, &b), []);
+}
+
+fn id(n: u32) -> Value {
+    Value::UniqueId(UniqueId::new(n, 1, 1))
+}
+
+#[test]
+fn unique_ids_find_what_moved_and_was_renamed() {
+    let (mut a, mut b) = (place(), place());
+    for scene in [&mut a, &mut b] {
+        set_at(scene, "Workspace.Tree.Trunk", "UniqueId", id(1));
+        set_at(scene, "Workspace.Tree", "UniqueId", id(2));
+        set_at(scene, "Workspace.Run", "UniqueId", id(3));
+    }
+    let (trunk, workspace) = (at(&b, "Workspace.Tree.Trunk"), at(&b, "Workspace"));
+    let group = b.create(workspace, "Model", "Group");
+    b.move_to(trunk, group, None).unwrap();
+    set_at(&mut b, "Workspace.Tree", "Name", Value::String("Oak".to_owned()));
+    set_at(&mut b, "Workspace.Run", "UniqueId", id(4));
+    assert_eq!(
+        told(&diff(&a, &b)),
+        [
+            "game.Workspace.Oak: Name",
+            "game.Workspace.Run: UniqueId",
+            "+1 game.Workspace.Group",
+            "game.Workspace.Tree.Trunk -> game.Workspace.Group.Trunk",
+        ]
+    );
+    delete(&mut b, "Workspace.Oak");
+    assert_eq!(
+        told(&diff(&a, &b)),
+        [
+            "-5 game.Workspace.Tree",
+            "game.Workspace.Run: UniqueId",
+            "+1 game.Workspace.Group",
+            "game.Workspace.Tree.Trunk -> game.Workspace.Group.Trunk",
+        ]
+    );
+}
+
+#[test]
+fn a_file_says_the_same_as_the_scene() {
+    for format in [Format::Binary, Format::Xml] {
+        let mut a = place().converted(format).unwrap();
+        set_at(&mut a, "Workspace.Tree.Leaf[1]", "@Text", Value::String("x".to_owned()));
+        set_at(&mut a, "Workspace.Tree.Leaf[1]", "Future", Value::Bool(true));
+        let b = Scene::decode(&a.encode().unwrap()).unwrap();
+        assert_eq!(diff(&a, &b), []);
+        assert_eq!(diff(&b, &a), []);
+    }
+}
+
+#[test]
+fn depth_costs_no_stack() {
+    let build = |last: &str| {
+        let mut scene = Scene::empty(Format::Binary);
+        let mut at = scene.root();
+        for _ in 0..20_000 {
+            at = scene.create(at, "Folder", "F");
+        }
+        scene.create(at, "Folder", last);
+        scene
+    };
+    assert_eq!(diff(&build("A"), &build("A")), []);
+    assert_eq!(diff(&build("A"), &build("B")).len(), 1);
+}
+
+#[test]
+fn equal_places_with_doubled_unique_ids_are_equal() {
+    let build = || {
+        let mut scene = Scene::empty(Format::Binary);
+        for name in ["A", "B"] {
+            let part = scene.create(scene.root(), "Part", name);
+            let id = Value::UniqueId(rbx_types::UniqueId::new(7, 1, 1));
+            scene.set(part, "UniqueId", Some(&id)).unwrap();
+        }
+        scene
+    };
+    assert_eq!(diff(&build(), &build()), []);
+}

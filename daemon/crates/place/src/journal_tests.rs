@@ -1,0 +1,319 @@
+//! Random edits of a scene: whatever was done can be taken back, paths lead back to where they came
+//! from, and files keep the order of siblings.
+
+use rbx_types::UniqueId;
+
+use super::diff::diff;
+use super::*;
+
+/// A small generator of random numbers, the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+const NAMES: [&str; 5] = ["A", "B", "C", "My Part", ""];
+const CLASSES: [&str; 4] = ["Folder", "Part", "Model", "Script"];
+
+fn some(scene: &Scene, dice: &mut Dice) -> Option<Node> {
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    (!all.is_empty()).then(|| all[dice.roll(all.len())])
+}
+
+fn parent(scene: &Scene, dice: &mut Dice) -> Node {
+    if dice.roll(4) == 0 {
+        return scene.root();
+    }
+    some(scene, dice).unwrap_or(scene.root())
+}
+
+fn edit(scene: &mut Scene, dice: &mut Dice) {
+    let name = NAMES[dice.roll(NAMES.len())];
+    let below = parent(scene, dice);
+    let index = (dice.roll(2) == 0).then(|| dice.roll(6) as u32);
+    let Some(node) = some(scene, dice) else {
+        scene.create(below, "Folder", name);
+        return;
+    };
+    match dice.roll(10) {
+        0..=2 => {
+            scene.create(below, CLASSES[dice.roll(CLASSES.len())], name);
+        }
+        3 => scene.delete(node),
+        4 => scene.rename(node, name),
+        5 | 6 => drop(scene.move_to(node, below, index)),
+        7 => set(scene, node, dice),
+        8 if scene.subtree(node).count() < 20 => {
+            scene.copy(node, below, name);
+        }
+        8 => scene.set_source(node, name.to_owned()),
+        _ => {
+            let bytes = scene.encode_subtree(node).unwrap();
+            if dice.roll(2) == 0 {
+                scene.delete(node);
+            }
+            if scene.is_live(below) {
+                scene.restore(Subtree::decode(&bytes).unwrap(), below, index);
+            }
+        }
+    }
+}
+
+fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
+    let target = scene.target(some(scene, dice).unwrap_or(node));
+    let number = dice.roll(3) as f32;
+    let (property, value) = match dice.roll(5) {
+        0 => ("Transparency", Value::Float32(number)),
+        1 => ("@Speed", Value::Float32(number)),
+        2 => ("Tags", Value::Tags(vec![number.to_string()])),
+        3 => ("Points", Value::Ref(Some(target))),
+        _ => ("Name", Value::String("Set".to_owned())),
+    };
+    let value = (dice.roll(4) > 0 || property == "Name").then_some(value);
+    scene.set(node, property, value.as_ref()).unwrap();
+}
+
+/// A scene after some edits that cannot be taken back any more, with unique ids.
+fn start(dice: &mut Dice) -> Scene {
+    let mut scene = Scene::empty(Format::Binary);
+    // Sometimes more siblings of one name than the index keeps in a plain list.
+    for _ in 0..dice.roll(2) * 40 {
+        scene.create(scene.root(), "Part", "A");
+    }
+    for _ in 0..40 {
+        edit(&mut scene, dice);
+    }
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    for (n, node) in all.into_iter().enumerate() {
+        if n % 2 == 0 {
+            let id = UniqueId::new(n as u32 + 1, 1, 1);
+            scene.set(node, "UniqueId", Some(&Value::UniqueId(id))).unwrap();
+        }
+    }
+    scene.settle();
+    Scene::decode(&scene.encode().unwrap()).unwrap()
+}
+
+/// Everything that can be asked of the tree, by instance.
+fn picture(scene: &Scene) -> Vec<(Node, String, InstanceId)> {
+    scene
+        .subtree(scene.root())
+        .map(|node| (node, scene.path(node).to_string(), scene.id(node)))
+        .collect()
+}
+
+#[track_caller]
+fn paths_lead_back(scene: &Scene) {
+    for node in scene.subtree(scene.root()) {
+        let path = scene.path(node);
+        assert_eq!(scene.resolve(&path), Ok(node), "{path}");
+        assert_eq!(scene.locate(&scene.target(node)), Ok(node), "{path}");
+    }
+}
+
+/// The index of references knows what a look at every instance finds.
+#[track_caller]
+fn references_are_known(scene: &mut Scene, root: Node) {
+    let all: Vec<Node> = scene.descendants(scene.root()).collect();
+    let mut looked = Vec::new();
+    for holder in all.into_iter().filter(|holder| !scene.is_within(*holder, root)) {
+        if let Some(Variant::Ref(to)) = scene.variant(holder.0, ustr("Points")).as_deref()
+            && let Some(to) = node_of(*to).map(Node)
+            && scene.is_within(to, root)
+        {
+            looked.push((holder, "Points".to_owned(), to));
+        }
+    }
+    let mut known = scene.references_into(root);
+    let order = |it: &(Node, String, Node)| format!("{it:?}");
+    known.sort_by_key(order);
+    looked.sort_by_key(order);
+    assert_eq!(known, looked);
+}
+
+#[test]
+fn whatever_was_done_can_be_taken_back() {
+    for seed in 1..=200 {
+        let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
+        let mut scene = start(&mut dice);
+        let bytes = scene.encode().unwrap();
+        let original = Scene::decode(&bytes).unwrap();
+        let before = picture(&scene);
+        let mark = scene.mark();
+        for step in 0..dice.roll(40) {
+            edit(&mut scene, &mut dice);
+            paths_lead_back(&scene);
+            let somewhere = parent(&scene, &mut dice);
+            references_are_known(&mut scene, somewhere);
+            if step % 7 == 0 {
+                // Writing in between must not get in the way of taking back.
+                scene.encode().unwrap();
+            }
+        }
+        let edited = picture(&scene);
+        let halfway = scene.mark();
+        edit(&mut scene, &mut dice);
+        scene.rollback(halfway);
+        assert_eq!(picture(&scene), edited, "seed {seed}");
+        scene.rollback(mark);
+        assert_eq!(picture(&scene), before, "seed {seed}");
+        assert_eq!(diff(&original, &scene), [], "seed {seed}");
+        assert_eq!(scene.encode().unwrap(), bytes, "seed {seed}");
+        paths_lead_back(&scene);
+        for _ in 0..10 {
+            edit(&mut scene, &mut dice);
+        }
+        let after = picture(&scene);
+        scene.settle();
+        assert_eq!(picture(&scene), after, "seed {seed}");
+        paths_lead_back(&scene);
+    }
+}
+
+#[test]
+fn files_keep_the_order_of_siblings() {
+    for seed in 1..=100 {
+        for format in [Format::Binary, Format::Xml] {
+            let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
+            let mut scene = start(&mut dice).converted(format).unwrap();
+            for _ in 0..30 {
+                edit(&mut scene, &mut dice);
+            }
+            let paths = |scene: &Scene| -> Vec<String> {
+                scene
+                    .descendants(scene.root())
+                    .map(|node| format!("{} {}", scene.class(node), scene.path(node)))
+                    .collect()
+            };
+            let before = paths(&scene);
+            let read = Scene::decode(&scene.encode().unwrap()).unwrap();
+            assert_eq!(paths(&scene), before);
+            assert_eq!(paths(&read), before, "seed {seed}");
+            assert_eq!(diff(&scene, &read), [], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_restored_is_what_was_deleted() {
+    let mut scene = Scene::empty(Format::Binary);
+    let folder = scene.create(scene.root(), "Folder", "F");
+    let part = scene.create(folder, "Part", "P");
+    let id = Value::UniqueId(UniqueId::new(7, 1, 1));
+    scene.set(part, "UniqueId", Some(&id)).unwrap();
+    let file = scene.encode().unwrap();
+    let mut original = Scene::decode(&file).unwrap();
+    let mut scene = Scene::decode(&file).unwrap();
+    let folder = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+    let bytes = scene.encode_subtree(folder).unwrap();
+    let mark = scene.mark();
+    // A second one beside the first cannot have its unique id.
+    let twin = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let ids = |scene: &Scene, node| -> Vec<_> {
+        scene.subtree(node).map(|node| scene.stored(node, "UniqueId")).collect()
+    };
+    assert_eq!(ids(&scene, twin), [None, None]);
+    scene.rollback(mark);
+    scene.delete(folder);
+    scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let inner = scene.mark();
+    assert_eq!(diff(&original, &scene), []);
+    // Another order of siblings makes the storage build itself anew.
+    let other = scene.create(scene.root(), "Folder", "Other");
+    scene.move_to(other, scene.root(), Some(0)).unwrap();
+    scene.encode().unwrap();
+    scene.rollback(inner);
+    assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
+    scene.rollback(mark);
+    assert_eq!(diff(&original, &scene), []);
+    assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
+}
+
+#[test]
+fn thousands_of_siblings_change_one_by_one() {
+    // Quadratic work in the index would make this last for minutes.
+    let mut scene = Scene::empty(Format::Binary);
+    let nodes: Vec<_> =
+        (0..10_000).map(|n| scene.create(scene.root(), "Part", &format!("P{n}"))).collect();
+    let before = picture(&scene);
+    let mark = scene.mark();
+    for node in &nodes {
+        scene.rename(*node, "Wall");
+    }
+    let walls = picture(&scene);
+    let renamed = scene.mark();
+    for node in &nodes {
+        scene.delete(*node);
+    }
+    scene.rollback(renamed);
+    assert_eq!(picture(&scene), walls);
+    for node in nodes.iter().rev() {
+        scene.rename(*node, "Fence");
+    }
+    scene.rollback(renamed);
+    assert_eq!(picture(&scene), walls);
+    scene.rollback(mark);
+    assert_eq!(picture(&scene), before);
+}
+
+#[test]
+fn ids_that_a_file_does_not_have_are_not_made_up() {
+    let mut scene = Scene::empty(Format::Binary);
+    let parts = [1, 2, 3].map(|n| scene.create(scene.root(), "Part", &format!("P{n}")));
+    let id = Value::UniqueId(UniqueId::new(7, 1, 1));
+    scene.set(parts[0], "UniqueId", Some(&id)).unwrap();
+    // The other two have none, which a binary file says of each, and the storage calls a collision.
+    let file = scene.encode().unwrap();
+    let [mut one, mut two] = [(); 2].map(|()| Scene::decode(&file).unwrap());
+    assert_eq!(diff(&one, &two), []);
+    assert_eq!(diff(&scene, &one), []);
+    assert_eq!(one.encode().unwrap(), file);
+    assert_eq!(two.encode().unwrap(), file);
+}
+
+#[test]
+fn attributes_that_nobody_understands_are_not_overwritten() {
+    for format in [Format::Binary, Format::Xml] {
+        let mut scene = Scene::empty(format);
+        let part = scene.create(scene.root(), "Part", "P");
+        let odd = Variant::BinaryString(b"\x01\0\0\0\x01\0\0\0A\xee".to_vec().into());
+        scene.store(part, ustr("Attributes"), Some(odd));
+        let bytes = scene.encode().unwrap();
+        let mut scene = Scene::decode(&bytes).unwrap();
+        let part = scene.resolve(&"game.P".parse().unwrap()).unwrap();
+        let refusal = scene.set(part, "@B", Some(&Value::Bool(true))).unwrap_err();
+        assert!(refusal.0.contains("stored in a way that is not understood"), "{}", refusal.0);
+        assert_eq!(scene.encode().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn attributes_of_unknown_classes_stand_together() {
+    for format in [Format::Binary, Format::Xml] {
+        let mut scene = Scene::empty(format);
+        scene.create(scene.root(), "FromTheFuture", "F");
+        for name in ["@A", "@B"] {
+            let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+            scene.set(node, name, Some(&Value::Bool(true))).unwrap();
+            scene = Scene::decode(&scene.encode().unwrap()).unwrap();
+        }
+        let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
+        assert_eq!(scene.attribute_names(node), ["A", "B"]);
+    }
+}
+
+#[test]
+fn what_no_file_can_hold_is_refused_when_it_is_set() {
+    let mut scene = Scene::empty(Format::Xml);
+    let holder = scene.create(scene.root(), "ObjectValue", "O");
+    let game = Value::Ref(Some(scene.target(scene.root())));
+    assert!(scene.set(holder, "Value", Some(&game)).unwrap_err().0.contains("`game` itself"));
+    let blank = Value::String("\r\n".to_owned());
+    assert!(scene.set(holder, "Name", Some(&blank)).unwrap_err().0.contains("whitespace"));
+}

@@ -1,0 +1,592 @@
+//! Roblox places and models: a tree of instances with typed properties, read from `.rbxl`, `.rbxlx`, `.rbxm` and `.rbxmx`, or
+//! mirrored from Studio.
+//!
+//! Callers address instances by [`Node`]. Every change is journalled, and [`Scene::rollback`] reverts to a [`Mark`]. It must not
+//! know tools, proposals, models or files: it takes bytes and returns bytes, and allows whatever its caller asks for.
+
+mod attributes;
+mod binary;
+mod built;
+mod bytes;
+mod called;
+mod change;
+mod changes;
+mod codec;
+mod convert;
+mod debug_ids;
+pub mod diff;
+mod edits;
+mod facts;
+mod file;
+mod fingerprint;
+mod flat;
+mod ids;
+mod interner;
+mod kept;
+mod labels;
+mod memory;
+pub mod merge;
+mod mirror;
+mod node_set;
+mod pieces;
+pub mod range;
+mod raw;
+mod read;
+pub mod reflection;
+pub mod selector;
+mod siblings;
+mod still;
+mod stored;
+mod style;
+mod texts;
+mod tree;
+mod unseen;
+mod xml;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Ref, Variant, VariantType};
+use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::entry::Seq;
+use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
+use scene_schemas::{InstanceId, InstancePath, Target, Value};
+
+use self::change::Journal;
+use self::changes::Changes;
+use self::edits::{Edit, Edits};
+use self::file::File;
+use self::ids::Ids;
+use self::kept::Kept;
+use self::pieces::Pieces;
+use self::stored::HIDDEN;
+use self::texts::Texts;
+use self::tree::{ROOT, Tree};
+
+pub use self::built::{number_of, reference_of, stored_form};
+pub use self::change::{Mark, Subtree};
+pub use self::codec::{CodecError, Format, READERS};
+pub use self::facts::Pointed;
+pub use self::mirror::{Missing, Torn};
+pub use self::pieces::Patch;
+pub use self::read::{Owner, read_property, read_props};
+pub use self::still::{Still, StillInstance};
+pub use self::style::StyleFile;
+
+/// An instance of a scene. It stays valid while the instance is part of the scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(u32);
+
+/// How a value refers to an instance of its scene.
+fn reference_to(node: u32) -> Ref {
+    Ref::some(u128::from(node) + 1)
+}
+
+/// The instance that a value refers to.
+fn node_of(to: Ref) -> Option<u32> {
+    let mut number = RefNumber(0);
+    to.hash(&mut number);
+    u32::try_from(number.0.checked_sub(1)?).ok()
+}
+
+/// Takes the number out of a reference, which shows it to hashers alone.
+struct RefNumber(u128);
+
+impl Hasher for RefNumber {
+    fn finish(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u128(&mut self, number: u128) {
+        self.0 = number;
+    }
+}
+
+/// What is known of a place.
+#[derive(Debug)]
+pub struct Scene {
+    file: File,
+    tree: Tree,
+    edits: Edits,
+    /// For a copy, the instance that was read and whose values it has where nothing was set.
+    bases: FxHashMap<u32, u32>,
+    /// The topmost of the instances that were deleted.
+    deleted: FxHashSet<u32>,
+    /// The instances that may have another name than the file says.
+    renamed: FxHashSet<u32>,
+    /// What assets bring on trial: the properties of these nobody has seen.
+    unseen: FxHashSet<u32>,
+    ids: Ids,
+    created: FxHashMap<u32, (Seq, u32)>,
+    created_by_id: BTreeMap<(Seq, u32), u32>,
+    /// The proposal that ids without one belong to.
+    scope: Seq,
+    /// What is created next is called so, where it is not in its turn.
+    called: Option<u32>,
+    journal: Journal,
+    /// The property that was set last: looking its name up costs more than to compare it.
+    last_key: Ustr,
+    /// The class, property and type of the value that was set last, which the file can hold.
+    last_storable: Option<(u32, Ustr, VariantType)>,
+    /// All such that were found so far.
+    storable: FxHashSet<(u32, Ustr, VariantType)>,
+    /// Whether the classes hold a text, by their numbers, as far as somebody asked.
+    scripts: RefCell<Vec<Option<bool>>>,
+    /// The project's memory, where it is known.
+    memory: Option<String>,
+    /// How the project formats scripts, where it says so.
+    style: Option<StyleFile>,
+    /// The file as it was last put in its place, and as it was last made, of the one that was read.
+    stands: Pieces,
+    made: Pieces,
+    /// What others have worked out of it.
+    kept: Kept,
+    /// Which scripts may have another text than they had.
+    texts: Texts,
+}
+
+impl Scene {
+    /// Reads a place or model.
+    ///
+    /// # Errors
+    /// The bytes are not a place, or one that the reader does not support.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+        Self::open(bytes.into())
+    }
+
+    /// Opens a place or model: reads its tree, and everything else when it is asked for.
+    ///
+    /// # Errors
+    /// The bytes are not a place, or one that the reader does not support.
+    pub fn open(bytes: Arc<[u8]>) -> Result<Self, CodecError> {
+        File::open(bytes).map(Self::new)
+    }
+
+    /// An empty scene.
+    pub fn empty(format: Format) -> Self {
+        Self::new(File::empty(format))
+    }
+
+    fn new((file, tree): (File, Tree)) -> Self {
+        let stands = Pieces::whole(file.bytes().len());
+        Self {
+            file,
+            tree,
+            edits: Edits::default(),
+            bases: FxHashMap::default(),
+            deleted: FxHashSet::default(),
+            renamed: FxHashSet::default(),
+            unseen: FxHashSet::default(),
+            ids: Ids::default(),
+            created: FxHashMap::default(),
+            created_by_id: BTreeMap::new(),
+            scope: Seq(0),
+            called: None,
+            journal: Journal::default(),
+            last_key: ustr(""),
+            last_storable: None,
+            storable: FxHashSet::default(),
+            scripts: RefCell::default(),
+            memory: None,
+            style: None,
+            made: stands.clone(),
+            stands,
+            kept: Kept::default(),
+            texts: Texts::default(),
+        }
+    }
+
+    /// Makes the file anew, in the format that it was read in; [`Scene::runs`] gives its bytes.
+    ///
+    /// # Errors
+    /// The format cannot hold what was set.
+    pub fn make(&mut self) -> Result<(), CodecError> {
+        let Self { tree, edits, bases, renamed, deleted, .. } = self;
+        let changes = Changes::new(tree, edits, bases, renamed, deleted);
+        self.ids.give(&self.file, &changes.added);
+        self.made = self.file.write(&changes, &self.ids)?;
+        Ok(())
+    }
+
+    /// The bytes of the file as it was last made, run by run.
+    pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
+        self.made.runs(self.file.bytes())
+    }
+
+    /// How the file that stands is made again of the one that was last made.
+    pub fn way_back(&self) -> Patch {
+        self.stands.made_of(&self.made, self.file.bytes())
+    }
+
+    /// Makes the file as it was, of the one that stands, in the place of the one that was made: for
+    /// changes that take back all that has happened since.
+    pub fn go_back(&mut self, patches: &[Patch]) {
+        self.made = patches.iter().fold(self.stands.clone(), |stands, patch| patch.over(&stands));
+    }
+
+    /// Writes the scene down, in the format that it was read in.
+    ///
+    /// # Errors
+    /// The format cannot hold what was set.
+    pub fn encode(&mut self) -> Result<Vec<u8>, CodecError> {
+        self.make()?;
+        let mut bytes = Vec::with_capacity(self.made.len());
+        self.runs().for_each(|run| bytes.extend_from_slice(run));
+        Ok(bytes)
+    }
+
+    /// The format that it was read in.
+    pub fn format(&self) -> Format {
+        self.file.format()
+    }
+
+    /// What the file has that is kept and cannot be shown, in a person's words.
+    pub fn not_understood(&self) -> Vec<String> {
+        self.file.not_understood()
+    }
+
+    /// Why no instance of a class can be created or deleted; none where it can.
+    pub fn fixed(&self, class: &str) -> Option<String> {
+        self.file.fixed(self.tree.class_names.find(class)?)
+    }
+
+    /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
+    pub fn is_place(&self) -> bool {
+        let root = self.root();
+        (0..self.count_named(root, "Workspace"))
+            .filter_map(|n| self.nth_named(root, "Workspace", n))
+            .any(|node| self.class(node) == "Workspace")
+    }
+
+    /// How many instances it has.
+    pub fn len(&self) -> usize {
+        self.descendants(self.root()).count()
+    }
+
+    /// Whether it has no instances.
+    pub fn is_empty(&self) -> bool {
+        self.children(self.root()).next().is_none()
+    }
+
+    /// `game`.
+    pub fn root(&self) -> Node {
+        Node(ROOT)
+    }
+
+    /// The instance's name.
+    pub fn name(&self, node: Node) -> &str {
+        if node == self.root() { "game" } else { self.tree.name_text(node.0) }
+    }
+
+    /// The instance's class.
+    pub fn class(&self, node: Node) -> &str {
+        self.tree.class_name(node.0)
+    }
+
+    /// The instance's parent; none for `game`.
+    pub fn parent(&self, node: Node) -> Option<Node> {
+        self.tree.parent(node.0).map(Node)
+    }
+
+    /// The instance's children, in order.
+    pub fn children(
+        &self,
+        node: Node,
+    ) -> impl DoubleEndedIterator<Item = Node> + ExactSizeIterator {
+        self.tree.children(node.0).map(Node)
+    }
+
+    /// Everything below an instance, depth first, in order.
+    pub fn descendants(&self, node: Node) -> impl Iterator<Item = Node> {
+        self.subtree(node).skip(1)
+    }
+
+    /// An instance and everything below it, depth first, in order.
+    pub fn subtree(&self, node: Node) -> impl Iterator<Item = Node> {
+        self.tree.subtree(node.0).map(Node)
+    }
+
+    /// Whether `node` is `ancestor` or below it.
+    pub fn is_within(&self, node: Node, ancestor: Node) -> bool {
+        self.tree.is_within(node.0, ancestor.0)
+    }
+
+    /// Whether the instance is part of the place (not deleted).
+    pub fn is_live(&self, node: Node) -> bool {
+        self.tree.contains(node.0) && self.is_within(node, self.root())
+    }
+
+    /// Where the instance stands among its siblings, from 0.
+    pub fn index(&self, node: Node) -> u32 {
+        self.tree.position(node.0).unwrap_or(0) as u32
+    }
+
+    fn edit(&self, node: u32, key: Ustr) -> Edit<'_> {
+        self.edits.get(self.tree.class(node), key, node)
+    }
+
+    /// The instance that was read and whose values an instance has where nothing was set.
+    fn base(&self, node: u32) -> Option<u32> {
+        if node < self.tree.read_len() { Some(node) } else { self.bases.get(&node).copied() }
+    }
+
+    /// A stored property of an instance, as the file crates say it.
+    fn variant(&self, node: u32, key: Ustr) -> Option<Cow<'_, Variant>> {
+        match self.edit(node, key) {
+            Edit::Set(value) => Some(Cow::Borrowed(value)),
+            Edit::Removed => None,
+            Edit::None => self.file.value(self.base(node)?, key).map(Cow::Owned),
+        }
+    }
+
+    /// The stored properties of an instance, hidden ones too.
+    fn keys(&self, node: u32) -> Vec<Ustr> {
+        let is_set = |key: Ustr| matches!(self.edit(node, key), Edit::Set(_));
+        let class = self.tree.class_name(node);
+        let read = self.base(node).map_or_else(Cow::default, |base| self.file.keys(base, class));
+        let stays = |key: &Ustr| matches!(self.edit(node, *key), Edit::None);
+        let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
+        let columns = self.edits.of_class(self.tree.class(node));
+        keys.extend(columns.map(|column| column.key).filter(|key| is_set(*key)));
+        keys
+    }
+
+    /// The stored properties of an instance, as the file crates say them.
+    fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
+        let mut all = Vec::new();
+        if let Some(base) = self.base(node.0) {
+            self.file.each(base, self.class(node), &mut |key, value| {
+                if self.edit(node.0, key) == Edit::None {
+                    all.push((key, value));
+                }
+            });
+        }
+        for column in self.edits.of_class(self.tree.class(node.0)) {
+            if let Edit::Set(value) = self.edits.of(column, node.0) {
+                all.push((column.key, value.clone()));
+            }
+        }
+        all.retain(|(key, _)| !key.starts_with(HIDDEN));
+        all
+    }
+
+    /// The classes of the scene, by their numbers.
+    fn class_names(&self) -> Vec<Ustr> {
+        (0..self.tree.class_names.len() as u32)
+            .map(|id| ustr(self.tree.class_names.get(id)))
+            .collect()
+    }
+
+    /// The names of the properties that are stored, sorted. Attributes and tags are among them.
+    pub fn stored_names(&self, node: Node) -> Vec<&'static str> {
+        let keys = self.keys(node.0).into_iter().map(|key| key.as_str());
+        let mut names: Vec<_> = keys.filter(|name| !name.starts_with(HIDDEN)).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A stored property (`Name` too); none where the file does not have it.
+    pub fn stored(&self, node: Node, property: &str) -> Option<Value> {
+        if property == "Name" {
+            return Some(Value::String(self.tree.name_text(node.0).to_owned()));
+        }
+        if let Some(key) = property.strip_prefix('@') {
+            return self.attribute(node, key);
+        }
+        let variant = self.variant(node.0, ustr(property))?;
+        Some(self.to_value(self.class(node), property, &variant))
+    }
+
+    /// A property as it is in effect: the stored one, or its default. Aliases, replaced and derived
+    /// properties are looked up too.
+    pub fn value(&self, node: Node, property: &str) -> Option<Value> {
+        if let Some(value) = self.stored(node, property) {
+            return Some(value);
+        }
+        let class = self.class(node);
+        match reflection::access(class, property)? {
+            reflection::Access::Stored(found) if found.name != property => {
+                self.value(node, found.name)
+            }
+            reflection::Access::Stored(found) => {
+                let default = reflection::default_of(class, found.name)?;
+                Some(self.to_value(class, found.name, default))
+            }
+            reflection::Access::Migrated(migrated) => self.value(node, migrated.to.first()?),
+            reflection::Access::Derived(derived) => self.derive(node, derived),
+        }
+    }
+
+    /// The canonical path. Siblings of one name are numbered.
+    pub fn path(&self, node: Node) -> InstancePath {
+        let mut segments = Vec::new();
+        let mut at = node;
+        while at != self.root() {
+            let Some(parent) = self.parent(at) else { break };
+            let index = self.tree.ordinal(at.0);
+            segments.push(scene_schemas::path::Segment { name: self.name(at).to_owned(), index });
+            at = parent;
+        }
+        segments.reverse();
+        InstancePath { segments }
+    }
+
+    /// The instance that a path names: exactly one, or a refusal that lists what is there.
+    pub fn resolve(&self, path: &InstancePath) -> Result<Node, Refusal> {
+        let mut at = self.root();
+        for segment in &path.segments {
+            at = self.step(at, segment, path)?;
+        }
+        Ok(at)
+    }
+
+    fn step(
+        &self,
+        at: Node,
+        segment: &scene_schemas::path::Segment,
+        path: &InstancePath,
+    ) -> Result<Node, Refusal> {
+        let named = self.tree.count_named(at.0, &segment.name);
+        let n = segment.index.unwrap_or(1) as usize;
+        if n <= named && (named == 1 || segment.index.is_some()) {
+            return self.nth_named(at, &segment.name, n - 1).ok_or_else(|| {
+                Refusal(format!(
+                    "There is no `{path}` any more; list_children shows what is there."
+                ))
+            });
+        }
+        let here = self.path(at);
+        if named == 0 {
+            let near = did_you_mean(&segment.name, self.children(at).map(|child| self.name(child)));
+            return refuse!(
+                "There is no `{path}`: {here} has no child named {:?}.{near} list_children shows \
+                 what is there.",
+                segment.name
+            );
+        }
+        if segment.index.is_some() {
+            return refuse!(
+                "There is no `{path}`: {here} has {} named {:?}, not {n}.",
+                count(named, "child", "children"),
+                segment.name
+            );
+        }
+        let list: Vec<_> = (0..named.min(8))
+            .filter_map(|n| self.nth_named(at, &segment.name, n))
+            .map(|node| format!("{} ({})", self.path(node), self.class(node)))
+            .collect();
+        let more = if named > 8 { ", …" } else { "" };
+        refuse!("`{path}` fits {named} siblings; say which one: {}{more}.", list.join(", "))
+    }
+
+    /// How many children of that name an instance has.
+    pub fn count_named(&self, parent: Node, name: &str) -> usize {
+        self.tree.count_named(parent.0, name)
+    }
+
+    /// The first child of that name.
+    pub fn child(&self, parent: Node, name: &str) -> Option<Node> {
+        self.nth_named(parent, name, 0)
+    }
+
+    /// The nth child of that name, from 0.
+    /// The child of this name with this index.
+    pub fn nth_named(&self, parent: Node, name: &str, n: usize) -> Option<Node> {
+        self.tree.nth_named(parent.0, name, n).map(Node)
+    }
+
+    /// The stable id of an instance.
+    pub fn id(&self, node: Node) -> InstanceId {
+        match self.created.get(&node.0) {
+            Some((scope, k)) if *scope == self.scope => InstanceId::new_in_proposal(*k),
+            Some((scope, k)) => InstanceId(format!("new:{scope}.{k}")),
+            None => self.written_id(node),
+        }
+    }
+
+    /// The id that an instance has in the file as it was last made. An instance that the file does
+    /// not tell from others goes by its place in the file.
+    pub fn written_id(&self, node: Node) -> InstanceId {
+        if node == self.root() {
+            return InstanceId("game".to_owned());
+        }
+        match self.file_id(node.0) {
+            Some(id) if self.is_open() => InstanceId(format!("{}{id}", mirror::PREFIX)),
+            Some(id) => InstanceId(format!("ref:{id}")),
+            None => match self.created.get(&node.0).filter(|_| self.is_open()) {
+                Some((scope, k)) => InstanceId(format!("new:{scope}.{k}")),
+                None => InstanceId(format!("ref:#{}", node.0)),
+            },
+        }
+    }
+
+    /// The instance that an id names, deleted ones included.
+    pub fn by_id(&self, id: &InstanceId) -> Option<Node> {
+        let text = id.0.as_str();
+        if text == "game" {
+            return Some(self.root());
+        }
+        let prefix = if self.is_open() { mirror::PREFIX } else { "ref:" };
+        if let Some(id) = text.strip_prefix(prefix) {
+            return self.by_written_id(id).map(Node);
+        }
+        let local = text.strip_prefix("new:")?;
+        let key = match local.split_once('.') {
+            Some((scope, k)) => (Seq(scope.parse().ok()?), k.parse().ok()?),
+            None => (self.scope, local.parse().ok()?),
+        };
+        self.created_by_id.get(&key).copied().map(Node)
+    }
+
+    fn by_written_id(&self, id: &str) -> Option<u32> {
+        if let Some(place) = id.strip_prefix('#') {
+            return place.parse().ok().filter(|node| *node < self.tree.read_len());
+        }
+        // What was deleted may have come back under its id.
+        self.ids.node(id).or_else(|| self.file.node(id))
+    }
+
+    /// What the file calls an instance.
+    fn file_id(&self, node: u32) -> Option<Cow<'_, str>> {
+        self.ids.get(node).map(Cow::Borrowed).or_else(|| self.file.id(node))
+    }
+
+    /// How a command addresses an instance.
+    pub fn target(&self, node: Node) -> Target {
+        Target { id: self.id(node), path: self.path(node) }
+    }
+
+    /// The instance that a command addresses. Id and path must agree.
+    pub fn locate(&self, target: &Target) -> Result<Node, Refusal> {
+        let Some(node) = self.by_id(&target.id).filter(|node| self.is_live(*node)) else {
+            return refuse!("{} is gone; ask for the change again.", target.path);
+        };
+        let path = self.path(node);
+        if path != target.path {
+            return refuse!(
+                "{} is now {path}; ask for the change again so that you see what it touches.",
+                target.path
+            );
+        }
+        Ok(node)
+    }
+
+    /// The instance that an id or, where the epoch is another one, just the path names.
+    pub fn target_by_path(&self, path: &InstancePath) -> Result<Target, Refusal> {
+        self.resolve(path).map(|node| self.target(node))
+    }
+}
+
+/// "1 child", "3 children".
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod journal_tests;

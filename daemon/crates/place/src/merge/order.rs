@@ -1,0 +1,56 @@
+//! The order of siblings: that of the side that changed it.
+
+use rustc_hash::FxHashSet;
+
+use super::{Merge, of};
+use crate::tree::ROOT;
+use crate::{Node, Scene};
+
+impl Merge<'_> {
+    /// The instances of theirs whose children are to stand as theirs has them: those that are new, and
+    /// those whose children theirs alone changed. Ours must still be as it was read.
+    pub(super) fn reordered_parents(&self, ours: &Scene) -> Vec<u32> {
+        let is_reordered = |parent: &u32| {
+            let (base, own) =
+                (of(&self.base_of_theirs, *parent), of(&self.ours_of_theirs, *parent));
+            match (base, own) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(base), Some(own)) => {
+                    !self.has_same_children(base, self.theirs, *parent, &self.base_of_theirs)
+                        && self.has_same_children(base, ours, own, &self.base_of_ours)
+                }
+            }
+        };
+        self.theirs.tree.subtree(ROOT).filter(is_reordered).collect()
+    }
+
+    /// Whether an instance has the children that the base has, in the same order.
+    fn has_same_children(&self, base: u32, scene: &Scene, node: u32, back: &[u32]) -> bool {
+        let children = scene.tree.children(node).map(|child| of(back, child));
+        children.eq(self.base.tree.children(base).map(Some))
+    }
+
+    /// Puts the children of these instances of theirs into the order that they have there. What ours
+    /// kept against theirs stands behind them.
+    pub(super) fn reorder(&self, ours: &mut Scene, parents: &[u32]) {
+        for parent in parents {
+            let Some(own) = of(&self.ours_of_theirs, *parent) else {
+                continue;
+            };
+            let children = self.theirs.tree.children(*parent);
+            let mut order: Vec<u32> = children
+                .filter_map(|child| of(&self.ours_of_theirs, child))
+                .filter(|child| ours.tree.parent(*child) == Some(own))
+                .collect();
+            let ordered: FxHashSet<u32> = order.iter().copied().collect();
+            order.extend(ours.tree.children(own).filter(|child| !ordered.contains(child)));
+            let settled = ours.tree.children(own).zip(&order).take_while(|(a, b)| a == *b).count();
+            for child in &order[settled..] {
+                // Moved to where it is already, it becomes the last.
+                let moved = ours.move_to(Node(*child), Node(own), None);
+                debug_assert!(moved.is_ok(), "a child is not above its parent");
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The properties of an instance that all three places have: each is merged for itself.
+
+use std::borrow::Cow;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::{Ref, Tags, Variant};
+use rustc_hash::FxHashSet;
+use vector_text_edit::{MergePart, marked_text, merge_parts};
+
+use super::{Conflict, ConflictNodes, Merge, all_keys, of};
+use crate::change::is_outdone;
+use crate::diff::{Canonical, is_id};
+use crate::stored::{HIDDEN, for_xml};
+use crate::tree::{NONE, ROOT};
+use crate::{Format, Node, Scene, node_of, reference_to};
+
+/// What instances that the base does not have count as, so that no two of two sides are the same.
+const OF_OURS: u64 = 1 << 62;
+const OF_THEIRS: u64 = 1 << 63;
+
+impl Merge<'_> {
+    /// Does to the properties of ours what theirs did, and gives new instances all of theirs.
+    pub(super) fn set_all(&mut self, ours: &mut Scene) {
+        let theirs = self.theirs;
+        let missed = self.missed_by_theirs();
+        for node in theirs.tree.subtree(ROOT).skip(1) {
+            let Some(own) = of(&self.ours_of_theirs, node) else {
+                if let Some(base) = of(&self.base_of_theirs, node)
+                    && (missed.contains(node)
+                        || self.is_moved(base, theirs, &self.base_of_theirs, node)
+                        || self.changed_by_theirs(base, node))
+                {
+                    self.deleted(theirs, node, true);
+                }
+                continue;
+            };
+            if self.added.contains(node) {
+                let class = theirs.tree.class_name(node);
+                for key in theirs.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
+                    self.take(ours, own, node, key);
+                }
+                self.with_new_ids.insert(own);
+            } else {
+                self.merge_properties(ours, of(&self.base_of_theirs, node), own, node);
+            }
+        }
+    }
+
+    /// Gives an instance of ours the value that one of theirs has, or none. A reference to what ours does
+    /// not have is empty until that is restored.
+    pub(super) fn take(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+        if self.leads_nowhere(theirs, key) {
+            self.await_target(own, theirs, key);
+        }
+        let mut value = self.theirs.variant(theirs, key).map(|value| self.translated(&value));
+        if (self.theirs.format(), ours.format()) == (Format::Binary, Format::Xml) {
+            value = value.map(|it| for_xml(self.theirs.tree.class_name(theirs), key, it));
+        }
+        ours.store(Node(own), key, value);
+    }
+
+    /// A value of theirs, as one of ours.
+    fn translated(&self, value: &Variant) -> Variant {
+        let own = |to: Ref| node_of(to).and_then(|to| of(&self.ours_of_theirs, to));
+        match value {
+            Variant::Ref(to) => own(*to).map_or_else(Ref::none, reference_to).into(),
+            Variant::Content(content) => match content.value() {
+                rbx_types::ContentType::Object(to) => match own(*to) {
+                    Some(to) => rbx_types::Content::from_referent(reference_to(to)).into(),
+                    None => rbx_types::Content::none().into(),
+                },
+                _ => value.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn changed_by_theirs(&self, base: u32, theirs: u32) -> bool {
+        let mut canonical = Canonical::default();
+        self.base.tree.name_text(base) != self.theirs.tree.name_text(theirs)
+            || all_keys([&self.base.keys(base), &self.theirs.keys(theirs)]).into_iter().any(|key| {
+                !is_id(key)
+                    && self.of_base(&mut canonical, base, key)
+                        != self.of_theirs(&mut canonical, theirs, key)
+                    && !self.is_emptied(base, key, (self.theirs, theirs), &self.theirs_of_base)
+            })
+    }
+
+    /// Whether an instance of ours is not as the base has it.
+    pub(super) fn differs(&self, ours: &Scene, base: u32, own: u32) -> bool {
+        let mut canonical = Canonical::default();
+        self.base.tree.name_text(base) != ours.tree.name_text(own)
+            || all_keys([&self.base.keys(base), &ours.keys(own)]).into_iter().any(|key| {
+                !is_id(key)
+                    && self.of_base(&mut canonical, base, key)
+                        != self.of_ours(&mut canonical, ours, own, key)
+                    && !self.is_emptied(base, key, (ours, own), &self.ours_of_base)
+            })
+    }
+
+    pub(super) fn of_base(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+        let point = |to: Ref| node_of(to).map_or(0, |to| u64::from(to) + 1);
+        canonical.value(self.base, node, key, &point)
+    }
+
+    pub(super) fn of_ours(
+        &self,
+        canonical: &mut Canonical,
+        ours: &Scene,
+        node: u32,
+        key: Ustr,
+    ) -> Vec<u8> {
+        let point = |to: Ref| {
+            node_of(to).map_or(0, |to| match of(&self.base_of_ours, to) {
+                Some(base) => u64::from(base) + 1,
+                None => OF_OURS | u64::from(to),
+            })
+        };
+        canonical.value(ours, node, key, &point)
+    }
+
+    pub(super) fn of_theirs(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+        let point = |to: Ref| {
+            node_of(to).map_or(0, |to| {
+                let base = of(&self.base_of_theirs, to);
+                let own = of(&self.ours_of_theirs, to);
+                match (base, own) {
+                    (Some(base), _) => u64::from(base) + 1,
+                    (None, Some(own)) => OF_OURS | u64::from(own),
+                    (None, None) => OF_THEIRS | u64::from(to),
+                }
+            })
+        };
+        canonical.value(self.theirs, node, key, &point)
+    }
+
+    fn merge_properties(&mut self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
+        let mut canonical = Canonical::default();
+        self.merge_name(ours, base, own, theirs);
+        let of_base = base.map_or_else(Vec::new, |base| self.base.keys(base));
+        for key in all_keys([&of_base, &ours.keys(own), &self.theirs.keys(theirs)]) {
+            if is_id(key) {
+                self.merge_id(ours, (base, own, theirs), key);
+                continue;
+            }
+            if is_outdone(self.theirs.tree.class_name(theirs), key) {
+                continue;
+            }
+            let new = self.of_theirs(&mut canonical, theirs, key);
+            let old = base.map(|base| self.of_base(&mut canonical, base, key));
+            let now = self.of_ours(&mut canonical, ours, own, key);
+            if old.as_ref() == Some(&new) || now == new {
+                continue;
+            }
+            let is_emptied = |side, there: &[u32]| {
+                base.is_some_and(|base| self.is_emptied(base, key, side, there))
+            };
+            if is_emptied((self.theirs, theirs), &self.theirs_of_base) {
+                // It becomes empty with what it leads to, unless that stays.
+                continue;
+            }
+            let is_ours_old =
+                old.as_ref() == Some(&now) || is_emptied((ours, own), &self.ours_of_base);
+            if is_ours_old && self.leads_nowhere(theirs, key) {
+                // Ours keeps its value unless a person restores what theirs leads to.
+                self.await_target(own, theirs, key);
+            } else if is_ours_old {
+                self.take(ours, own, theirs, key);
+            } else {
+                self.merge_value(ours, (base, own, theirs), key);
+            }
+        }
+    }
+
+    /// Takes an id that theirs alone changed. Files of other tools have no ids, which takes away none.
+    fn merge_id(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
+        let (Some(base), own, theirs) = who else { return };
+        let id = |scene: &Scene, node: u32| match scene.variant(node, key).as_deref() {
+            Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
+            _ => None,
+        };
+        let (old, now, new) = (id(self.base, base), id(ours, own), id(self.theirs, theirs));
+        if new.is_some() && now == old && new != old {
+            self.take(ours, own, theirs, key);
+            self.with_new_ids.insert(own);
+        }
+    }
+
+    /// Takes an id of theirs away again where another instance of ours has it, for no two may.
+    pub(super) fn drop_shared_ids(&self, ours: &mut Scene) {
+        if self.with_new_ids.is_empty() {
+            return;
+        }
+        let key = ustr("UniqueId");
+        let (mut taken, mut new) = (FxHashSet::default(), Vec::new());
+        for node in ours.tree.subtree(ROOT) {
+            if let Some(Variant::UniqueId(id)) = ours.variant(node, key).as_deref()
+                && !id.is_nil()
+            {
+                if self.with_new_ids.contains(&node) {
+                    new.push((node, *id));
+                } else {
+                    taken.insert(*id);
+                }
+            }
+        }
+        for (node, id) in new {
+            if !taken.insert(id) {
+                ours.store(Node(node), key, None);
+            }
+        }
+    }
+
+    fn merge_name(&mut self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
+        let new = self.theirs.tree.name_text(theirs);
+        let old = base.map(|base| self.base.tree.name_text(base));
+        let now = ours.tree.name_text(own);
+        if old == Some(new) || now == new {
+            return;
+        }
+        if old == Some(now) {
+            ours.rename(Node(own), new);
+        } else {
+            self.conflict(ours, (base, own, theirs), "Name");
+        }
+    }
+
+    /// A value that both sides changed.
+    fn merge_value(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
+        match key.as_str() {
+            "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who),
+            "Attributes" => self.merge_attributes(ours, who),
+            "Tags" => self.merge_tags(ours, who),
+            name => self.conflict(ours, who, name),
+        }
+    }
+
+    fn merge_source(&mut self, ours: &mut Scene, (base, own, theirs): (Option<u32>, u32, u32)) {
+        let text = |scene: &Scene, node: u32| {
+            scene.source(Node(node)).map_or_else(String::new, Cow::into_owned)
+        };
+        let old = base.map_or_else(String::new, |base| text(self.base, base));
+        let (now, new) = (text(ours, own), text(self.theirs, theirs));
+        let mut parts = merge_parts(&old, &now, &new);
+        if parts.iter().any(|part| matches!(part, MergePart::Conflict(_))) {
+            self.nodes.push(ConflictNodes { own, theirs });
+            self.conflicts.push(Conflict::Script {
+                path: ours.path(Node(own)),
+                class: ours.class(Node(own)).to_owned(),
+                text: marked_text(&parts),
+                parts,
+            });
+        } else {
+            // Without conflicts there is at most one piece.
+            let text = match parts.pop() {
+                Some(MergePart::Text(text)) => text,
+                _ => String::new(),
+            };
+            ours.set_source(Node(own), text);
+        }
+    }
+
+    /// Attributes are merged one by one.
+    fn merge_attributes(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32)) {
+        let (base, own, theirs) = who;
+        let mut names = self.theirs.attribute_names(Node(theirs));
+        names.extend(ours.attribute_names(Node(own)));
+        names.extend(base.map_or_else(Vec::new, |base| self.base.attribute_names(Node(base))));
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let old = base.and_then(|base| self.base.attribute(Node(base), &name));
+            let now = ours.attribute(Node(own), &name);
+            let new = self.theirs.attribute(Node(theirs), &name);
+            if new == old || new == now {
+                continue;
+            }
+            let property = format!("@{name}");
+            let is_taken = now == old && ours.set(Node(own), &property, new.as_ref()).is_ok();
+            if !is_taken {
+                self.conflict(ours, who, &property);
+            }
+        }
+    }
+
+    /// Tags that a side added or took away are added or taken away.
+    fn merge_tags(&self, ours: &mut Scene, (base, own, theirs): (Option<u32>, u32, u32)) {
+        let old = base.map_or_else(Vec::new, |base| self.base.tags(Node(base)));
+        let (now, new) = (ours.tags(Node(own)), self.theirs.tags(Node(theirs)));
+        let mut merged = Tags::new();
+        let stays = |tag: &&String| new.contains(tag) || !old.contains(tag);
+        now.iter().filter(stays).for_each(|tag| merged.push(tag));
+        let comes = |tag: &&String| !now.contains(tag) && !old.contains(tag);
+        new.iter().filter(comes).for_each(|tag| merged.push(tag));
+        ours.store(Node(own), ustr("Tags"), Some(Variant::Tags(merged)));
+    }
+
+    fn conflict(&mut self, ours: &Scene, who: (Option<u32>, u32, u32), property: &str) {
+        let (base, own, theirs) = who;
+        let old = Node(base.unwrap_or(NONE));
+        let values = [
+            base.and_then(|_| self.base.value(old, property)),
+            ours.value(Node(own), property),
+            self.theirs.value(Node(theirs), property),
+        ];
+        self.nodes.push(ConflictNodes { own, theirs });
+        self.conflicts.push(Conflict::Property {
+            path: ours.path(Node(own)),
+            class: ours.class(Node(own)).to_owned(),
+            property: property.trim_start_matches(HIDDEN).to_owned(),
+            values,
+        });
+    }
+}

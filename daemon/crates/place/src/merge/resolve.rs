@@ -1,0 +1,175 @@
+//! A merge with conflicts, until each of them is decided.
+//!
+//! The same three places always give the same conflicts in the same order, so a conflict is known by
+//! its number. A terminal and a page can show them, keep what a person chose, and apply the choices
+//! later to a merge of the same places.
+
+use scene_schemas::TextConflict;
+use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
+use scene_schemas::refusal::{Refusal, refuse};
+use vector_text_edit::MergePart;
+
+use super::{Conflict, Merge};
+use crate::{Node, Scene};
+
+/// The text of a script for which each conflict is decided; what no choice is left for stays as ours.
+pub(super) fn resolved_text(parts: &[MergePart], choices: &[HunkChoice]) -> String {
+    let (mut text, mut choices) = (String::new(), choices.iter());
+    for part in parts {
+        let conflict = match part {
+            MergePart::Text(lines) => {
+                text.push_str(lines);
+                continue;
+            }
+            MergePart::Conflict(conflict) => conflict,
+        };
+        match choices.next().unwrap_or(&HunkChoice::Ours) {
+            HunkChoice::Ours => text.push_str(&conflict.ours),
+            HunkChoice::Theirs => text.push_str(&conflict.theirs),
+            HunkChoice::Both => {
+                text.push_str(&conflict.ours);
+                if !conflict.ours.is_empty() && !conflict.ours.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(&conflict.theirs);
+            }
+            HunkChoice::Edited(lines) => text.push_str(lines),
+        }
+    }
+    text
+}
+
+/// The instances of ours and of theirs that a conflict is about; `NONE` where a side has none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConflictNodes {
+    pub(super) own: u32,
+    pub(super) theirs: u32,
+}
+
+/// A merge whose conflicts can be decided.
+pub struct OpenMerge<'a> {
+    merge: Merge<'a>,
+}
+
+impl<'a> OpenMerge<'a> {
+    /// Does to `ours` what `theirs` did to `base`, except for the conflicts.
+    pub fn new(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Self {
+        Self { merge: super::run(base, ours, theirs) }
+    }
+
+    /// What does not go together, in order.
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.merge.conflicts
+    }
+
+    /// Applies a decision to `ours`, which the merge was made in.
+    ///
+    /// # Errors
+    /// The choice is not possible: hunks for something that is no script, a parent that is gone.
+    pub fn choose(
+        &mut self,
+        ours: &mut Scene,
+        at: usize,
+        choice: &ConflictChoice,
+    ) -> Result<(), Refusal> {
+        let both = self.merge.conflicts.get(at).zip(self.merge.nodes.get(at));
+        let Some((conflict, nodes)) = both.map(|(conflict, nodes)| (conflict.clone(), *nodes))
+        else {
+            return refuse!("There is no conflict {}.", at + 1);
+        };
+        fits(&view(&conflict), choice)?;
+        match (conflict, choice) {
+            (Conflict::Script { parts, .. }, choice) => {
+                let hunks = hunks_of(&parts).count();
+                let text = match choice {
+                    ConflictChoice::Ours => resolved_text(&parts, &vec![HunkChoice::Ours; hunks]),
+                    ConflictChoice::Theirs => {
+                        resolved_text(&parts, &vec![HunkChoice::Theirs; hunks])
+                    }
+                    ConflictChoice::Hunks(choices) => resolved_text(&parts, choices),
+                };
+                ours.set_source(Node(nodes.own), text);
+                Ok(())
+            }
+            // Hunks do not fit what has none.
+            (_, ConflictChoice::Ours | ConflictChoice::Hunks(_)) => Ok(()),
+            (Conflict::Property { property, .. }, ConflictChoice::Theirs) => {
+                self.take_property(ours, nodes, &property)
+            }
+            (Conflict::Moved { path, .. }, ConflictChoice::Theirs) => {
+                self.merge.place(ours, nodes.theirs, &path)
+            }
+            (Conflict::Deleted { by_ours: false, .. }, ConflictChoice::Theirs) => {
+                self.merge.delete_as_theirs(ours, nodes.own)
+            }
+            (Conflict::Deleted { by_ours: true, path, .. }, ConflictChoice::Theirs) => {
+                self.merge.restore(ours, nodes.theirs, &path)
+            }
+        }
+    }
+
+    fn take_property(
+        &mut self,
+        ours: &mut Scene,
+        nodes: ConflictNodes,
+        property: &str,
+    ) -> Result<(), Refusal> {
+        let theirs = self.merge.theirs;
+        if property == "Name" {
+            ours.rename(Node(nodes.own), theirs.tree.name_text(nodes.theirs));
+            return Ok(());
+        }
+        if let Some(name) = property.strip_prefix('@') {
+            let value = theirs.attribute(Node(nodes.theirs), name);
+            return ours.set(Node(nodes.own), property, value.as_ref());
+        }
+        self.merge.take(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
+        Ok(())
+    }
+}
+
+/// Whether a choice can be made of a conflict.
+///
+/// # Errors
+/// It is about hunks that the conflict does not have.
+pub fn fits(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refusal> {
+    let hunks = match conflict {
+        ConflictView::Script { hunks, .. } => hunks.len(),
+        ConflictView::Property { .. }
+        | ConflictView::Deleted { .. }
+        | ConflictView::Moved { .. } => 0,
+    };
+    match choice {
+        ConflictChoice::Hunks(choices) if choices.len() != hunks || hunks == 0 => refuse!(
+            "{} has {hunks} hunks in conflict, and {} were decided; decide about each of them.",
+            conflict.path(),
+            choices.len()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A conflict as it is shown and kept.
+pub fn view(conflict: &Conflict) -> ConflictView {
+    match conflict.clone() {
+        Conflict::Property { path, class, property, values: [base, ours, theirs] } => {
+            ConflictView::Property { path, class, property, base, ours, theirs }
+        }
+        Conflict::Script { path, class, text, parts } => {
+            ConflictView::Script { path, class, text, hunks: hunks_of(&parts).cloned().collect() }
+        }
+        Conflict::Deleted { path, class, by_ours } => {
+            let by = if by_ours { MergeSide::Ours } else { MergeSide::Theirs };
+            ConflictView::Deleted { path, class, by }
+        }
+        Conflict::Moved { path, class, theirs } => ConflictView::Moved { path, class, theirs },
+    }
+}
+
+/// The hunks of a script's conflict.
+pub(super) fn hunks_of(parts: &[MergePart]) -> impl Iterator<Item = &TextConflict> {
+    parts.iter().filter_map(|part| match part {
+        MergePart::Conflict(conflict) => Some(conflict),
+        MergePart::Text(_) => None,
+    })
+}

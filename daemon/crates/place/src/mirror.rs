@@ -1,0 +1,535 @@
+//! The mirror of a place that is open in Studio: its tree whole, and of its properties what was asked.
+//!
+//! Nobody has to know beforehand what a plan will ask. What is asked and not known is noted; whoever
+//! planned finds the notes, throws the plan away, has them answered, and plans again. How the place
+//! is asked, and how changes arrive, is not known here.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_reflection::DataType;
+use rbx_types::{Variant, VariantType};
+use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::api::{KnownProperties, Nodes, ScenePart, ScriptText, WantedProperties};
+use scene_schemas::entry::Seq;
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{InstanceId, Value};
+
+use super::change::pointed;
+use super::debug_ids::DebugIds;
+use super::edits::Edit;
+use super::facts::Facts;
+use super::file::File;
+use super::reflection::{self, Access};
+use super::tree::{Builder, ROOT, Tree};
+use super::{Node, Scene};
+
+/// What stands before a debug id.
+pub(super) const PREFIX: &str = "studio:";
+/// The text of a script.
+const SOURCE: &str = "Source";
+const ATTRIBUTES: &str = "Attributes";
+/// How the wire calls all attributes.
+const ALL_ATTRIBUTES: &str = "@";
+/// What no plugin can read, or nobody needs from an open place.
+const UNREADABLE: [&str; 4] = ["UniqueId", "HistoryId", "Capabilities", "Sandboxed"];
+
+/// What was said does not fit what is known: the place has to be told as a whole once more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Torn(String);
+
+fn torn<T>(what: impl Into<String>) -> Result<T, Torn> {
+    Err(Torn(what.into()))
+}
+
+/// What somebody asked and nobody knew.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Properties.
+    pub properties: Vec<WantedProperties>,
+    /// Texts of scripts.
+    pub sources: Vec<InstanceId>,
+    /// What assets hold.
+    pub assets: Vec<u64>,
+    /// What is selected.
+    pub selection: bool,
+}
+
+impl Missing {
+    /// Whether everything was known.
+    pub fn is_empty(&self) -> bool {
+        self.properties.is_empty()
+            && self.sources.is_empty()
+            && self.assets.is_empty()
+            && !self.selection
+    }
+}
+
+/// What is known of an open place, beside its tree.
+#[derive(Debug, Default)]
+pub(super) struct Mirror {
+    /// Without the prefix.
+    ids: DebugIds,
+    /// None for what has no value.
+    values: FxHashMap<(u32, Ustr), Option<Variant>>,
+    /// By instance: its properties that point to another.
+    pointing: FxHashMap<u32, Vec<Ustr>>,
+    missing: RefCell<FxHashSet<(u32, Ustr)>>,
+    /// The scripts of which the editor has a draft that is not what the place has.
+    drafts: FxHashSet<u32>,
+    /// What was told for the call that is planned.
+    pub(super) facts: Facts,
+    /// A snapshot that is not whole yet.
+    snapshot: Option<Box<Snapshot>>,
+    is_whole: bool,
+    instances: u32,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    builder: Builder,
+    mirror: Mirror,
+    count: u32,
+}
+
+impl Mirror {
+    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
+        self.ids.get(node)
+    }
+
+    pub(super) fn node(&self, id: &str) -> Option<u32> {
+        self.ids.node(id)
+    }
+
+    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<&Variant> {
+        match self.values.get(&(node, key)) {
+            Some(known) => known.as_ref(),
+            None if UNREADABLE.contains(&key.as_str()) => None,
+            None => {
+                self.missing.borrow_mut().insert((node, key));
+                None
+            }
+        }
+    }
+
+    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<&str> {
+        match self.value(node, key)? {
+            Variant::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The properties that an instance of a class has a value for.
+    pub(super) fn keys(&self, node: u32, class: &str) -> Vec<Ustr> {
+        let all = properties(class).into_iter().map(ustr).chain([ustr("Tags"), ustr(ATTRIBUTES)]);
+        all.filter(|key| self.value(node, *key).is_some()).collect()
+    }
+
+    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+        self.pointing.get(&node).cloned().unwrap_or_default()
+    }
+
+    /// The references that are known: who points, by which property, to whom.
+    pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
+        let of = |(node, keys): (&u32, &Vec<Ustr>)| {
+            let node = *node;
+            let to = |key: &Ustr| pointed(self.values.get(&(node, *key))?.as_ref()?);
+            let found = keys.iter().filter_map(|key| Some((node, *key, to(key)?)));
+            found.collect::<Vec<_>>()
+        };
+        self.pointing.iter().flat_map(of).collect()
+    }
+
+    fn call(&mut self, node: u32, id: &str) -> Result<(), Torn> {
+        if self.ids.give(node, id) { Ok(()) } else { torn(format!("{id} was said twice")) }
+    }
+
+    fn know(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+        let points = value.as_ref().is_some_and(|value| matches!(value, Variant::Ref(_)));
+        if points {
+            let keys = self.pointing.entry(node).or_default();
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        self.values.insert((node, key), value);
+    }
+}
+
+/// The properties of a class that files keep, by the names that scripts use.
+fn properties(class: &str) -> Vec<&'static str> {
+    let is_kept = |name: &&str| {
+        let found = reflection::access(class, name);
+        matches!(found, Some(Access::Stored(found)) if found.name == *name)
+            && !UNREADABLE.contains(name)
+            && !matches!(*name, "Name" | "Tags" | ATTRIBUTES)
+    };
+    reflection::property_names(class).filter(is_kept).collect()
+}
+
+/// Where the value of a property stands, that was told by a name.
+fn stands_under(class: &str, name: &str) -> Vec<&'static str> {
+    match name {
+        _ if name.starts_with('@') => vec![ATTRIBUTES],
+        "Tags" => vec!["Tags"],
+        SOURCE => vec![SOURCE],
+        _ => match reflection::access(class, name) {
+            Some(Access::Stored(found)) => vec![found.name],
+            Some(Access::Migrated(migrated)) => migrated.to.to_vec(),
+            // A pose is turned and moved as one.
+            Some(Access::Derived(reflection::Derived::Enabled)) => vec!["Disabled"],
+            Some(Access::Derived(_)) => vec!["CFrame"],
+            None => Vec::new(),
+        },
+    }
+}
+
+/// A value as a property of a type has it: Luau has one type of number.
+fn fitted(class: &str, name: &str, value: Value) -> Value {
+    let ty = match reflection::access(class, name) {
+        Some(Access::Stored(found)) => match found.ty {
+            DataType::Value(ty) => *ty,
+            _ => return value,
+        },
+        _ => return value,
+    };
+    match (ty, value) {
+        (VariantType::Float32, Value::Float64(v)) => Value::Float32(v as f32),
+        (VariantType::Int32, Value::Float64(v)) => Value::Int32(v as i32),
+        (VariantType::Int64, Value::Float64(v)) => Value::Int64(v as i64),
+        (VariantType::OptionalCFrame, Value::CFrame(v)) => Value::OptionalCFrame(Some(v)),
+        (VariantType::ContentId, Value::String(v)) => Value::ContentId(v),
+        (_, value) => value,
+    }
+}
+
+fn bare(id: &InstanceId) -> Result<&str, Torn> {
+    match id.0.strip_prefix(PREFIX) {
+        Some(bare) if !bare.is_empty() => Ok(bare),
+        _ => torn(format!("{id} is no id of Studio")),
+    }
+}
+
+impl Scene {
+    /// A place that is open in Studio, of which nothing is known yet.
+    pub fn open_place() -> Self {
+        Self::of_mirror(Mirror::default(), Builder::new(0).finish().unwrap_or_default())
+    }
+
+    fn of_mirror(mirror: Mirror, tree: Tree) -> Self {
+        Self::new((File::Open(Box::new(mirror)), tree))
+    }
+
+    /// A script's text, where it is known; nobody is asked for it.
+    pub fn source_if_known(&self, node: Node) -> Option<Cow<'_, str>> {
+        let is_known = match (&self.file, self.base(node.0)) {
+            (File::Open(mirror), Some(base)) if self.edit(node.0, ustr(SOURCE)) == Edit::None => {
+                mirror.values.contains_key(&(base, ustr(SOURCE)))
+            }
+            _ => true,
+        };
+        if is_known { self.source(node) } else { None }
+    }
+
+    /// Whether it is open in Studio; otherwise it is a file.
+    pub fn is_open(&self) -> bool {
+        matches!(self.file, File::Open(_))
+    }
+
+    /// Whether the whole tree was told.
+    pub fn is_whole(&self) -> bool {
+        self.mirror().is_none_or(|mirror| mirror.is_whole)
+    }
+
+    /// How many instances an open place has.
+    pub fn mirrored(&self) -> u32 {
+        self.mirror().map_or(0, |mirror| mirror.instances)
+    }
+
+    fn mirror(&self) -> Option<&Mirror> {
+        match &self.file {
+            File::Open(mirror) => Some(mirror),
+            _ => None,
+        }
+    }
+
+    fn mirror_mut(&mut self) -> Result<&mut Mirror, Torn> {
+        match &mut self.file {
+            File::Open(mirror) => Ok(mirror),
+            _ => torn("a file is not told by anybody"),
+        }
+    }
+
+    /// What was asked and not known since the last time, in the order of the place.
+    pub fn take_missing(&mut self) -> Missing {
+        let Some(mirror) = self.mirror() else {
+            return Missing::default();
+        };
+        let mut asked: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
+        asked.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
+        let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        let mut missing = Missing {
+            assets: mirror.facts.missing_assets(),
+            selection: mirror.facts.is_selection_missing(),
+            ..Missing::default()
+        };
+        for (node, key) in asked {
+            match key.as_str() {
+                SOURCE => missing.sources.push(self.written_id(Node(node))),
+                ATTRIBUTES => names.entry(node).or_default().push(ALL_ATTRIBUTES.to_owned()),
+                name => names.entry(node).or_default().push(name.to_owned()),
+            }
+        }
+        let of = |(node, names)| WantedProperties { id: self.written_id(Node(node)), names };
+        missing.properties = names.into_iter().map(of).collect();
+        missing
+    }
+
+    /// Takes what is said of the tree. Nothing may be on trial.
+    ///
+    /// # Errors
+    /// It does not fit; the place has to be told once more.
+    pub fn hear(&mut self, part: &ScenePart) -> Result<(), Torn> {
+        if !self.journal.is_empty() {
+            return torn("something is on trial");
+        }
+        self.journal.pointers = None;
+        match part {
+            ScenePart::Begin { total } => self.begin_snapshot(*total),
+            ScenePart::Nodes { nodes } => self.mirror_mut()?.more(nodes),
+            ScenePart::End {} => self.end_snapshot(),
+            ScenePart::Sources { scripts } => {
+                self.know_sources(scripts);
+                Ok(())
+            }
+            ScenePart::Added { id, parent, class, name } => self.added(id, parent, class, name),
+            ScenePart::Removed { id } => self.removed(id),
+            ScenePart::Renamed { id, name } => {
+                let node = self.said(id)?;
+                self.tree.rename(node, name);
+                Ok(())
+            }
+            ScenePart::Changed { id, names } => self.changed(id, names),
+            ScenePart::Answered { .. } | ScenePart::Undone { .. } | ScenePart::Redone { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    fn begin_snapshot(&mut self, total: u32) -> Result<(), Torn> {
+        let total = total.min(2_000_000) as usize;
+        let (builder, mut mirror) = (Builder::new(total), Mirror::default());
+        mirror.ids.reserve(total);
+        let snapshot = Snapshot { builder, mirror, count: 0 };
+        self.mirror_mut()?.snapshot = Some(Box::new(snapshot));
+        Ok(())
+    }
+
+    fn end_snapshot(&mut self) -> Result<(), Torn> {
+        let Some(snapshot) = self.mirror_mut()?.snapshot.take() else {
+            return torn("a snapshot ended that had not begun");
+        };
+        let Snapshot { builder, mut mirror, count } = *snapshot;
+        (mirror.is_whole, mirror.instances) = (true, count);
+        *self = Self::of_mirror(mirror, builder.finish_hung());
+        Ok(())
+    }
+
+    /// The instance of an id that was told.
+    fn said(&self, id: &InstanceId) -> Result<u32, Torn> {
+        if id.0 == "game" {
+            return Ok(ROOT);
+        }
+        match self.mirror().and_then(|mirror| mirror.node(bare(id).ok()?)) {
+            Some(node) => Ok(node),
+            None => torn(format!("{id} is not known")),
+        }
+    }
+
+    fn added(
+        &mut self,
+        id: &InstanceId,
+        parent: &InstanceId,
+        class: &str,
+        name: &str,
+    ) -> Result<(), Torn> {
+        let parent = self.said(parent)?;
+        let Ok(node) = self.said(id) else {
+            let node = self.tree.add(class, name);
+            self.bases.insert(node, node);
+            self.tree.link(node, parent, None);
+            let mirror = self.mirror_mut()?;
+            mirror.instances += 1;
+            return mirror.call(node, bare(id)?);
+        };
+        if node == ROOT || self.tree.is_within(parent, node) {
+            return torn(format!("{id} went below itself"));
+        }
+        if self.tree.name_text(node) != name {
+            self.tree.rename(node, name);
+        }
+        match self.tree.parent(node) {
+            Some(now) if now == parent => return Ok(()),
+            Some(_) => self.tree.unlink(node),
+            None => {
+                let count = self.tree.subtree(node).count() as u32;
+                self.mirror_mut()?.instances += count;
+            }
+        }
+        self.tree.link(node, parent, None);
+        Ok(())
+    }
+
+    /// What went is kept: it may come back, and it is called as it was.
+    fn removed(&mut self, id: &InstanceId) -> Result<(), Torn> {
+        let Ok(node) = self.said(id) else {
+            // It came and went between two words.
+            return Ok(());
+        };
+        if node == ROOT {
+            return torn("the place itself went");
+        }
+        if self.tree.parent(node).is_some() {
+            let count = self.tree.subtree(node).count() as u32;
+            self.tree.unlink(node);
+            let mirror = self.mirror_mut()?;
+            mirror.instances = mirror.instances.saturating_sub(count);
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, id: &InstanceId, names: &[String]) -> Result<(), Torn> {
+        let Ok(node) = self.said(id) else {
+            return Ok(());
+        };
+        let class = self.tree.class_name(node).to_owned();
+        let mirror = self.mirror_mut()?;
+        for name in names {
+            for key in stands_under(&class, name) {
+                mirror.values.remove(&(node, ustr(key)));
+            }
+        }
+        if names.iter().any(|name| name == SOURCE) {
+            self.text_told(node);
+        }
+        Ok(())
+    }
+
+    /// Brings back what went from an open place, which keeps it.
+    ///
+    /// # Errors
+    /// It is not known, or is there.
+    pub fn bring_back(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
+        let known = self.by_id(id).filter(|_| self.is_open());
+        let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
+            return refuse!("What was deleted is no longer at hand; Studio was closed since.");
+        };
+        self.tree.link(node.0, parent.0, None);
+        self.journal.returned(node.0);
+        Ok(node)
+    }
+
+    /// Says what an applied proposal's instances are called in the place.
+    pub fn known_as(&mut self, scope: Seq, k: u32, id: &InstanceId) {
+        if let Some(node) = self.by_id(id) {
+            self.created_by_id.insert((scope, k), node.0);
+        }
+    }
+
+    /// Takes the texts of scripts.
+    pub fn know_sources(&mut self, scripts: &[ScriptText]) {
+        let source = ustr(SOURCE);
+        if let Ok(mirror) = self.mirror_mut() {
+            mirror.values.reserve(scripts.len());
+        }
+        for ScriptText { id, text, is_dirty } in scripts {
+            if let Ok(node) = self.said(id)
+                && let Ok(mirror) = self.mirror_mut()
+            {
+                if *is_dirty {
+                    mirror.drafts.insert(node);
+                } else {
+                    mirror.drafts.remove(&node);
+                }
+                mirror.know(node, source, Some(Variant::String(text.clone())));
+                self.text_told(node);
+            }
+        }
+    }
+
+    /// Whether the text of a script, as it was last told, is a draft that is not what the place has.
+    pub fn has_draft(&self, node: Node) -> bool {
+        self.mirror().is_some_and(|mirror| mirror.drafts.contains(&node.0))
+    }
+
+    /// Takes the values of properties. What was asked for and is not among them has none.
+    pub fn know(&mut self, known: &[KnownProperties], asked: &[WantedProperties]) {
+        for WantedProperties { id, names } in asked {
+            let Ok(node) = self.said(id) else {
+                continue;
+            };
+            let of = known.iter().find(|known| known.id == *id);
+            let class = self.tree.class_name(node).to_owned();
+            for name in names {
+                let value = of.and_then(|known| known.values.get(name)).cloned();
+                let value = value.and_then(|value| {
+                    self.to_variant(&class, name, &fitted(&class, name, value)).ok()
+                });
+                let key = if name == ALL_ATTRIBUTES { ATTRIBUTES } else { name };
+                if let Ok(mirror) = self.mirror_mut() {
+                    mirror.know(node, ustr(key), value);
+                }
+                if key == SOURCE {
+                    self.text_told(node);
+                }
+            }
+        }
+    }
+
+    /// Says that texts that were asked for cannot be told.
+    pub fn know_no_sources(&mut self, asked: &[InstanceId]) {
+        for id in asked {
+            if let Ok(node) = self.said(id)
+                && let Ok(mirror) = self.mirror_mut()
+            {
+                mirror.values.entry((node, ustr(SOURCE))).or_insert(None);
+                self.text_told(node);
+            }
+        }
+    }
+}
+
+impl Mirror {
+    /// More instances of a snapshot.
+    fn more(&mut self, nodes: &Nodes) -> Result<(), Torn> {
+        let Some(snapshot) = &mut self.snapshot else {
+            return torn("instances of a snapshot that had not begun");
+        };
+        let Snapshot { builder, mirror, count } = &mut **snapshot;
+        let len = nodes.ids.len();
+        if [nodes.parents.len(), nodes.class.len(), nodes.names.len()] != [len; 3] {
+            return torn("columns of different lengths");
+        }
+        let classes: Vec<u32> = nodes.classes.iter().map(|class| builder.class(class)).collect();
+        for at in 0..len {
+            let (Some(class), parent) = (classes.get(nodes.class[at] as usize), nodes.parents[at])
+            else {
+                return torn("a class that was not named");
+            };
+            if parent > *count {
+                return torn("an instance before its parent");
+            }
+            let name = builder.name(&nodes.names[at]);
+            let node = builder.hang(*class, name, parent);
+            mirror.call(node, bare(&nodes.ids[at])?)?;
+            *count += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

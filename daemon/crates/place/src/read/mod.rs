@@ -1,0 +1,418 @@
+//! Reading what a model wrote for a property: tolerant where reflection says what is meant, and a
+//! refusal with an example where it does not.
+//!
+//! `[0, 1, 0]`, `"Neon"`, `"#ff8800"` and the strict printed forms all become typed values under the
+//! names that files store. Numbers that are not finite never get in.
+
+mod forms;
+
+use rbx_reflection::DataType;
+use rbx_types::{CFrame, Color3uint8, Matrix3, VariantType, Vector2int16, Vector3, Vector3int16};
+use scene_schemas::command::Props;
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::value::{EnumItem, EnumName};
+use scene_schemas::{InstancePath, Value};
+use serde_json::Value as Json;
+
+use self::forms::{
+    Read, boolean, brick_colour, cframe, colour, content, double, font, int16s, long, number,
+    number_range, rect, rotation, string, tags, udim, udim2, vector2, vector3, whole,
+};
+use super::reflection::{self, Access, Derived, Migrated};
+use super::{Node, Scene};
+
+/// Whose properties are read.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner<'a> {
+    /// An instance of the scene.
+    Node(Node),
+    /// One that is about to be created.
+    New(&'a str),
+}
+
+impl<'a> Owner<'a> {
+    fn class(self, scene: &'a Scene) -> &'a str {
+        match self {
+            Self::Node(node) => scene.class(node),
+            Self::New(class) => class,
+        }
+    }
+}
+
+/// Reads a table of properties as a model wrote it.
+///
+/// # Errors
+/// A property that does not exist or cannot be set, or a value that does not fit.
+pub fn read_props(
+    scene: &Scene,
+    owner: Owner<'_>,
+    props: &serde_json::Map<String, Json>,
+) -> Result<Props, Refusal> {
+    let mut read = Props::new();
+    for (name, json) in props {
+        read_property(scene, owner, name, json, &mut read)?;
+    }
+    Ok(read)
+}
+
+/// Reads one property, into the stored properties that it becomes.
+///
+/// # Errors
+/// As [`read_props`].
+pub fn read_property(
+    scene: &Scene,
+    owner: Owner<'_>,
+    name: &str,
+    json: &Json,
+    into: &mut Props,
+) -> Result<(), Refusal> {
+    let class = owner.class(scene);
+    if let Some(key) = name.strip_prefix('@') {
+        check_attribute_name(key)?;
+        let value = match json {
+            Json::Null => None,
+            json => Some(attribute(json).map_err(|why| wrong(class, name, &why))?),
+        };
+        into.insert(name.to_owned(), value);
+        return Ok(());
+    }
+    match reflection::writable(class, name)? {
+        Access::Stored(found) => {
+            if json.is_null() && !matches!(found.ty, DataType::Value(VariantType::Ref)) {
+                if name == "Name" {
+                    return Err(wrong(class, name, "a string is needed"));
+                }
+                into.insert(found.name.to_owned(), None);
+                return Ok(());
+            }
+            let value = typed(scene, found.ty, json).map_err(|why| wrong(class, name, &why))?;
+            into.insert(found.name.to_owned(), Some(value));
+        }
+        Access::Migrated(migrated) => {
+            let value = migrate(scene, class, name, &migrated, json)?;
+            for name in migrated.to {
+                into.insert((*name).to_owned(), value.clone());
+            }
+        }
+        Access::Derived(derived) => {
+            let (name, value) = underived(scene, owner, name, derived, json, into)?;
+            into.insert(name.to_owned(), Some(value));
+        }
+    }
+    Ok(())
+}
+
+fn wrong(class: &str, name: &str, why: &str) -> Refusal {
+    let end = if why.ends_with('?') { "" } else { "." };
+    Refusal(format!("`{name}` of {class}: {why}{end}"))
+}
+
+fn check_attribute_name(key: &str) -> Result<(), Refusal> {
+    let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if key.is_empty() || key.len() > 100 || !plain || key.starts_with("RBX") {
+        return refuse!(
+            "`@{key}` cannot be an attribute: a name has 1 to 100 letters, digits and `_`, and does \
+             not begin with RBX."
+        );
+    }
+    Ok(())
+}
+
+fn migrate(
+    scene: &Scene,
+    class: &str,
+    name: &str,
+    migrated: &Migrated,
+    json: &Json,
+) -> Result<Option<Value>, Refusal> {
+    if json.is_null() {
+        return Ok(None);
+    }
+    let old = typed(scene, migrated.ty, json).map_err(|why| wrong(class, name, &why))?;
+    let old = scene.to_variant(class, name, &old)?;
+    let new = migrated.migration.perform(&old).map_err(|_| {
+        wrong(class, name, &format!("this value has no counterpart; set `{}`", migrated.to[0]))
+    })?;
+    Ok(Some(scene.to_value(class, migrated.to[0], &new)))
+}
+
+/// Turns a derived property into the stored one that holds it.
+fn underived(
+    scene: &Scene,
+    owner: Owner<'_>,
+    name: &str,
+    derived: Derived,
+    json: &Json,
+    so_far: &Props,
+) -> Result<(&'static str, Value), Refusal> {
+    let class = owner.class(scene);
+    if derived == Derived::Enabled {
+        let on = boolean(json).map_err(|why| wrong(class, name, &why))?;
+        return Ok(("Disabled", Value::Bool(!on)));
+    }
+    let vector = vector3(json).map_err(|why| wrong(class, name, &why))?;
+    let current = match (so_far.get("CFrame"), owner) {
+        (Some(Some(Value::CFrame(cframe))), _) => Some(*cframe),
+        (_, Owner::Node(node)) => scene.cframe(node),
+        _ => None,
+    };
+    let mut cframe =
+        current.unwrap_or_else(|| CFrame::new(Vector3::new(0.0, 0.0, 0.0), Matrix3::identity()));
+    match derived {
+        Derived::Position => cframe.position = vector,
+        _ => cframe.orientation = rotation(vector),
+    }
+    Ok(("CFrame", Value::CFrame(cframe)))
+}
+
+/// Reads a value of a known type.
+fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
+    let ty = match ty {
+        DataType::Enum(name) => return enum_item(name, json).map(Value::EnumItem),
+        DataType::Value(ty) => *ty,
+        _ => return Err("its type is not known and cannot be set".to_owned()),
+    };
+    if ty == VariantType::Ref {
+        return reference(scene, json);
+    }
+    if let Some(strict) = strict(ty, json) {
+        return strict;
+    }
+    Ok(match ty {
+        VariantType::Bool => Value::Bool(boolean(json)?),
+        VariantType::String => Value::String(string(json)?),
+        VariantType::ContentId => Value::ContentId(string(json)?),
+        VariantType::Content => Value::Content(content(json)?),
+        VariantType::Float32 => Value::Float32(number(json)?),
+        VariantType::Float64 => Value::Float64(double(json)?),
+        VariantType::Int32 => Value::Int32(whole(json)?),
+        VariantType::Int64 => Value::Int64(long(json)?),
+        VariantType::Vector3 => Value::Vector3(vector3(json)?),
+        VariantType::Vector2 => Value::Vector2(vector2(json)?),
+        VariantType::Vector3int16 => {
+            let [x, y, z] = int16s(json)?;
+            Value::Vector3int16(Vector3int16::new(x, y, z))
+        }
+        VariantType::Vector2int16 => {
+            let [x, y] = int16s(json)?;
+            Value::Vector2int16(Vector2int16::new(x, y))
+        }
+        VariantType::CFrame => Value::CFrame(cframe(json)?),
+        VariantType::OptionalCFrame => Value::OptionalCFrame(Some(cframe(json)?)),
+        VariantType::Color3 => Value::Color3(colour(json)?),
+        VariantType::Color3uint8 => Value::Color3uint8(Color3uint8::from(colour(json)?)),
+        VariantType::BrickColor => Value::BrickColor(brick_colour(json)?),
+        VariantType::UDim => Value::UDim(udim(json)?),
+        VariantType::UDim2 => Value::UDim2(udim2(json)?),
+        VariantType::NumberRange => Value::NumberRange(number_range(json)?),
+        VariantType::Rect => Value::Rect(rect(json)?),
+        VariantType::Font => Value::Font(font(json)?),
+        VariantType::Tags => Value::Tags(tags(json)?),
+        other => {
+            return Err(format!(
+                "a {other:?} is needed, in the form that get_properties shows, with \"__t\":\
+                 \"{other:?}\""
+            ));
+        }
+    })
+}
+
+/// Reads a strict form whose `__t` is the type that is wanted; none where it is not one. Another
+/// `__t` is an error, but for the number types, which stand in for each other.
+fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
+    let named = json.get("__t")?.as_str().unwrap_or_default();
+    let named = match named {
+        // Luau's own words.
+        "boolean" => "Bool",
+        "number" => "Float64",
+        "string" => "String",
+        named => named,
+    };
+    let wanted = format!("{ty:?}");
+    let alike = ["Color3", "Color3uint8", "CFrame", "OptionalCFrame", "Content", "ContentId"];
+    if named != wanted {
+        let near = alike.chunks(2).any(|pair| pair.contains(&named) && pair.contains(&&*wanted));
+        let is_number = |name: &str| name.starts_with("Float") || name.starts_with("Int");
+        if near || (is_number(named) && is_number(&wanted)) {
+            return None;
+        }
+        return Some(Err(format!("a {wanted} is needed, not a {named}")));
+    }
+    if !finite(json) {
+        return Some(Err("every number must be finite".to_owned()));
+    }
+    match serde_json::from_value::<Value>(json.clone()) {
+        Ok(Value::Ref(_)) => None,
+        Ok(value) => Some(Ok(value)),
+        // The tolerant readers know the same fields, and say better what is missing.
+        Err(error) if reads_objects(ty) => {
+            let _ = error;
+            None
+        }
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+/// Types whose tolerant reader takes an object with the names of its parts.
+fn reads_objects(ty: VariantType) -> bool {
+    matches!(
+        ty,
+        VariantType::Bool
+            | VariantType::String
+            | VariantType::Float32
+            | VariantType::Float64
+            | VariantType::Int32
+            | VariantType::Int64
+            | VariantType::Vector3
+            | VariantType::Vector2
+            | VariantType::Color3
+            | VariantType::Color3uint8
+            | VariantType::CFrame
+            | VariantType::OptionalCFrame
+            | VariantType::UDim
+            | VariantType::UDim2
+            | VariantType::NumberRange
+            | VariantType::Rect
+            | VariantType::Font
+            | VariantType::BrickColor
+    )
+}
+
+/// Whether no number in it is written as `inf` or `nan`.
+fn finite(json: &Json) -> bool {
+    match json {
+        Json::String(text) => !matches!(text.as_str(), "inf" | "-inf" | "nan"),
+        Json::Array(items) => items.iter().all(finite),
+        Json::Object(map) => map.values().all(finite),
+        _ => true,
+    }
+}
+
+/// An attribute: plain JSON, or a strict form.
+fn attribute(json: &Json) -> Read<Value> {
+    match json {
+        Json::Bool(v) => Ok(Value::Bool(*v)),
+        Json::Number(_) => double(json).map(Value::Float64),
+        Json::String(v) => Ok(Value::String(v.clone())),
+        Json::Object(_) if finite(json) => {
+            let value = match serde_json::from_value(json.clone()) {
+                Ok(value) => value,
+                Err(error) => named_form(json).unwrap_or_else(|| Err(error.to_string()))?,
+            };
+            match value {
+                Value::Bool(_)
+                | Value::String(_)
+                | Value::Float32(_)
+                | Value::Float64(_)
+                | Value::UDim(_)
+                | Value::UDim2(_)
+                | Value::BrickColor(_)
+                | Value::Color3(_)
+                | Value::Vector2(_)
+                | Value::Vector3(_)
+                | Value::CFrame(_)
+                | Value::EnumItem(_)
+                | Value::NumberSequence(_)
+                | Value::ColorSequence(_)
+                | Value::NumberRange(_)
+                | Value::Rect(_)
+                | Value::Font(_) => Ok(value),
+                Value::Int32(v) => Ok(Value::Float64(f64::from(v))),
+                other => Err(format!("an attribute cannot hold a {}", other.type_name())),
+            }
+        }
+        _ => Err(
+            "an attribute is true, false, a number, a string, or a value with \"__t\", such as \
+                  {\"__t\":\"Vector3\",\"x\":0,\"y\":1,\"z\":0}"
+                .to_owned(),
+        ),
+    }
+}
+
+/// A form that names its type, where nothing else says which is meant; none where tolerance has no form
+/// for that type.
+fn named_form(json: &Json) -> Option<Read<Value>> {
+    Some(match json.get("__t")?.as_str()? {
+        "boolean" | "Bool" => boolean(json).map(Value::Bool),
+        "number" | "Float64" => double(json).map(Value::Float64),
+        "string" | "String" => string(json).map(Value::String),
+        "Vector3" => vector3(json).map(Value::Vector3),
+        "Vector2" => vector2(json).map(Value::Vector2),
+        "CFrame" => cframe(json).map(Value::CFrame),
+        "Color3" => colour(json).map(Value::Color3),
+        "BrickColor" => brick_colour(json).map(Value::BrickColor),
+        "UDim" => udim(json).map(Value::UDim),
+        "UDim2" => udim2(json).map(Value::UDim2),
+        "NumberRange" => number_range(json).map(Value::NumberRange),
+        "Rect" => rect(json).map(Value::Rect),
+        "Font" => font(json).map(Value::Font),
+        "EnumItem" => {
+            let said = enum_said(json).ok_or_else(|| "`enum` is missing".to_owned());
+            said.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
+        }
+        _ => return None,
+    })
+}
+
+/// The enum that a form names, with or without `Enum.`.
+fn enum_said(json: &Json) -> Option<&str> {
+    let said = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
+    Some(said.strip_prefix("Enum.").unwrap_or(said))
+}
+
+/// An enum's item: its name, `Enum.Material.Neon`, its number, or the strict form.
+fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
+    if let Some(said) = enum_said(json)
+        && said != enum_type
+    {
+        return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{said}"));
+    }
+    let item = json.get("name").or_else(|| json.get("value")).unwrap_or(json);
+    let name = match item {
+        Json::String(text) => {
+            let front = format!("Enum.{enum_type}.");
+            let name = text.strip_prefix(&front).unwrap_or(text);
+            reflection::enum_value(enum_type, name).map_err(|refusal| {
+                let said = refusal.0;
+                said.strip_suffix('.').map(str::to_owned).unwrap_or(said)
+            })?;
+            name.to_owned()
+        }
+        json => {
+            let number = json.as_u64().and_then(|n| u32::try_from(n).ok());
+            number
+                .and_then(|n| reflection::enum_name(enum_type, n))
+                .ok_or_else(|| format!("an item of Enum.{enum_type} is needed, by its name"))?
+                .to_owned()
+        }
+    };
+    Ok(EnumItem { enum_type: enum_type.to_owned(), item: EnumName::Name(name) })
+}
+
+/// A reference: a path, null, or the strict form.
+fn reference(scene: &Scene, json: &Json) -> Read<Value> {
+    let text = match json {
+        Json::Null => return Ok(Value::Ref(None)),
+        Json::String(text) => text,
+        Json::Object(map) => {
+            // `target` as a value is printed, `path` as other tools write it.
+            let target = map.get("target").unwrap_or(json);
+            match target.get("path").unwrap_or(target) {
+                Json::Null => return Ok(Value::Ref(None)),
+                Json::String(path) => return by_path(scene, path),
+                _ => return Err("`path` is missing: the path of an instance, or null".to_owned()),
+            }
+        }
+        _ => return Err("the path of an instance is needed, or null".to_owned()),
+    };
+    by_path(scene, text)
+}
+
+fn by_path(scene: &Scene, text: &str) -> Read<Value> {
+    let path: InstancePath = text.parse().map_err(|error| format!("{error}"))?;
+    let node = scene.resolve(&path).map_err(|refusal| refusal.0)?;
+    Ok(Value::Ref(Some(scene.target(node))))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Whether what a selector names exists: classes, properties, and values that fit them.
+//!
+//! Tags, attributes and instance names are free words and never refused.
+
+use rbx_reflection::{ClassDescriptor, DataType};
+use rbx_types::VariantType;
+use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
+
+use super::super::reflection::{self, Access, Derived};
+use super::eval::{brick_color, enum_number};
+use super::{Complex, Literal, PropertyTest, Selector, Test};
+use crate::Scene;
+
+pub(super) fn check(selector: &Selector, scene: &Scene) -> Result<(), Refusal> {
+    check_list(&selector.any_of, scene)
+}
+
+fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
+    for tests in any_of.iter().flat_map(|complex| &complex.steps).map(|step| step.tests.as_slice())
+    {
+        let class = tests.iter().find_map(|test| match test {
+            Test::Class { name, .. } => Some(name.as_str()),
+            _ => None,
+        });
+        if let Some(class) = class {
+            check_class(class, scene)?;
+        }
+        for test in tests {
+            match test {
+                Test::Property(test) => check_property(class, test, scene)?,
+                Test::Not(nested) | Test::Has(nested) => check_list(&nested.any_of, scene)?,
+                Test::Class { .. }
+                | Test::Name(_)
+                | Test::Tag(_)
+                | Test::HasAttribute(_)
+                | Test::Attribute(..) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_class(name: &str, scene: &Scene) -> Result<(), Refusal> {
+    let known = name == "Instance" || reflection::class(name).is_some();
+    if known || scene.descendants(scene.root()).any(|node| scene.class(node) == name) {
+        return Ok(());
+    }
+    let near = did_you_mean(name, reflection::database().classes.keys().copied());
+    refuse!(
+        "There is no class `{name}`.{near} An instance's name needs `#` in front and a tag `.`: \
+         `#{name}`, `.{name}`."
+    )
+}
+
+/// The classes whose instances a test can meet.
+fn candidates(class: Option<&str>) -> impl Iterator<Item = &'static ClassDescriptor<'static>> {
+    reflection::database()
+        .classes
+        .values()
+        .filter(move |found| class.is_none_or(|class| reflection::is_a(found.name, class)))
+}
+
+fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Result<(), Refusal> {
+    let name = test.name.as_str();
+    if matches!(name, "Name" | "ClassName")
+        || class.is_some_and(|class| class != "Instance" && reflection::class(class).is_none())
+    {
+        return Ok(());
+    }
+    let mut misfits = Vec::new();
+    for candidate in candidates(class) {
+        let Some(access) = reflection::access(candidate.name, name) else {
+            continue;
+        };
+        match fits(&access, &test.value) {
+            Ok(()) => return Ok(()),
+            Err(why) => misfits.push(why),
+        }
+    }
+    // The order of classes is not fixed; the first in the alphabet speaks, of those whose property
+    // could be compared with something else.
+    if let Some((_, why)) = misfits.into_iter().min() {
+        return refuse!("`[{name} = {}]` can never match: {why}", test.value);
+    }
+    let key = rbx_dom_weak::ustr(name);
+    if scene.descendants(scene.root()).any(|node| scene.variant(node.0, key).is_some()) {
+        return Ok(());
+    }
+    let of = class.unwrap_or("any class");
+    if candidates(class)
+        .any(|candidate| reflection::property_names(candidate.name).any(|known| known == name))
+    {
+        return refuse!(
+            "`{name}` of {of} cannot be compared: it is computed while the game runs and is not \
+             kept in a place."
+        );
+    }
+    let own = candidates(class).flat_map(|candidate| candidate.properties.keys().copied());
+    let inherited = class.into_iter().flat_map(reflection::property_names);
+    let near = did_you_mean(name, own.chain(inherited));
+    refuse!(
+        "`{name}` is not a property of {of}.{near} An attribute needs `$` in front: \
+         `[${name} = {}]`.",
+        test.value
+    )
+}
+
+/// Whether a property can ever have a value; where it cannot, whether it can have none at all, and a
+/// sentence.
+fn fits(access: &Access, value: &Literal) -> Result<(), (bool, String)> {
+    let ty = match access {
+        Access::Stored(found) => found.ty,
+        Access::Migrated(migrated) => migrated.ty,
+        Access::Derived(Derived::Enabled) => &DataType::Value(VariantType::Bool),
+        Access::Derived(_) => &DataType::Value(VariantType::Vector3),
+    };
+    let number = || value.number::<f64>().map(|_| ());
+    let fits = match ty {
+        DataType::Enum(name) if enum_number(name, value).is_some() => Ok(()),
+        DataType::Enum(name) => {
+            reflection::enum_value(name, value.item(name)).map_or_else(|it| Err(it.0), |_| Ok(()))
+        }
+        DataType::Value(VariantType::Bool) => value
+            .boolean()
+            .map(|_| ())
+            .ok_or_else(|| "it is true or false, without quotes.".to_owned()),
+        DataType::Value(
+            VariantType::Float32 | VariantType::Float64 | VariantType::Int32 | VariantType::Int64,
+        ) => number().ok_or_else(|| "it is a number, without quotes.".to_owned()),
+        DataType::Value(VariantType::BrickColor) => brick_color(value)
+            .map(|_| ())
+            .ok_or_else(|| "it is the name or number of a BrickColor.".to_owned()),
+        DataType::Value(
+            VariantType::String
+            | VariantType::BinaryString
+            | VariantType::ContentId
+            | VariantType::Content,
+        ) => Ok(()),
+        other => {
+            let why = format!(
+                "it is a {}, and a selector compares only booleans, numbers, strings and enum items.",
+                reflection::type_name(other)
+            );
+            return Err((true, why));
+        }
+    };
+    fits.map_err(|why| (false, why))
+}

@@ -1,0 +1,320 @@
+//! Reading the text of a selector.
+//!
+//! Bounded in length and nesting, so that no text can exhaust the stack. It knows no scene: whether
+//! a class or property exists is [`super::check`]'s business.
+
+use scene_schemas::refusal::{Refusal, refuse};
+
+use super::{
+    Combinator, Complex, Literal, MAX_STEPS, Nested, PropertyTest, Selector, Slots, Step, Test,
+    is_number, is_plain,
+};
+
+const MAX_CHARACTERS: usize = 4096;
+const MAX_NESTING: usize = 32;
+
+pub(super) fn parse(text: &str) -> Result<Selector, Refusal> {
+    let length = text.chars().count();
+    if length > MAX_CHARACTERS {
+        return refuse!(
+            "A selector has at most {MAX_CHARACTERS} characters, and this one has {length}; split \
+             it, or name the instances with `paths`."
+        );
+    }
+    let mut parser =
+        Parser { text, chars: text.chars().collect(), at: 0, nesting: 0, slots: Slots::default() };
+    let any_of = parser.list(List::Top)?;
+    if parser.at < parser.chars.len() {
+        return parser.fail("`)` closes nothing");
+    }
+    Ok(Selector { any_of, slots: parser.slots })
+}
+
+/// Where a list of alternatives stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Top,
+    Not,
+    Has,
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    chars: Vec<char>,
+    at: usize,
+    nesting: usize,
+    slots: Slots,
+}
+
+impl Parser<'_> {
+    fn fail<T>(&self, problem: &str) -> Result<T, Refusal> {
+        self.fail_at(self.at, problem)
+    }
+
+    fn fail_at<T>(&self, at: usize, problem: &str) -> Result<T, Refusal> {
+        let (shown, more) = match self.text.char_indices().nth(200) {
+            Some((end, _)) => (&self.text[..end], "…"),
+            None => (self.text, ""),
+        };
+        refuse!(
+            "The selector `{shown}{more}` is wrong at character {}: {problem}. Write for example \
+             `Part.Enemy[Anchored = true]`, `#Shop >> Script` or `Model:has(> Humanoid)`.",
+            at + 1
+        )
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn take(&mut self, c: char) -> bool {
+        let found = self.peek() == Some(c);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Skips white space and says whether there was any.
+    fn space(&mut self) -> bool {
+        let from = self.at;
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+        self.at > from
+    }
+
+    fn list(&mut self, list: List) -> Result<Vec<Complex>, Refusal> {
+        let mut any_of = Vec::new();
+        loop {
+            any_of.push(self.complex(list)?);
+            if !self.take(',') {
+                return Ok(any_of);
+            }
+        }
+    }
+
+    fn combinator(&mut self) -> Option<Combinator> {
+        if !self.take('>') {
+            return None;
+        }
+        Some(if self.take('>') { Combinator::Descendant } else { Combinator::Child })
+    }
+
+    fn complex(&mut self, list: List) -> Result<Complex, Refusal> {
+        self.space();
+        let start = self.at;
+        let first = self.combinator();
+        if first.is_some() && list == List::Not {
+            return self.fail_at(start, "inside `:not(...)` nothing comes before the first step");
+        }
+        let mut by = first.unwrap_or(Combinator::Descendant);
+        let mut steps = Vec::new();
+        loop {
+            self.space();
+            if steps.len() == MAX_STEPS {
+                return self.fail(&format!("there are more than {MAX_STEPS} steps"));
+            }
+            let tests = self.compound()?;
+            steps.push(Step { by, tests });
+            let gap = self.space();
+            match self.peek() {
+                None | Some(',' | ')') => return Ok(Complex { steps }),
+                Some('>') => {}
+                Some(_) if gap => {
+                    return self.fail(
+                        "white space alone is no step; write `>>` for descendants or `>` for \
+                         children, or leave it out where one instance has to be both",
+                    );
+                }
+                Some(c) => return self.fail(&unexpected(c)),
+            }
+            by = self.combinator().unwrap_or(Combinator::Descendant);
+        }
+    }
+
+    /// What one instance has to be.
+    fn compound(&mut self) -> Result<Vec<Test>, Refusal> {
+        let mut tests = Vec::new();
+        while let Some(c) = self.peek() {
+            let start = self.at;
+            let test = match c {
+                '.' => {
+                    self.at += 1;
+                    Test::Tag(self.word("a tag's name must follow `.`")?)
+                }
+                '#' => {
+                    self.at += 1;
+                    Test::Name(self.word("an instance's name must follow `#`")?)
+                }
+                '[' => self.brackets()?,
+                ':' => self.pseudo()?,
+                c if is_plain(c) && tests.is_empty() => self.class()?,
+                c if is_plain(c) => {
+                    return self.fail_at(start, "a class must come first, as in `Part.Enemy`");
+                }
+                _ => break,
+            };
+            tests.push(test);
+        }
+        if tests.is_empty() {
+            return self.fail(match self.peek() {
+                Some('*') => "there is no `*`; `Instance` is every instance",
+                Some('"' | '\'') => "a name in quotes needs `#` in front, as in `#\"My Part\"`",
+                _ => "a class, `.Tag`, `#Name`, `[...]`, `:not(...)` or `:has(...)` is missing",
+            });
+        }
+        tests.sort_by_key(Test::rank);
+        Ok(tests)
+    }
+
+    fn class(&mut self) -> Result<Test, Refusal> {
+        let name = self.word("a class is missing")?;
+        let slot = self.slots.classes;
+        self.slots.classes += 1;
+        Ok(Test::Class { name, slot })
+    }
+
+    /// A plain word, or one in quotes.
+    fn word(&mut self, missing: &str) -> Result<String, Refusal> {
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            return self.quoted(quote);
+        }
+        let word: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
+        if word.is_empty() {
+            return self.fail(missing);
+        }
+        self.at += word.chars().count();
+        Ok(word)
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, Refusal> {
+        let start = self.at;
+        self.at += 1;
+        let mut text = String::new();
+        while let Some(c) = self.peek() {
+            self.at += 1;
+            match c {
+                c if c == quote => return Ok(text),
+                '\\' => match self.peek() {
+                    Some(c @ ('\\' | '"' | '\'')) => {
+                        self.at += 1;
+                        text.push(c);
+                    }
+                    _ => return self.fail("only a quote or `\\` can follow `\\`"),
+                },
+                c => text.push(c),
+            }
+        }
+        self.fail_at(start, "the quote that begins here is never closed")
+    }
+
+    /// `[property = value]`, `[$attribute]` or `[$attribute = value]`.
+    fn brackets(&mut self) -> Result<Test, Refusal> {
+        self.at += 1;
+        self.space();
+        let is_attribute = self.take('$');
+        let name = self.word(if is_attribute {
+            "an attribute's name must follow `$`"
+        } else {
+            "a property's name or `$` and an attribute's name must follow `[`"
+        })?;
+        self.space();
+        if is_attribute && self.take(']') {
+            return Ok(Test::HasAttribute(name));
+        }
+        match self.peek() {
+            Some('=') => self.at += 1,
+            Some(']') => {
+                return self.fail(
+                    "a property needs a value, as in `[Anchored = true]`; only an attribute can be \
+                     tested for being set, as in `[$Speed]`",
+                );
+            }
+            Some('!' | '~' | '<' | '>' | '^' | '*') => {
+                return self
+                    .fail("values are only compared with `=`; for unequal write `:not([...])`");
+            }
+            _ => return self.fail("`=` is missing"),
+        }
+        self.space();
+        let value = self.literal()?;
+        self.space();
+        if !self.take(']') {
+            return self.fail("`]` is missing; a value with other characters needs quotes");
+        }
+        if is_attribute {
+            return Ok(Test::Attribute(name, value));
+        }
+        let slot = self.slots.properties;
+        self.slots.properties += 1;
+        Ok(Test::Property(PropertyTest { name, value, slot }))
+    }
+
+    fn literal(&mut self) -> Result<Literal, Refusal> {
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            let text = self.quoted(quote)?;
+            return Ok(Literal { text, quoted: true });
+        }
+        let start = self.at;
+        let text: String = self.chars[start..]
+            .iter()
+            .take_while(|c| is_plain(**c) || matches!(c, '.' | '+'))
+            .collect();
+        self.at += text.chars().count();
+        let is_word = text.chars().all(is_plain) || text.starts_with("Enum.");
+        if text.is_empty() {
+            return self.fail("a value is missing");
+        }
+        if text == "nil" {
+            return self.fail_at(
+                start,
+                "nothing is compared with nil; for an attribute that is not set write \
+                 `:not([$Speed])`",
+            );
+        }
+        if !is_word && !is_number(&text) {
+            return self.fail_at(
+                start,
+                "a value with other characters than letters, digits, `_` and `-` needs quotes",
+            );
+        }
+        Ok(Literal { text, quoted: false })
+    }
+
+    /// `:not(...)` or `:has(...)`.
+    fn pseudo(&mut self) -> Result<Test, Refusal> {
+        let start = self.at;
+        self.at += 1;
+        let name: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
+        self.at += name.chars().count();
+        let list = match name.as_str() {
+            "not" => List::Not,
+            "has" => List::Has,
+            _ => return self.fail_at(start, "only `:not(...)` and `:has(...)` are known"),
+        };
+        if !self.take('(') {
+            return self.fail("`(` is missing");
+        }
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return self.fail(&format!("the nesting is deeper than {MAX_NESTING}"));
+        }
+        let any_of = self.list(list)?;
+        self.nesting -= 1;
+        if !self.take(')') {
+            return self.fail("`)` is missing");
+        }
+        let slot = self.slots.nested;
+        self.slots.nested += 1;
+        let nested = Nested { any_of, slot };
+        Ok(if list == List::Not { Test::Not(nested) } else { Test::Has(nested) })
+    }
+}
+
+fn unexpected(c: char) -> String {
+    match c {
+        '*' => "there is no `*`; `Instance` is every instance".to_owned(),
+        '+' | '~' => format!("siblings cannot be selected, so there is no `{c}`"),
+        ']' => "`]` closes nothing".to_owned(),
+        c => format!("{c:?} cannot stand here; a name with other characters needs quotes"),
+    }
+}

@@ -1,0 +1,158 @@
+//! The texts of scripts, and which of them may be others than they were: whoever keeps what texts say
+//! need not look at all of them again.
+//!
+//! The log is short, and says too much rather than too little: a script that is in it may have the
+//! text that it had. What came to the tree or left it is told by [`Scene::turns`], not here.
+
+use std::borrow::Cow;
+
+use rbx_dom_weak::{Ustr, ustr};
+use rbx_types::Variant;
+
+use super::edits::Edit;
+use super::{Node, Scene, reflection};
+
+const SOURCE: &str = "Source";
+
+/// So many changes are remembered at most. Who has missed more looks at all texts.
+const LOG: usize = 4096;
+
+/// Whose text may have changed, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// How many are not remembered any more.
+    forgotten: u64,
+    touched: Vec<Node>,
+}
+
+impl Texts {
+    /// Something was set for a property of an instance.
+    pub(super) fn touch(&mut self, node: u32, key: Ustr) {
+        if key.as_str() == SOURCE {
+            self.note(node);
+        }
+    }
+
+    fn note(&mut self, node: u32) {
+        if self.touched.len() == LOG {
+            self.touched.drain(..LOG / 2);
+            self.forgotten += LOG as u64 / 2;
+        }
+        self.touched.push(Node(node));
+    }
+
+    /// From here on, whoever has looked before looks at all texts.
+    fn forget(&mut self) {
+        self.forgotten += self.touched.len() as u64 + 1;
+        self.touched.clear();
+    }
+
+    fn now(&self) -> u64 {
+        self.forgotten + self.touched.len() as u64
+    }
+}
+
+impl Scene {
+    /// Whether the instance is a script.
+    pub fn is_script(&self, node: Node) -> bool {
+        let class = self.tree.class(node.0);
+        let mut scripts = self.scripts.borrow_mut();
+        if scripts.len() <= class as usize {
+            scripts.resize(class as usize + 1, None);
+        }
+        let is_script = || reflection::is_script(self.tree.class_names.get(class));
+        *scripts[class as usize].get_or_insert_with(is_script)
+    }
+
+    /// A script's text.
+    pub fn source(&self, node: Node) -> Option<Cow<'_, str>> {
+        if !self.is_script(node) {
+            return None;
+        }
+        let key = ustr(SOURCE);
+        match self.edit(node.0, key) {
+            Edit::Set(Variant::String(text)) => Some(Cow::Borrowed(text)),
+            Edit::Set(_) => None,
+            Edit::Removed => Some(Cow::default()),
+            Edit::None => {
+                let base = self.base(node.0);
+                let text = base.and_then(|base| self.file.text(base, key));
+                Some(text.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Replaces a script's text.
+    pub fn set_source(&mut self, node: Node, text: String) {
+        self.store(node, ustr(SOURCE), Some(Variant::String(text)));
+    }
+
+    /// This moment, for [`Scene::texts_since`].
+    pub fn texts_now(&self) -> u64 {
+        self.texts.now()
+    }
+
+    /// The instances that may have another text than at a moment, some of them more than once; some of
+    /// them are gone, and numbers of those that are may be others' now. None where that is too long ago.
+    pub fn texts_since(&self, moment: u64) -> Option<&[Node]> {
+        let known = usize::try_from(moment.checked_sub(self.texts.forgotten)?).ok()?;
+        self.texts.touched.get(known..)
+    }
+
+    /// An instance goes whose number another one will have.
+    pub(super) fn text_goes(&mut self, node: u32) {
+        if self.is_script(Node(node)) {
+            self.texts.note(node);
+        }
+    }
+
+    /// Studio told a text, or that it is another one.
+    pub(super) fn text_told(&mut self, node: u32) {
+        if self.journal.is_empty() {
+            self.texts.note(node);
+        } else {
+            // Copies that are on trial have the text of what they were made of.
+            self.texts.forget();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+
+    #[test]
+    fn the_log_says_who_was_touched_as_far_as_it_reaches() {
+        let mut scene = Scene::empty(Format::Binary);
+        let [one, two] = ["A", "B"].map(|it| scene.create(scene.root(), "Script", it));
+        let begin = scene.texts_now();
+        scene.set_source(one, "1".to_owned());
+        let (mark, moment) = (scene.mark(), scene.texts_now());
+        scene.set_source(two, "2".to_owned());
+        scene.rename(two, "C");
+        assert_eq!(scene.texts_since(begin), Some(&[one, two][..]));
+        scene.rollback(mark);
+        assert_eq!(scene.texts_since(moment), Some(&[two, two][..]));
+        assert_eq!(scene.texts_since(scene.texts_now()), Some(&[][..]));
+        assert_eq!(scene.texts_since(scene.texts_now() + 1), None);
+        for _ in 0..LOG {
+            scene.set_source(one, "3".to_owned());
+        }
+        assert_eq!(scene.texts_since(moment), None);
+        let moment = scene.texts_now();
+        scene.set_source(two, "4".to_owned());
+        assert_eq!(scene.texts_since(moment), Some(&[two][..]));
+    }
+
+    #[test]
+    fn an_instance_that_is_taken_out_is_in_the_log() {
+        let mut scene = Scene::empty(Format::Binary);
+        let mark = scene.mark();
+        let script = scene.create(scene.root(), "Script", "A");
+        scene.create(scene.root(), "Part", "B");
+        let moment = scene.texts_now();
+        scene.rollback(mark);
+        assert_eq!(scene.texts_since(moment), Some(&[script][..]));
+    }
+}

@@ -1,0 +1,107 @@
+//! Broken files: whatever happens, it is no panic.
+
+use rbx_types::Ref;
+
+use super::super::scan::{Found, scan};
+use super::super::{props, shared, text, value};
+use super::{Random, places};
+
+/// Uses a file as an editor would; gives how much was kept of it.
+fn use_all(file: &[u8], reads_values: bool) -> usize {
+    let mut contents = Vec::new();
+    let mut ends = Vec::new();
+    let document = scan(file, &mut |found| match found {
+        Found::Item(item) => ends.push((item.start, 0)),
+        Found::Properties(it) => contents.extend(it.content),
+        Found::End { item, close, end } => {
+            assert!(close <= end && end as usize <= file.len());
+            ends[item as usize].1 = end;
+        }
+    });
+    for content in &contents {
+        let content = &file[content.start as usize..content.end as usize];
+        for element in props::elements(content).map_while(Result::ok) {
+            let inside = &content[element.inside.clone()];
+            if matches!(element.tag, "string" | "ProtectedString") {
+                let old = text::decode(inside);
+                let new = text::replace_text(inside, &format!("{old}x"));
+                if text::check(&old).is_ok() {
+                    assert_eq!(text::decode(&new), format!("{old}x"));
+                }
+            } else if reads_values {
+                value::read(&content[element.whole], &|_| None, &|_| Ref::none());
+            }
+        }
+    }
+    if let Ok(document) = document {
+        assert!(ends.iter().all(|(start, end)| start < end && *end <= document.close));
+        if let Some(table) = document.shared {
+            let table = &file[table.start as usize..table.end as usize];
+            for entry in shared::read_shared(table) {
+                shared::decode_shared(&table[entry.text]);
+            }
+        }
+    }
+    ends.len()
+}
+
+fn damage(seed: &mut Random, file: &[u8]) -> Vec<u8> {
+    const MARKS: &[&[u8]] = &[
+        b"<",
+        b">",
+        b"</Item>",
+        b"<Item class=\"A\">",
+        b"<![CDATA[",
+        b"]]>",
+        b"<!--",
+        b"-->",
+        b"\"",
+        b"&",
+        b"</Properties>",
+        b"<Properties>",
+        b"\0",
+        b"\xff",
+        b"</",
+        b"/>",
+        b"<?",
+        b"<!DOCTYPE [",
+    ];
+    let mut damaged = file.to_vec();
+    for _ in 0..=seed.below(4) {
+        let at = seed.below(damaged.len());
+        match seed.below(4) {
+            0 => damaged.truncate(at),
+            1 if !damaged.is_empty() => damaged[at] ^= 1 << seed.below(8),
+            2 => {
+                let mark = *seed.pick(MARKS);
+                damaged.splice(at..at, mark.iter().copied());
+            }
+            _ => {
+                let end = (at + seed.below(300)).min(damaged.len());
+                let moved: Vec<u8> = damaged.drain(at..end).collect();
+                let to = seed.below(damaged.len());
+                damaged.splice(to..to, moved);
+            }
+        }
+    }
+    damaged
+}
+
+#[test]
+fn broken_files_do_no_harm() {
+    let mut seed = Random::new(6);
+    let small: &[u8] = b"<?xml version='1.0'?><roblox version='4'><Item class='A' referent='R'>\
+<Properties><string name='Name'>a&amp;\r\n<![CDATA[<b>]]>c</string><Vector3 name='S'><X>1</X>\
+<Y>2</Y><Z>3</Z></Vector3></Properties><Item class='B'/></Item><SharedStrings><SharedString \
+md5='x'>YQ==</SharedString></SharedStrings></roblox>";
+    for _ in 0..20_000 {
+        use_all(&damage(&mut seed, small), true);
+    }
+    for (_, file) in places() {
+        assert!(use_all(&file, false) > 0);
+        let part = &file[..file.len().min(60_000)];
+        for round in 0..300 {
+            use_all(&damage(&mut seed, part), round % 50 == 0);
+        }
+    }
+}

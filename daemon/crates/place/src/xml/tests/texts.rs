@@ -1,0 +1,195 @@
+//! Texts: what is read, what is written, and what stays when one is replaced.
+
+use super::super::text::{Style, check, decode, encode, replace_text, style_of};
+use super::{Random, reference};
+
+/// What rbx_xml reads as the text of such an element; none where it refuses it.
+fn by_rbx_xml(inside: &[u8], tag: &str) -> Option<String> {
+    let mut file =
+        format!("<roblox version='4'><Item class='A'><Properties><{tag} name='Name'>").into_bytes();
+    file.extend_from_slice(inside);
+    file.extend_from_slice(format!("</{tag}></Properties></Item></roblox>").as_bytes());
+    let dom = reference(&file).ok()?;
+    Some(dom.get_by_ref(dom.root().children()[0]).unwrap().name.clone())
+}
+
+const RAW: &[&str] = &[
+    "a",
+    "bc",
+    " ",
+    "\n",
+    "\r",
+    "\r\n",
+    "\t",
+    "\u{a0}",
+    "é",
+    "😀",
+    "&amp;",
+    "&lt;",
+    "&gt;",
+    "&quot;",
+    "&apos;",
+    "&#13;",
+    "&#10;",
+    "&#x20;",
+    "&#32;",
+    "&#x1F600;",
+    "<![CDATA[",
+    "<![CDATA[",
+    "]]>",
+    "]]>",
+    "]",
+    "]]",
+    "<!-- x -->",
+    "<!---->",
+    "/",
+    "=",
+    "\"",
+    "'",
+    ";",
+    "-",
+    "x\ny",
+    "<![CDATA[]]>",
+    "<![CDATA[ ]]>",
+    "<![CDATA[\r\n&amp;<Item>]]>",
+    "]]]]><![CDATA[>",
+];
+
+const TEXT: &[&str] = &[
+    "a",
+    "b",
+    " ",
+    "\n",
+    "\n",
+    "\r",
+    "\r\n",
+    "\t",
+    "]]>",
+    "]]",
+    ">",
+    "<",
+    "&",
+    "&amp;",
+    "é",
+    "😀",
+    "local x = 1",
+    "\n\n",
+    "\u{a0}",
+    "]]]]><![CDATA[>",
+    "<![CDATA[",
+    "-->",
+    "]",
+];
+
+fn random(random: &mut Random, pieces: &[&str], most: usize) -> String {
+    (0..random.below(most)).map(|_| *random.pick(pieces)).collect()
+}
+
+#[test]
+fn texts_are_read_as_rbx_xml_reads_them() {
+    let mut seed = Random::new(1);
+    let mut taken = 0;
+    for _ in 0..30_000 {
+        let inside = random(&mut seed, RAW, 9);
+        let tag = *seed.pick(&["string", "ProtectedString"]);
+        if let Some(expected) = by_rbx_xml(inside.as_bytes(), tag) {
+            assert_eq!(decode(inside.as_bytes()), expected, "{inside:?}");
+            taken += 1;
+        }
+    }
+    assert!(taken > 10_000, "{taken}");
+}
+
+#[test]
+fn what_is_written_is_read_again_by_rbx_xml_too() {
+    let mut seed = Random::new(2);
+    for _ in 0..30_000 {
+        let text = random(&mut seed, TEXT, 12);
+        for style in [Style::CData, Style::Escaped] {
+            let mut inside = Vec::new();
+            encode(&text, style, &mut inside);
+            if check(&text).is_ok() {
+                assert_eq!(decode(&inside), text, "{text:?}");
+                assert_eq!(by_rbx_xml(&inside, "string").as_ref(), Some(&text), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn replacing_gives_the_new_text_always() {
+    let mut seed = Random::new(3);
+    for _ in 0..100_000 {
+        let inside = random(&mut seed, RAW, 14);
+        let old = decode(inside.as_bytes()).into_owned();
+        let text = match seed.below(3) {
+            0 => random(&mut seed, TEXT, 12),
+            _ => edited(&mut seed, &old),
+        };
+        if check(&text).is_err() {
+            continue;
+        }
+        let new = replace_text(inside.as_bytes(), &text);
+        assert_eq!(decode(&new), text, "{inside:?}");
+        if seed.below(8) == 0 && by_rbx_xml(inside.as_bytes(), "string").is_some() {
+            assert_eq!(by_rbx_xml(&new, "string"), Some(text), "{inside:?}");
+        }
+    }
+}
+
+/// A text with one of its lines replaced, taken out or added.
+fn edited(seed: &mut Random, old: &str) -> String {
+    let mut lines: Vec<String> = old.split('\n').map(str::to_owned).collect();
+    let at = seed.below(lines.len());
+    match seed.below(3) {
+        0 => lines[at] = random(seed, TEXT, 3),
+        1 => lines.insert(at, random(seed, TEXT, 3)),
+        _ => drop(lines.remove(at)),
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn lines_that_stay_keep_their_bytes() {
+    let cases: &[(&str, &str, &str)] = &[
+        // Raw text, new text, new raw text.
+        ("<![CDATA[a\r\nb\r\nc]]>", "a\nX\nY\nc", "<![CDATA[a\r\nX\r\nY\r\nc]]>"),
+        ("<![CDATA[a\nb]]>", "a\nb\nc", "<![CDATA[a\nb\nc]]>"),
+        ("<![CDATA[a\n]]>", "a\nb<\n", "<![CDATA[a\nb<\n]]>"),
+        ("<![CDATA[a]]>", "", "<![CDATA[]]>"),
+        ("<![CDATA[]]>", "a<b", "<![CDATA[a<b]]>"),
+        ("", "a<b", "a&lt;b"),
+        ("&quot;a&#34;\nb\n&#x41;", "\"a\"\nc>\nA", "&quot;a&#34;\nc&gt;\n&#x41;"),
+        (
+            "&apos;\n<![CDATA[a\nb\nc]]>\n&apos;",
+            "'\na\nX\nc\n'",
+            "&apos;\n<![CDATA[a\nX\nc]]>\n&apos;",
+        ),
+        ("<![CDATA[a]]]]><![CDATA[>\nb\nc]]>", "a]]>\nX\nc", "<![CDATA[a]]]]><![CDATA[>\nX\nc]]>"),
+        ("<![CDATA[a\nb\nc]]>", "a\n]]>\nc", "<![CDATA[a\n]]]]><![CDATA[>\nc]]>"),
+        ("<![CDATA[a\nb\nc]]>", "a\nx\r\ny\nc", "<![CDATA[a\nx]]>&#13;\ny\n<![CDATA[c]]>"),
+        ("  ", " a", " a"),
+    ];
+    for (inside, text, expected) in cases {
+        let new = replace_text(inside.as_bytes(), text);
+        assert_eq!(String::from_utf8(new).unwrap(), *expected, "{inside:?}");
+    }
+    let new = replace_text(b"<![CDATA[a\n\xff\xfe\nb]]>", "a\n\u{fffd}\u{fffd}\nc");
+    assert_eq!(new, b"<![CDATA[a\n\xff\xfe\nc]]>");
+}
+
+#[test]
+fn what_needs_no_work_is_borrowed() {
+    use std::borrow::Cow::Borrowed;
+    for (inside, text) in
+        [("", ""), ("abc\n d ", "abc\n d "), (" \n", ""), ("<![CDATA[ <&]]>", " <&")]
+    {
+        let decoded = decode(inside.as_bytes());
+        assert!(matches!(decoded, Borrowed(_)) && decoded == text, "{inside:?}");
+    }
+    assert_eq!(decode(b"&amp;&nope;&;&#0;&#xd800;&"), "&&nope;&;&#0;&#xd800;&");
+    assert_eq!(style_of(b"a<![CDATA[]]>"), Style::CData);
+    assert_eq!(style_of(b"a"), Style::Escaped);
+    assert!(check("a\u{1}").unwrap_err().contains("U+0001"));
+    assert!(check(" \r\n").is_err() && check("a\r\n \n").is_ok());
+}

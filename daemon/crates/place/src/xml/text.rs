@@ -1,0 +1,289 @@
+//! The texts of string elements: how they are written in a file, and how one is replaced so that
+//! the lines that stay the same keep their bytes.
+//!
+//! What is read is what rbx_xml reads, down to the whitespace that it drops: a stretch of text
+//! between CDATA sections with nothing but whitespace counts only behind a section that has more.
+//! Where rbx_xml refuses a file, for a reference to nothing, the raw characters are taken.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr3, memmem};
+
+use super::lexer::{CDATA, CDATA_END, Kind, Lexer, is_space};
+
+mod replace;
+
+pub(super) use self::replace::replace_text;
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// In CDATA sections.
+    CData,
+    /// With `&lt;` and its like.
+    Escaped,
+}
+
+/// Whether a text in an XML file can have a character; no escape helps with the others.
+pub(super) fn can_hold(c: char) -> bool {
+    !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Whether a text can be written so that it is read again as it is.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    if let Some(c) = text.chars().find(|c| !can_hold(*c)) {
+        return Err(format!(
+            "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
+            c as u32
+        ));
+    }
+    if text.contains('\r') && is_blank(text.as_bytes()) {
+        return Err("The text has nothing but whitespace and a carriage return, which readers of \
+                    XML drop."
+            .to_owned());
+    }
+    Ok(())
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| is_space(*byte))
+}
+
+/// How the text of a string element is written: in CDATA where it has at least one section.
+pub(super) fn style_of(inside: &[u8]) -> Style {
+    if memmem::find(inside, CDATA).is_some() { Style::CData } else { Style::Escaped }
+}
+
+/// The text of a string element.
+pub(super) fn decode(inside: &[u8]) -> Cow<'_, str> {
+    if memchr3(b'<', b'&', b'\r', inside).is_none() {
+        return if is_blank(inside) { Cow::Borrowed("") } else { String::from_utf8_lossy(inside) };
+    }
+    let literal = inside.strip_prefix(CDATA).and_then(|rest| rest.strip_suffix(CDATA_END));
+    if let Some(literal) = literal
+        && memchr(b'\r', literal).is_none()
+        && memmem::find(inside, CDATA_END) == Some(inside.len() - CDATA_END.len())
+    {
+        return String::from_utf8_lossy(literal);
+    }
+    Cow::Owned(Decoder::run(inside, None).text)
+}
+
+/// A place in a raw text at which a line of its decoded text begins, or it ends.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    raw: usize,
+    decoded: usize,
+    is_literal: bool,
+}
+
+/// Collects a text from pieces of raw text.
+struct Decoder<'p> {
+    text: String,
+    /// Where the stretch begins that is dropped if it stays blank.
+    stretch: usize,
+    is_blank: bool,
+    points: Option<&'p mut Vec<Point>>,
+}
+
+impl<'p> Decoder<'p> {
+    fn run(inside: &[u8], points: Option<&'p mut Vec<Point>>) -> Self {
+        let text = String::with_capacity(inside.len());
+        let mut decoder = Self { text, stretch: 0, is_blank: true, points };
+        let (mut lexer, mut from) = (Lexer::new(inside), 0);
+        decoder.point(0, false);
+        while let Ok(Some(markup)) = lexer.next() {
+            decoder.escaped(inside, from, markup.start);
+            from = markup.end;
+            match markup.kind {
+                Kind::Literal(range) => {
+                    decoder.settle();
+                    decoder.point(range.start, true);
+                    decoder.lines(inside, range.start, range.end, true);
+                    decoder.point(range.end, true);
+                    decoder.stretch = decoder.text.len();
+                    decoder.point(markup.end, false);
+                }
+                Kind::Comment => {}
+                Kind::Open { .. } | Kind::Close { .. } | Kind::Instruction => decoder.settle(),
+            }
+        }
+        decoder.escaped(inside, from, inside.len());
+        decoder.settle();
+        decoder.point(inside.len(), false);
+        decoder
+    }
+
+    /// Ends a stretch.
+    fn settle(&mut self) {
+        if self.is_blank {
+            self.text.truncate(self.stretch);
+        }
+        (self.is_blank, self.stretch) = (true, self.text.len());
+    }
+
+    fn point(&mut self, raw: usize, is_literal: bool) {
+        if let Some(points) = &mut self.points {
+            points.push(Point { raw, decoded: self.text.len(), is_literal });
+        }
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        self.is_blank &= is_blank(piece);
+        self.text.push_str(&String::from_utf8_lossy(piece));
+    }
+
+    /// Text without references. Every end of a line becomes a line feed.
+    fn lines(&mut self, raw: &[u8], mut from: usize, end: usize, is_literal: bool) {
+        while let Some(length) = memchr::memchr2(b'\n', b'\r', &raw[from..end]) {
+            let stop = from + length;
+            self.push(&raw[from..stop]);
+            self.text.push('\n');
+            let is_pair = raw[stop] == b'\r' && stop + 1 < end && raw[stop + 1] == b'\n';
+            from = stop + 1 + usize::from(is_pair);
+            self.point(from, is_literal);
+        }
+        self.push(&raw[from..end]);
+    }
+
+    /// Text with references.
+    fn escaped(&mut self, raw: &[u8], mut from: usize, end: usize) {
+        while let Some(length) = memchr(b'&', &raw[from..end]) {
+            let stop = from + length;
+            self.lines(raw, from, stop, false);
+            let (c, behind) = match reference(&raw[stop..end]) {
+                Some((c, length)) => (c, stop + length),
+                None => ('&', stop + 1),
+            };
+            self.push(c.encode_utf8(&mut [0; 4]).as_bytes());
+            from = behind;
+        }
+        self.lines(raw, from, end, false);
+    }
+}
+
+/// The character that a reference stands for, and how long the reference is.
+fn reference(raw: &[u8]) -> Option<(char, usize)> {
+    let end = raw.iter().take(64).position(|byte| *byte == b';')?;
+    let c = match raw.get(1..end)? {
+        b"lt" => '<',
+        b"gt" => '>',
+        b"amp" => '&',
+        b"quot" => '"',
+        b"apos" => '\'',
+        [b'#', b'x', digits @ ..] => number(digits, 16)?,
+        [b'#', digits @ ..] => number(digits, 10)?,
+        _ => return None,
+    };
+    Some((c, end + 1))
+}
+
+fn number(digits: &[u8], radix: u32) -> Option<char> {
+    let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    let c = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
+    can_hold(c).then_some(c)
+}
+
+/// The value of an attribute, from its raw text. Whitespace in it counts as spaces.
+pub(super) fn attribute_value(raw: &[u8]) -> Cow<'_, str> {
+    if !raw.iter().any(|byte| matches!(byte, b'&' | b'\t' | b'\n' | b'\r')) {
+        return String::from_utf8_lossy(raw);
+    }
+    let (mut value, mut at) = (Vec::with_capacity(raw.len()), 0);
+    while let Some(byte) = raw.get(at) {
+        at += 1;
+        match byte {
+            b'&' => match reference(&raw[at - 1..]) {
+                Some((c, length)) => {
+                    value.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    at += length - 1;
+                }
+                None => value.push(b'&'),
+            },
+            b'\n' if at > 1 && raw[at - 2] == b'\r' => {}
+            byte if is_space(*byte) => value.push(b' '),
+            byte => value.push(*byte),
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&value).into_owned())
+}
+
+/// Writes the inside of a string element. What [`check`] refuses is written, and not read again.
+pub(super) fn encode(text: &str, style: Style, out: &mut Vec<u8>) {
+    encode_lines(text, style, "\n", out);
+}
+
+/// The same, with line feeds written as `newline`.
+fn encode_lines(text: &str, style: Style, newline: &str, out: &mut Vec<u8>) {
+    let blank = !text.is_empty() && is_blank(text.as_bytes());
+    // A carriage return has to be escaped, and no section has escapes.
+    if !text.contains('\r') && (style == Style::CData || blank) {
+        out.extend_from_slice(CDATA);
+        literal(text, newline, out);
+        out.extend_from_slice(CDATA_END);
+    } else {
+        escape(text, newline, out);
+    }
+}
+
+fn escape(text: &str, newline: &str, out: &mut Vec<u8>) {
+    for c in text.chars() {
+        match c {
+            '&' => out.extend_from_slice(b"&amp;"),
+            '<' => out.extend_from_slice(b"&lt;"),
+            '>' => out.extend_from_slice(b"&gt;"),
+            '\r' => out.extend_from_slice(b"&#13;"),
+            '\n' => out.extend_from_slice(newline.as_bytes()),
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+/// Writes a text within a CDATA section that is open and stays open. A carriage return has to be
+/// escaped outside of it; so is what stands next to it, up to something that is not whitespace,
+/// because readers drop a blank stretch.
+fn literal(text: &str, newline: &str, out: &mut Vec<u8>) {
+    let mut from = 0;
+    while let Some(found) = memchr(b'\r', &text.as_bytes()[from..]) {
+        let mut start = from + found;
+        let is_content = |c: char| !c.is_ascii() || !is_space(c as u8);
+        let content = text[start..].char_indices().find(|(_, c)| is_content(*c));
+        let mut end = content.map_or(text.len(), |(at, c)| start + at + c.len_utf8());
+        if is_blank(&text.as_bytes()[end..]) {
+            end = text.len();
+        }
+        if content.is_none() {
+            start = text[from..start].rfind(is_content).map_or(start, |at| from + at);
+        }
+        section(&text[from..start], newline, out);
+        out.extend_from_slice(CDATA_END);
+        escape(&text[start..end], newline, out);
+        out.extend_from_slice(CDATA);
+        from = end;
+    }
+    section(&text[from..], newline, out);
+}
+
+fn section(text: &str, newline: &str, out: &mut Vec<u8>) {
+    let split = text.replace("]]>", "]]]]><![CDATA[>");
+    if newline == "\n" {
+        out.extend_from_slice(split.as_bytes());
+    } else {
+        out.extend_from_slice(split.replace('\n', newline).as_bytes());
+    }
+}
+
+/// Writes a text as the value of an attribute in double quotes.
+pub(super) fn escape_attribute(text: &str, out: &mut Vec<u8>) {
+    for c in text.chars() {
+        match c {
+            '"' => out.extend_from_slice(b"&quot;"),
+            '\t' => out.extend_from_slice(b"&#9;"),
+            '\n' => out.extend_from_slice(b"&#10;"),
+            c => escape(c.encode_utf8(&mut [0; 4]), "\n", out),
+        }
+    }
+}

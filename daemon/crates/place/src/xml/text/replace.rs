@@ -1,0 +1,79 @@
+//! A new text in the place of an old one, with the bytes of the lines that stay the same.
+
+use super::{CDATA, CDATA_END, Decoder, Point};
+use super::{decode, encode_lines, escape, literal, style_of};
+
+/// The new inside of a string element, whose text becomes `text`. The raw bytes of the lines that
+/// are the same at the front and at the back are kept, so that a diff of the files shows just the
+/// lines that change. New lines end as the old ones do. Whatever [`super::check`] accepts is read
+/// again as it is.
+pub(in crate::xml) fn replace_text(inside: &[u8], text: &str) -> Vec<u8> {
+    let newline = newline_of(inside);
+    let spliced = splice(inside, text, newline);
+    if let Some(spliced) = spliced.filter(|spliced| decode(spliced) == text) {
+        return spliced;
+    }
+    let mut whole = Vec::with_capacity(text.len() + 32);
+    encode_lines(text, style_of(inside), newline, &mut whole);
+    whole
+}
+
+/// How the first line of a raw text ends.
+fn newline_of(inside: &[u8]) -> &'static str {
+    match memchr::memchr(b'\n', inside) {
+        Some(at) if at > 0 && inside[at - 1] == b'\r' => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// Replaces the lines between those that stay. What comes out is not right where blank text is
+/// dropped or sections are split at the seam; so it has to be looked at.
+fn splice(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
+    let mut points = Vec::new();
+    let old = Decoder::run(inside, Some(&mut points)).text;
+    let (old, new) = (old.as_bytes(), text.as_bytes());
+    if !points.is_sorted_by_key(|point| point.decoded) {
+        return None;
+    }
+    let starts_line = |point: &Point| {
+        let at = point.decoded;
+        at == 0 || at == old.len() || old.get(at - 1) == Some(&b'\n')
+    };
+    let front = common(old.iter(), new.iter());
+    // Within a section where there is the choice: what is added shall be written like the rest.
+    let before = points
+        .iter()
+        .filter(|point| starts_line(point) && point.decoded <= front)
+        .max_by_key(|point| (point.decoded, point.is_literal, point.raw))?;
+    let (old_rest, new_rest) = (&old[before.decoded..], &new[before.decoded..]);
+    let back = common(old_rest.iter().rev(), new_rest.iter().rev());
+    let behind = points
+        .iter()
+        .filter(|point| starts_line(point) && point.raw >= before.raw)
+        .filter(|point| point.decoded + back >= old.len())
+        .min_by_key(|point| (point.decoded, !point.is_literal, point.raw))?;
+    let kept = old.len() - behind.decoded;
+    let middle = text.get(before.decoded..text.len() - kept)?;
+    Some(joined(inside, *before, middle, *behind, newline))
+}
+
+/// How many bytes are the same.
+fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
+    a.zip(b).take_while(|(a, b)| a == b).count()
+}
+
+fn joined(inside: &[u8], before: Point, middle: &str, behind: Point, newline: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(inside.len() + middle.len());
+    out.extend_from_slice(&inside[..before.raw]);
+    if before.is_literal || behind.is_literal {
+        out.extend_from_slice(if before.is_literal { b"" } else { CDATA });
+        literal(middle, newline, &mut out);
+    } else {
+        escape(middle, newline, &mut out);
+    }
+    if before.is_literal && !behind.is_literal {
+        out.extend_from_slice(CDATA_END);
+    }
+    out.extend_from_slice(&inside[behind.raw..]);
+    out
+}

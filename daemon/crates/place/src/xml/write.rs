@@ -1,0 +1,430 @@
+//! A new XML file of the one that was read and what was edited: items that nothing touches are kept
+//! as they are, byte for byte, and so is all that stands around those that are.
+//!
+//! Items keep their referents. What is new is indented as the file is. References to what is
+//! deleted become empty.
+
+mod props;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rbx_types::{Ref, SharedString};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::value::Links;
+use super::{NAME, Xml, shared, text};
+use crate::changes::Changes;
+use crate::codec::CodecError;
+use crate::edits::Slot;
+use crate::ids::Ids;
+use crate::node_of;
+use crate::pieces::Pieces;
+use crate::tree::ROOT;
+
+impl Xml {
+    /// The new file. `ids` are those of instances that were not read.
+    ///
+    /// # Errors
+    /// A value cannot be written down.
+    pub(crate) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
+        let dirty = self.dirty(changes);
+        if dirty.is_empty() {
+            return Ok(Pieces::whole(self.file.len()));
+        }
+        if self.changes_places_of_doubles(changes) {
+            let why = "instances changed places that the file calls by the same name, so what \
+                       points to them would point to others";
+            return Err(CodecError::Write(why.to_owned()));
+        }
+        let mut output = Output {
+            xml: self,
+            changes,
+            ids,
+            reordered: changes.tree.changed().collect(),
+            dirty,
+            pieces: Pieces::default(),
+            written: FxHashMap::default(),
+            new_shared: Vec::new(),
+            style: Indentation::of(self),
+            unnamed: None,
+        };
+        output.write()?;
+        match output.unnamed {
+            None => Ok(output.pieces),
+            Some(node) => Err(CodecError::Write(format!(
+                "nothing can point to the {} named {:?}, because it has no referent of its own",
+                changes.tree.class_name(node),
+                changes.tree.name_text(node)
+            ))),
+        }
+    }
+
+    /// Whether of several items with one referent another one comes first now: references mean the
+    /// first.
+    fn changes_places_of_doubles(&self, changes: &Changes<'_>) -> bool {
+        let (tree, doubled) = (changes.tree, &self.ids().doubled);
+        if doubled.is_empty() || !changes.moves() {
+            return false;
+        }
+        let mut seen = FxHashSet::default();
+        tree.subtree(ROOT).filter(|node| doubled.contains(node)).any(|node| {
+            let id = self.referent(node);
+            let first = self.node(&id).filter(|first| !changes.gone.contains(first));
+            seen.insert(id) && first.is_some_and(|first| first != node)
+        })
+    }
+
+    /// The instances that were read and whose bytes change, and all above them.
+    fn dirty(&self, changes: &Changes<'_>) -> FxHashSet<u32> {
+        let tree = changes.tree;
+        let mut dirty = FxHashSet::default();
+        let pointing = if changes.gone.is_empty() { Vec::new() } else { self.references() };
+        let pointing = pointing.into_iter().filter(|(.., to)| changes.gone.contains(to));
+        let touched = changes
+            .edits
+            .nodes()
+            .chain(changes.renamed.iter().copied().filter(|node| {
+                *node < tree.read_len() && self.name_of(*node) != tree.name_text(*node)
+            }))
+            .chain(tree.changed())
+            .chain(pointing.map(|(holder, ..)| holder));
+        let touched = touched.filter(|node| *node < tree.read_len());
+        // What is added stands below somebody.
+        let above = changes.added.iter().filter_map(|node| tree.parent(node));
+        for node in touched.chain(above) {
+            let mut at = Some(node);
+            while let Some(here) = at
+                && dirty.insert(here)
+            {
+                at = tree.parent(here);
+            }
+        }
+        dirty
+    }
+}
+
+/// What is new is not indented further, or the lines of a deep tree would be longer than all else.
+const DEEPEST: usize = 200;
+
+/// How a file sets its lines.
+struct Indentation {
+    newline: &'static str,
+    unit: String,
+}
+
+impl Indentation {
+    fn of(xml: &Xml) -> Self {
+        let first = xml.spans.get(1).map_or(xml.document.close, |span| span.start);
+        let gap = xml.slice(xml.document.open_end as usize..first as usize);
+        let has_line = gap.contains(&b'\n');
+        let newline = match memchr::memchr(b'\n', gap) {
+            Some(at) if at > 0 && gap[at - 1] == b'\r' => "\r\n",
+            Some(_) => "\n",
+            None => "",
+        };
+        let tail: Vec<u8> =
+            gap.iter().rev().copied().take_while(|it| b" \t".contains(it)).collect();
+        let unit = String::from_utf8(tail).ok().filter(|unit| !unit.is_empty() && has_line);
+        let fallback = if has_line { "\t" } else { "" };
+        Self { newline, unit: unit.unwrap_or_else(|| fallback.to_owned()) }
+    }
+
+    fn line(&self, depth: usize) -> Vec<u8> {
+        let mut line = self.newline.as_bytes().to_vec();
+        line.extend(self.unit.as_bytes().repeat(depth.min(DEEPEST)));
+        line
+    }
+}
+
+/// An item whose children are being written.
+struct Frame {
+    node: u32,
+    children: std::vec::IntoIter<u32>,
+    /// Whether its children are those that were read, in their order.
+    is_same: bool,
+    /// Behind what was written of it.
+    behind: usize,
+    /// Whether what stands between children that are gone was written.
+    has_remarks: bool,
+    depth: usize,
+}
+
+struct Output<'a> {
+    xml: &'a Xml,
+    changes: &'a Changes<'a>,
+    ids: &'a Ids,
+    dirty: FxHashSet<u32>,
+    reordered: FxHashSet<u32>,
+    pieces: Pieces,
+    /// Elements that were written, by the number of their value and the name of what they replace.
+    written: FxHashMap<(Slot, String), Vec<u8>>,
+    /// New entries of the table of shared strings.
+    new_shared: Vec<(String, SharedString)>,
+    style: Indentation,
+    /// An instance to which something was made to point, and which no name tells from others.
+    unnamed: Option<u32>,
+}
+
+impl Output<'_> {
+    fn write(&mut self) -> Result<(), CodecError> {
+        let start = self.xml.document.open_end as usize;
+        self.pieces.keep(0..start);
+        let mut frames = vec![self.frame(ROOT, start, 0)];
+        while let Some(mut frame) = frames.pop() {
+            let Some(child) = frame.children.next() else {
+                self.close(&mut frame);
+                continue;
+            };
+            self.lead(&mut frame, child);
+            let depth = frame.depth + 1;
+            frames.push(frame);
+            let span = self.xml.span(child);
+            let is_read = child < self.changes.tree.read_len();
+            if is_read && (!self.dirty.contains(&child) || self.stays_short(child)) {
+                self.pieces.keep(span.start as usize..span.end as usize);
+                continue;
+            }
+            let behind =
+                if is_read { self.open(child, depth)? } else { self.open_new(child, depth)? };
+            frames.push(self.frame(child, behind, depth));
+        }
+        self.write_shared();
+        Ok(())
+    }
+
+    /// Whether an item is one tag alone, and still needs no more.
+    fn stays_short(&self, node: u32) -> bool {
+        let span = self.xml.span(node);
+        span.close == span.end
+            && self.changes.tree.children(node).len() == 0
+            && !self.has_new_properties(node)
+    }
+
+    fn frame(&self, node: u32, behind: usize, depth: usize) -> Frame {
+        let tree = self.changes.tree;
+        let is_read = node < tree.read_len();
+        let children = tree.children(node).collect::<Vec<_>>().into_iter();
+        let is_same = is_read && !self.reordered.contains(&node);
+        // Items are numbered in the order of the file, by which `lead` searches them.
+        debug_assert!(is_same || tree.read_children(node).is_sorted());
+        Frame { node, children, is_same, behind, has_remarks: false, depth }
+    }
+
+    /// What stands before a child.
+    fn lead(&mut self, frame: &mut Frame, child: u32) {
+        let tree = self.changes.tree;
+        let span = self.xml.span(child);
+        if frame.is_same {
+            self.pieces.keep(frame.behind..span.start as usize);
+            frame.behind = span.end as usize;
+            return;
+        }
+        self.keep_remarks(frame);
+        let siblings = tree.read_children(frame.node);
+        match siblings.binary_search(&child) {
+            Ok(at) => {
+                let gap = self.gap(frame.node, at);
+                self.pieces.keep(gap);
+            }
+            Err(_) => self.pieces.add(self.style.line(frame.depth + 1)),
+        }
+    }
+
+    /// Where the start tag and the properties of an item end.
+    fn front_end(&self, node: u32) -> usize {
+        if node == ROOT {
+            return self.xml.document.open_end as usize;
+        }
+        match self.xml.properties_of(node) {
+            Some(whole) => whole.end,
+            None => self.xml.span(node).open_end as usize,
+        }
+    }
+
+    /// What stands between a child that was read and the one before it.
+    fn gap(&self, node: u32, at: usize) -> Range<usize> {
+        let siblings = self.changes.tree.read_children(node);
+        let before = at.checked_sub(1).and_then(|at| siblings.get(at));
+        let start =
+            before.map_or_else(|| self.front_end(node), |it| self.xml.span(*it).end as usize);
+        let end = siblings.get(at).map_or(start, |it| self.xml.span(*it).start as usize);
+        start..end
+    }
+
+    /// Keeps what stands before children that are gone, where it is more than whitespace.
+    fn keep_remarks(&mut self, frame: &mut Frame) {
+        if std::mem::replace(&mut frame.has_remarks, true) {
+            return;
+        }
+        let tree = self.changes.tree;
+        for (at, child) in tree.read_children(frame.node).iter().enumerate() {
+            if tree.parent(*child) == Some(frame.node) {
+                continue;
+            }
+            let gap = self.gap(frame.node, at);
+            let bytes = self.xml.slice(gap.clone());
+            let len = bytes.trim_ascii_end().len();
+            if len > 0 {
+                self.pieces.keep(gap.start..gap.start + len);
+            }
+        }
+    }
+
+    /// What stands behind the last child.
+    fn close(&mut self, frame: &mut Frame) {
+        let tree = self.changes.tree;
+        let span = self.xml.span(frame.node);
+        let is_new = frame.node >= tree.read_len();
+        if is_new || frame.node != ROOT && span.close == span.end {
+            self.pieces.add(self.style.line(frame.depth));
+            self.pieces.add(b"</Item>".to_vec());
+            return;
+        }
+        if !frame.is_same {
+            self.keep_remarks(frame);
+        }
+        let last = tree.read_children(frame.node).last();
+        let behind =
+            last.map_or_else(|| self.front_end(frame.node), |it| self.xml.span(*it).end as usize);
+        let end = if frame.node == ROOT { self.xml.file.len() } else { span.end as usize };
+        if last.is_none() && tree.children(frame.node).len() > 0 && !frame.is_same {
+            // Its first children: the end tag gets a line of its own where it had none.
+            let gap = self.xml.slice(behind..span.close as usize);
+            if !gap.contains(&b'\n') {
+                self.pieces.add(self.style.line(frame.depth));
+            }
+        }
+        self.pieces.keep(behind..end);
+    }
+
+    /// Writes the front of an item that was read: its start tag and its properties.
+    fn open(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
+        let span = self.xml.span(node);
+        if span.close == span.end {
+            let tag = self.xml.slice(span.start as usize..span.open_end as usize);
+            let tag = tag.strip_suffix(b"/>").unwrap_or(tag).trim_ascii_end().to_vec();
+            self.pieces.add(tag);
+            self.pieces.add(b">".to_vec());
+            self.new_properties(node, None, depth)?;
+            return Ok(span.end as usize);
+        }
+        let Some(whole) = self.xml.properties_of(node) else {
+            self.pieces.keep(span.start as usize..span.open_end as usize);
+            self.new_properties(node, None, depth)?;
+            return Ok(span.open_end as usize);
+        };
+        if span.props == (0, 0) && !self.has_new_properties(node) {
+            self.pieces.keep(span.start as usize..whole.end);
+            return Ok(whole.end);
+        }
+        if span.props == (0, 0) {
+            self.pieces.keep(span.start as usize..whole.start);
+            self.inline_properties(node, depth)?;
+            return Ok(whole.end);
+        }
+        self.pieces.keep(span.start as usize..span.props.0 as usize);
+        self.edit_properties(node, depth)?;
+        self.pieces.keep(span.props.1 as usize..whole.end);
+        Ok(whole.end)
+    }
+
+    /// Writes the front of an item that was not read.
+    fn open_new(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
+        let tree = self.changes.tree;
+        let mut tag = b"<Item class=\"".to_vec();
+        text::escape_attribute(tree.class_name(node), &mut tag);
+        tag.extend_from_slice(b"\" referent=\"");
+        text::escape_attribute(&self.id(node), &mut tag);
+        tag.extend_from_slice(b"\">");
+        self.pieces.add(tag);
+        self.new_properties(node, self.changes.bases.get(&node).copied(), depth)?;
+        Ok(1)
+    }
+
+    fn id(&self, node: u32) -> String {
+        if node < self.changes.tree.read_len() {
+            return self.xml.referent(node).into_owned();
+        }
+        self.ids.get(node).unwrap_or_default().to_owned()
+    }
+
+    /// Enters new shared strings into their table.
+    fn write_shared(&mut self) {
+        if self.new_shared.is_empty() {
+            return;
+        }
+        let line = self.style.line(2);
+        let mut entries = Vec::new();
+        for (key, content) in &self.new_shared {
+            entries.extend_from_slice(&line);
+            entries.extend(shared::entry(key, content.data()));
+        }
+        if let Some(range) = &self.xml.document.shared {
+            self.pieces.insert_at(range.end as usize, entries);
+        } else {
+            let outer = self.style.line(1);
+            let section = [
+                &outer[..],
+                b"<SharedStrings>",
+                &entries,
+                &outer,
+                b"</SharedStrings>",
+                self.style.newline.as_bytes(),
+            ];
+            self.pieces.insert_at(self.xml.document.close as usize, section.concat());
+        }
+    }
+}
+
+impl Links for Output<'_> {
+    fn referent(&mut self, to: Ref) -> String {
+        match node_of(to).filter(|node| self.changes.is_written(*node)) {
+            Some(ROOT) | None => "null".to_owned(),
+            Some(node) => {
+                let id = self.id(node);
+                let is_read = node < self.changes.tree.read_len();
+                if id.is_empty() || id == "null" || is_read && self.xml.node(&id) != Some(node) {
+                    self.unnamed = Some(node);
+                }
+                id
+            }
+        }
+    }
+
+    fn shared(&mut self, content: &SharedString) -> String {
+        let known = self.xml.shared_strings().keys();
+        let is_it = |key: &&String| self.xml.shared_string(key).as_deref() == Some(content.data());
+        if let Some(key) = known.into_iter().find(is_it) {
+            return key.clone();
+        }
+        let key = shared::key_of(content);
+        if !self.new_shared.iter().any(|(known, _)| *known == key) {
+            self.new_shared.push((key.clone(), content.clone()));
+        }
+        key
+    }
+}
+
+impl Xml {
+    /// What an item was read to be called: as its first property of that name says, and otherwise
+    /// like its class.
+    fn name_of(&self, node: u32) -> Cow<'_, str> {
+        let content = self.content(node);
+        match super::props::find(content, NAME) {
+            Some(element) => text::decode(&content[element.inside]),
+            None => self.class(node),
+        }
+    }
+
+    /// Whether the sources of scripts are protected strings, as Studio writes them.
+    fn has_protected(&self) -> bool {
+        memchr::memmem::find(&self.file, b"<ProtectedString").is_some()
+    }
+
+    /// The whole element of an item's properties.
+    fn properties_of(&self, node: u32) -> Option<Range<usize>> {
+        let whole = self.span(node).whole;
+        (whole != (0, 0)).then(|| super::wide(whole))
+    }
+}

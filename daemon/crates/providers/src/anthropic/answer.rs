@@ -1,0 +1,335 @@
+//! Answers of Anthropic's Messages.
+//!
+//! Blocks are begun, added to and ended under an index; `message_delta` says why the message ended
+//! and `message_stop` ends it. Source: <https://docs.claude.com/en/docs/build-with-claude/streaming>.
+
+use serde_json::{Value as Json, json};
+
+use super::super::answer::Usage;
+use super::super::decode::Spelling;
+use super::super::draft::{Args, Calling, Draft, Finish, append, count, list, text};
+
+/// The wire.
+#[derive(Debug, Default)]
+pub(in super::super) struct Anthropic {
+    blocks: Vec<Block>,
+    stop: Option<String>,
+    counts: Counts,
+}
+
+/// A block of the message.
+#[derive(Debug)]
+struct Block {
+    index: Option<u64>,
+    /// As it will be replayed.
+    json: Json,
+    /// Which call of the draft it is.
+    call: Option<usize>,
+}
+
+/// The last that was said of each count: those of the end outweigh those of the beginning.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    input: Option<u64>,
+    output: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    thinking: Option<u64>,
+}
+
+impl Spelling for Anthropic {
+    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
+        let kind = match text(data, "type") {
+            "" => name,
+            kind => kind,
+        };
+        match kind {
+            "message_start" => self.begin(&data["message"], draft),
+            "content_block_start" => {
+                let index = data["index"].as_u64().or(Some(self.blocks.len() as u64));
+                self.block(index, &data["content_block"], draft);
+            }
+            "content_block_delta" => self.delta(data, draft),
+            "message_delta" => {
+                self.count(&data["usage"], draft);
+                if let Some(stop) = data["delta"]["stop_reason"].as_str() {
+                    self.stop = Some(stop.to_owned());
+                }
+            }
+            "message_stop" => {
+                self.stop(draft);
+                draft.is_over = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+        if !body["content"].is_array() && body["stop_reason"].is_null() {
+            draft.broken("the answer is no message of Anthropic's".to_owned());
+            return;
+        }
+        self.begin(body, draft);
+        self.stop(draft);
+    }
+
+    fn end(&mut self, draft: &mut Draft) {
+        let has_thoughts = self
+            .blocks
+            .iter()
+            .any(|block| matches!(text(&block.json, "type"), "thinking" | "redacted_thinking"));
+        if !has_thoughts {
+            return;
+        }
+        let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
+            if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
+                block.json["input"] = call.parsed().unwrap_or_else(
+                    // Only an object is taken back; it shows the model what it wrote.
+                    |malformed| json!({ "malformed_arguments": malformed.text }),
+                );
+            }
+            block.json
+        });
+        let blocks = blocks.collect();
+        draft.set_replay(Json::Array(blocks));
+    }
+}
+
+impl Anthropic {
+    /// The beginning of a message, or the whole of it.
+    fn begin(&mut self, message: &Json, draft: &mut Draft) {
+        draft.has_message = true;
+        self.count(&message["usage"], draft);
+        for block in list(message, "content") {
+            self.block(None, block, draft);
+        }
+        if let Some(stop) = message["stop_reason"].as_str() {
+            self.stop = Some(stop.to_owned());
+        }
+    }
+
+    fn block(&mut self, index: Option<u64>, block: &Json, draft: &mut Draft) {
+        let mut call = None;
+        match text(block, "type") {
+            "text" => draft.text(text(block, "text")),
+            "thinking" => draft.reason(text(block, "thinking")),
+            "tool_use" => {
+                let mut calling = Calling::new(text(block, "id"), text(block, "name"));
+                // A stream begins with `{}` and adds to it; a whole block has all of it here.
+                match &block["input"] {
+                    Json::Object(input) if index.is_some() && input.is_empty() => {}
+                    Json::Null => {}
+                    Json::String(input) => calling.args = Args::Text(input.clone()),
+                    input => calling.args = Args::Json(input.clone()),
+                }
+                draft.call(calling);
+                call = Some(draft.calls.len() - 1);
+            }
+            _ => {}
+        }
+        self.blocks.push(Block { index, json: block.clone(), call });
+    }
+
+    fn delta(&mut self, data: &Json, draft: &mut Draft) {
+        let (index, delta) = (data["index"].as_u64(), &data["delta"]);
+        let same = |block: &&mut Block| index.is_none() || block.index == index;
+        let block = self.blocks.iter_mut().rev().find(same);
+        let (kind, mut nowhere) = (text(delta, "type"), json!({}));
+        let call = block.as_ref().and_then(|block| block.call);
+        let json = block.map_or(&mut nowhere, |block| &mut block.json);
+        match kind {
+            "text_delta" => {
+                draft.text(text(delta, "text"));
+                append(json, "text", text(delta, "text"));
+            }
+            "thinking_delta" => {
+                draft.reason(text(delta, "thinking"));
+                append(json, "thinking", text(delta, "thinking"));
+            }
+            "signature_delta" => append(json, "signature", text(delta, "signature")),
+            // The blocks of the provider's own tools are filled like this, too.
+            "input_json_delta" => {
+                if let Some(calling) = call.and_then(|call| draft.calls.get_mut(call)) {
+                    let more = text(delta, "partial_json");
+                    if !more.is_empty() && matches!(calling.args, Args::Json(_)) {
+                        calling.args = Args::Text(String::new());
+                    }
+                    calling.push(&Json::from(more));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, usage: &Json, draft: &mut Draft) {
+        let counts = &mut self.counts;
+        for (slot, name) in [
+            (&mut counts.input, "input_tokens"),
+            (&mut counts.output, "output_tokens"),
+            (&mut counts.cache_read, "cache_read_input_tokens"),
+            (&mut counts.cache_write, "cache_creation_input_tokens"),
+        ] {
+            *slot = count(usage, name).or(*slot);
+        }
+        counts.thinking =
+            count(&usage["output_tokens_details"], "thinking_tokens").or(counts.thinking);
+        if counts.input.is_none() && counts.output.is_none() {
+            return;
+        }
+        let [input, output, cache_read, cache_write] =
+            [counts.input, counts.output, counts.cache_read, counts.cache_write]
+                .map(Option::unwrap_or_default);
+        draft.usage = Some(Usage {
+            input,
+            output,
+            prompt: input.saturating_add(cache_read).saturating_add(cache_write),
+            generated: output,
+            cache_read,
+            cache_write,
+            reasoning: counts.thinking.unwrap_or_default(),
+        });
+    }
+
+    /// The end of the message; without a reason it is none.
+    fn stop(&mut self, draft: &mut Draft) {
+        let Some(stop) = self.stop.take() else {
+            return;
+        };
+        let finish = match stop.as_str() {
+            "max_tokens" => Finish::Limit,
+            "model_context_window_exceeded" => Finish::Window,
+            "refusal" => Finish::Refused,
+            _ => Finish::Done,
+        };
+        draft.finish(&stop, finish);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Outcome, Wire};
+    use crate::tests::{sse, whole};
+
+    fn events(middle: &[Json], stop: &str) -> Vec<Json> {
+        let mut events = vec![json!({"type": "message_start", "message": {"content": [],
+            "stop_reason": null, "usage": {"input_tokens": 5, "output_tokens": 1}}})];
+        events.extend_from_slice(middle);
+        events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop},
+            "usage": {"output_tokens": 9}}));
+        events.push(json!({"type": "message_stop"}));
+        events
+    }
+
+    fn start(index: u64, block: Json) -> Json {
+        json!({"type": "content_block_start", "index": index, "content_block": block})
+    }
+
+    fn delta(index: u64, delta: Json) -> Json {
+        json!({"type": "content_block_delta", "index": index, "delta": delta})
+    }
+
+    fn input(index: u64, text: &str) -> Json {
+        delta(index, json!({"type": "input_json_delta", "partial_json": text}))
+    }
+
+    fn tool(id: &str) -> Json {
+        json!({"type": "tool_use", "id": id, "name": "t", "input": {}})
+    }
+
+    #[test]
+    fn blocks_are_put_together_by_their_index() {
+        let middle = [
+            start(0, json!({"type": "text", "text": ""})),
+            delta(0, json!({"type": "text_delta", "text": "Hi"})),
+            json!({"type": "ping"}),
+            start(1, tool("a")),
+            start(2, tool("b")),
+            input(2, "{\"x\":"),
+            input(1, "{\"y\":1}"),
+            input(2, "2}"),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "something_new", "index": 1}),
+        ];
+        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
+        assert_eq!((answer.end.outcome, answer.text.as_str()), (Outcome::Ok, "Hi"));
+        let args: Vec<_> = answer.calls.iter().map(|call| call.args.clone().unwrap()).collect();
+        assert_eq!(args, [json!({"y": 1}), json!({"x": 2})]);
+        let usage = answer.usage.unwrap();
+        assert_eq!((usage.input, usage.output), (5, 9));
+        assert_eq!(answer.end.replay, None);
+    }
+
+    #[test]
+    fn thoughts_are_replayed_as_they_came() {
+        let middle = [
+            start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+            delta(0, json!({"type": "thinking_delta", "thinking": "Hm"})),
+            delta(0, json!({"type": "thinking_delta", "thinking": "."})),
+            delta(0, json!({"type": "signature_delta", "signature": "c2ln"})),
+            start(1, json!({"type": "redacted_thinking", "data": "eA=="})),
+            start(2, tool("a")),
+            input(2, "{\"x\":1}"),
+        ];
+        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
+        assert_eq!(answer.reasoning, "Hm.");
+        assert_eq!(
+            answer.end.replay.unwrap(),
+            json!([
+                {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+                {"type": "redacted_thinking", "data": "eA=="},
+                {"type": "tool_use", "id": "a", "name": "t", "input": {"x": 1}},
+            ])
+        );
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        let middle = [start(0, tool("a")), input(0, "{\"x\":")];
+        for (stop, outcome) in [
+            ("tool_use", Outcome::Ok),
+            ("max_tokens", Outcome::Truncated),
+            ("model_context_window_exceeded", Outcome::Truncated),
+            ("refusal", Outcome::Refused),
+        ] {
+            let answer = sse(Wire::Anthropic, &events(&middle, stop));
+            assert_eq!(answer.end.outcome, outcome, "{stop}");
+            assert_eq!(answer.end.stop.as_deref(), Some(stop));
+        }
+        let mut cut = events(&middle, "tool_use");
+        cut.pop();
+        assert_eq!(sse(Wire::Anthropic, &cut).end.outcome, Outcome::Incomplete);
+        let error = json!({"type": "error", "error": {"type": "api_error", "message": "m"}});
+        cut.push(error);
+        let answer = sse(Wire::Anthropic, &cut);
+        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        assert!(answer.end.failure.unwrap().retryable);
+    }
+
+    #[test]
+    fn a_missing_index_is_the_last_block() {
+        let middle = [
+            start(0, tool("a")),
+            json!({"type": "content_block_delta",
+                "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}}),
+        ];
+        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
+        assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
+    }
+
+    #[test]
+    fn a_whole_message_is_read_too() {
+        let body = json!({"type": "message", "content": [
+            {"type": "thinking", "thinking": "Hm", "signature": "c2ln"},
+            {"type": "text", "text": "Hi"},
+            {"type": "tool_use", "id": "a", "name": "t", "input": {}},
+        ], "stop_reason": "tool_use", "usage": {"input_tokens": 5, "output_tokens": 7,
+            "cache_read_input_tokens": 11, "cache_creation_input_tokens": 13}});
+        let answer = whole(Wire::Anthropic, &body);
+        assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
+        assert_eq!(answer.runnable()[0].args, Ok(json!({})));
+        assert_eq!(answer.usage.unwrap().prompt, 29);
+        assert_eq!(answer.end.replay.unwrap(), body["content"]);
+        assert_eq!(whole(Wire::Anthropic, &json!({"a": 1})).end.outcome, Outcome::Error);
+    }
+}

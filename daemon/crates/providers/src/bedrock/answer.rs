@@ -1,0 +1,309 @@
+//! Answers of AWS Bedrock's Converse.
+//!
+//! A stream is a binary one: a header names the event, and an exception is a message of its own
+//! kind. `messageStop` is the terminal event, and the tokens are counted behind it. Source:
+//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>.
+
+use serde_json::{Value as Json, json};
+
+use super::super::answer::Usage;
+use super::super::decode::Spelling;
+use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
+use super::super::event_stream::Message;
+use super::super::failure::{self, Head};
+
+/// The wire.
+#[derive(Debug, Default)]
+pub(in super::super) struct Bedrock {
+    blocks: Vec<Block>,
+}
+
+/// A block of the message.
+#[derive(Debug)]
+struct Block {
+    index: Option<u64>,
+    /// As it will be replayed.
+    json: Json,
+    /// Which call of the draft it is.
+    call: Option<usize>,
+}
+
+/// A message of the binary stream.
+pub(in super::super) fn message(message: &Message, wire: &mut dyn Spelling, draft: &mut Draft) {
+    let header = |name| message.header(name).unwrap_or_default();
+    let payload = String::from_utf8_lossy(&message.payload);
+    match header(":message-type") {
+        "exception" => {
+            let said: Json = serde_json::from_str(&payload).unwrap_or_default();
+            let said = [text(&said, "message"), text(&said, "Message"), &payload]
+                .into_iter()
+                .find(|it| !it.is_empty())
+                .unwrap_or_default()
+                .to_owned();
+            fail(header(":exception-type"), &said, draft);
+        }
+        "error" => fail(header(":error-code"), header(":error-message"), draft),
+        _ => match serde_json::from_str::<Json>(&payload) {
+            Ok(data) => wire.event(header(":event-type"), &data, draft),
+            Err(error) => draft.broken(format!("an event of the answer is no JSON: {error}")),
+        },
+    }
+}
+
+fn fail(kind: &str, message: &str, draft: &mut Draft) {
+    let error = json!({ "error": { "type": kind, "message": message } });
+    draft.fail(failure::of_object(&error, &Head::default()));
+}
+
+impl Spelling for Bedrock {
+    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
+        // Without the binary framing the event is the name of its one member.
+        let member = data.as_object().filter(|members| name.is_empty() && members.len() == 1);
+        let (name, data) = match member.and_then(|members| members.iter().next()) {
+            Some((name, data)) => (name.as_str(), data),
+            None => (name, data),
+        };
+        let index = data["contentBlockIndex"].as_u64();
+        match name {
+            "messageStart" => draft.has_message = true,
+            "contentBlockStart" => {
+                let index = index.or(Some(self.blocks.len() as u64));
+                let start = &data["start"];
+                let mut call = None;
+                if start["toolUse"].is_object() {
+                    call = Some(begin(&start["toolUse"], draft));
+                }
+                self.blocks.push(Block { index, json: start.clone(), call });
+            }
+            "contentBlockDelta" => self.delta(index, &data["delta"], draft),
+            "messageStop" => stop(text(data, "stopReason"), draft),
+            "metadata" => {
+                count_tokens(&data["usage"], draft);
+                draft.is_over = draft.is_finished();
+            }
+            name if name.ends_with("Exception") => fail(name, text(data, "message"), draft),
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+        let message = &body["output"]["message"];
+        if !message.is_object() && body["stopReason"].is_null() {
+            draft.broken("the answer is none of Converse's".to_owned());
+            return;
+        }
+        draft.has_message = message.is_object();
+        for block in list(message, "content") {
+            let mut call = None;
+            draft.text(text(block, "text"));
+            draft.reason(text(&block["reasoningContent"]["reasoningText"], "text"));
+            if block["toolUse"].is_object() {
+                let at = begin(&block["toolUse"], draft);
+                draft.calls[at].push(&block["toolUse"]["input"]);
+                call = Some(at);
+            }
+            self.blocks.push(Block { index: None, json: block.clone(), call });
+        }
+        count_tokens(&body["usage"], draft);
+        stop(text(body, "stopReason"), draft);
+    }
+
+    fn end(&mut self, draft: &mut Draft) {
+        if !self.blocks.iter().any(|block| block.json["reasoningContent"].is_object()) {
+            return;
+        }
+        let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
+            if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
+                block.json["toolUse"]["input"] = call.parsed().unwrap_or_else(
+                    // Only an object is taken back; it shows the model what it wrote.
+                    |malformed| json!({ "malformed_arguments": malformed.text }),
+                );
+            }
+            block.json
+        });
+        let blocks = blocks.collect();
+        draft.set_replay(Json::Array(blocks));
+    }
+}
+
+impl Bedrock {
+    fn delta(&mut self, index: Option<u64>, delta: &Json, draft: &mut Draft) {
+        let same = |block: &Block| index.is_none() || block.index == index;
+        let at = self.blocks.iter().rposition(same).unwrap_or_else(|| {
+            // Texts are begun without a word.
+            let index = index.or(Some(self.blocks.len() as u64));
+            self.blocks.push(Block { index, json: json!({}), call: None });
+            self.blocks.len() - 1
+        });
+        let block = &mut self.blocks[at];
+        if !block.json.is_object() {
+            block.json = json!({});
+        }
+        if let Some(more) = delta["text"].as_str() {
+            draft.text(more);
+            append(&mut block.json, "text", more);
+        }
+        if let Some(calling) = block.call.and_then(|call| draft.calls.get_mut(call)) {
+            calling.push(&delta["toolUse"]["input"]);
+        }
+        let reasoning = &delta["reasoningContent"];
+        if let Some(redacted) = reasoning["redactedContent"].as_str() {
+            block.json = json!({ "reasoningContent": { "redactedContent": redacted } });
+        }
+        for name in ["text", "signature"] {
+            let Some(more) = reasoning[name].as_str() else {
+                continue;
+            };
+            if !block.json["reasoningContent"]["reasoningText"].is_object() {
+                block.json = json!({ "reasoningContent": { "reasoningText": {} } });
+            }
+            append(&mut block.json["reasoningContent"]["reasoningText"], name, more);
+        }
+        draft.reason(text(reasoning, "text"));
+    }
+}
+
+/// Begins a call; its place among them.
+fn begin(tool: &Json, draft: &mut Draft) -> usize {
+    draft.call(Calling::new(text(tool, "toolUseId"), text(tool, "name")));
+    draft.calls.len() - 1
+}
+
+fn stop(stop: &str, draft: &mut Draft) {
+    let finish = match stop {
+        "" => return,
+        "max_tokens" => Finish::Limit,
+        "model_context_window_exceeded" => Finish::Window,
+        "guardrail_intervened" | "content_filtered" | "refusal" => Finish::Refused,
+        "malformed_model_output" | "malformed_tool_use" => Finish::ModelError,
+        _ => Finish::Done,
+    };
+    draft.finish(stop, finish);
+}
+
+fn count_tokens(usage: &Json, draft: &mut Draft) {
+    let (Some(input), Some(output)) = (count(usage, "inputTokens"), count(usage, "outputTokens"))
+    else {
+        return;
+    };
+    let cache_read = count(usage, "cacheReadInputTokens").unwrap_or(0);
+    let cache_write = count(usage, "cacheWriteInputTokens").unwrap_or(0);
+    draft.usage = Some(Usage {
+        input,
+        output,
+        prompt: input.saturating_add(cache_read).saturating_add(cache_write),
+        generated: output,
+        cache_read,
+        cache_write,
+        reasoning: 0,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Answer, Outcome, Wire};
+    use crate::event_stream::tests::written;
+    use crate::tests::{decoded, whole};
+
+    fn event(name: &str, data: Json) -> Vec<u8> {
+        written(&[(":event-type", name), (":message-type", "event")], data.to_string().as_bytes())
+    }
+
+    fn delta(index: u64, delta: Json) -> Vec<u8> {
+        event("contentBlockDelta", json!({"contentBlockIndex": index, "delta": delta}))
+    }
+
+    fn begun() -> Vec<u8> {
+        let tool = json!({"toolUse": {"toolUseId": "a", "name": "t"}});
+        [
+            event("messageStart", json!({"role": "assistant"})),
+            delta(0, json!({"reasoningContent": {"text": "H"}})),
+            delta(0, json!({"reasoningContent": {"text": "m"}})),
+            delta(0, json!({"reasoningContent": {"signature": "s"}})),
+            delta(1, json!({"text": "Hi"})),
+            event("contentBlockStart", json!({"contentBlockIndex": 2, "start": tool})),
+            delta(2, json!({"toolUse": {"input": "{\"x\":"}})),
+            delta(2, json!({"toolUse": {"input": "1}"}})),
+            event("contentBlockStop", json!({"contentBlockIndex": 2})),
+        ]
+        .concat()
+    }
+
+    fn stream(last: &[Vec<u8>]) -> Answer {
+        let bytes = [begun(), last.concat()].concat();
+        decoded(Wire::Bedrock, "application/vnd.amazon.eventstream", &bytes)
+    }
+
+    fn stopped(reason: &str) -> Vec<u8> {
+        event("messageStop", json!({ "stopReason": reason }))
+    }
+
+    #[test]
+    fn blocks_are_put_together_and_replayed() {
+        let usage =
+            json!({"usage": {"inputTokens": 5, "outputTokens": 7, "cacheReadInputTokens": 3}});
+        let answer = stream(&[stopped("tool_use"), event("metadata", usage)]);
+        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
+        assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
+        let usage = answer.usage.unwrap();
+        assert_eq!((usage.input, usage.prompt), (5, 8));
+        assert_eq!(
+            answer.end.replay.unwrap(),
+            json!([
+                {"reasoningContent": {"reasoningText": {"text": "Hm", "signature": "s"}}},
+                {"text": "Hi"},
+                {"toolUse": {"toolUseId": "a", "name": "t", "input": {"x": 1}}},
+            ])
+        );
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        for (stop, outcome) in [
+            ("tool_use", Outcome::Ok),
+            ("max_tokens", Outcome::Ok),
+            ("guardrail_intervened", Outcome::Refused),
+            ("malformed_tool_use", Outcome::ModelError),
+        ] {
+            assert_eq!(stream(&[stopped(stop)]).end.outcome, outcome, "{stop}");
+        }
+        assert_eq!(stream(&[]).end.outcome, Outcome::Incomplete);
+        let open = delta(2, json!({"toolUse": {"input": "{"}}));
+        assert_eq!(stream(&[open, stopped("max_tokens")]).end.outcome, Outcome::Truncated);
+    }
+
+    #[test]
+    fn exceptions_and_damage_are_errors() {
+        for (kind, retryable) in [
+            ("throttlingException", true),
+            ("internalServerException", true),
+            ("modelStreamErrorException", true),
+            ("validationException", false),
+        ] {
+            let headers = [(":message-type", "exception"), (":exception-type", kind)];
+            let answer = stream(&[written(&headers, b"{\"message\":\"m\"}"), stopped("tool_use")]);
+            assert_eq!((answer.end.outcome, answer.calls.len()), (Outcome::ErrorInBody, 0));
+            let failure = answer.end.failure.unwrap();
+            assert_eq!(failure.kind.as_deref(), Some(kind));
+            assert_eq!((failure.message.as_str(), failure.retryable), ("m", retryable));
+        }
+        let mut damaged = stopped("tool_use");
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        let answer = stream(&[damaged]);
+        assert_eq!((answer.end.outcome, answer.calls.len()), (Outcome::Error, 0));
+    }
+
+    #[test]
+    fn a_whole_answer_is_read_too() {
+        let body = json!({"output": {"message": {"role": "assistant", "content": [
+            {"text": "Hi"}, {"toolUse": {"toolUseId": "a", "name": "t", "input": {"x": 1}}}]}},
+            "stopReason": "tool_use", "usage": {"inputTokens": 5, "outputTokens": 7}});
+        let answer = whole(Wire::Bedrock, &body);
+        assert_eq!((answer.text.as_str(), answer.runnable().len()), ("Hi", 1));
+        assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
+        assert_eq!(whole(Wire::Bedrock, &json!({"a": 1})).end.outcome, Outcome::Error);
+    }
+}

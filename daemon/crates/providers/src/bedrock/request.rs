@@ -1,0 +1,112 @@
+//! A conversation as a request of Bedrock's `ConverseStream`.
+//!
+//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>. The model
+//! stands in the address. One tool per message cannot be asked for here.
+
+use serde_json::{Map, Value as Json, json};
+use vector_core::prompt::{Effort, Prompt, Tool};
+
+use super::super::catalogue::{Model, Thinking};
+use super::super::schema;
+use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
+
+/// The least that Anthropic's models may think.
+const LEAST_BUDGET: u32 = 1024;
+
+/// The body of the request.
+pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+    let max = prompt.max_output.unwrap_or(model.output);
+    let mut body = Map::new();
+    body.insert("inferenceConfig".to_owned(), json!({ "maxTokens": max }));
+    let mark = || model.cache.then(|| json!({ "cachePoint": { "type": "default" } }));
+    if !prompt.rules.is_empty() {
+        let rules = std::iter::once(json!({ "text": prompt.rules }));
+        body.insert("system".to_owned(), rules.chain(mark()).collect());
+    }
+    if !prompt.tools.is_empty() {
+        let tools: Json = prompt.tools.iter().map(tool).collect();
+        body.insert("toolConfig".to_owned(), json!({ "tools": tools }));
+    }
+    let mut messages: Vec<Json> = sides(prompt, model).iter().filter_map(message).collect();
+    if let Some(effort) = prompt.effort.filter(|_| may_think(&messages)) {
+        think(&mut body, effort, max, model);
+    }
+    let last = messages.last_mut().and_then(|message| message["content"].as_array_mut());
+    if let (Some(blocks), Some(mark)) = (last, mark()) {
+        // What holds now is not repeated by the next request.
+        let behind = usize::from(prompt.now.is_some());
+        blocks.insert(blocks.len().saturating_sub(behind), mark);
+    }
+    body.insert("messages".to_owned(), messages.into());
+    Json::Object(body)
+}
+
+fn tool(tool: &Tool) -> Json {
+    json!({ "toolSpec": {
+        "name": tool.name,
+        "description": tool.about,
+        "inputSchema": { "json": schema::bare(&tool.schema) },
+    } })
+}
+
+/// A call that is being answered must have been thought about, where its model thinks at all.
+fn may_think(messages: &[Json]) -> bool {
+    let answers =
+        messages.last().is_some_and(|last| last["content"][0].get("toolResult").is_some());
+    let before = messages.iter().rev().nth(1).map(|message| &message["content"][0]);
+    !answers || before.is_some_and(|block| block.get("reasoningContent").is_some())
+}
+
+/// Converse has no word for it: the field is the model's own.
+fn think(body: &mut Map<String, Json>, effort: Effort, max: u32, model: &Model) {
+    let fields = match model.thinking {
+        Thinking::None => None,
+        Thinking::Budget => {
+            let budget = model.budget(effort).min(max / 2);
+            (effort > Effort::Low && budget >= LEAST_BUDGET)
+                .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
+        }
+        Thinking::Effort => model.effort(effort).map(|word| {
+            json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": word } })
+        }),
+    };
+    if let Some(fields) = fields {
+        body.insert("additionalModelRequestFields".to_owned(), fields);
+    }
+}
+
+fn message(side: &Side<'_>) -> Option<Json> {
+    let (role, content) = match side {
+        Side::Person { told, texts } => {
+            let words = texts.iter().map(|text| json!({ "text": text }));
+            ("user", told.iter().map(result).chain(words).collect())
+        }
+        Side::Model { texts, call } => {
+            let replay = call.as_ref().and_then(|call| call.replay);
+            let is = Blocks {
+                call: |block| block.get("toolUse").is_some(),
+                text: |block| block.get("text").is_some(),
+                same: |block, call| block["toolUse"]["toolUseId"] == call["toolUse"]["toolUseId"],
+            };
+            let texts = texts.iter().map(|text| json!({ "text": text })).collect();
+            ("assistant", replayed(replay, texts, call.as_ref().map(used), &is))
+        }
+    };
+    (!content.is_empty()).then(|| json!({ "role": role, "content": content }))
+}
+
+fn used(call: &Made<'_>) -> Json {
+    json!({ "toolUse": { "toolUseId": call.id, "name": call.tool, "input": call.args } })
+}
+
+fn result(told: &Told<'_>) -> Json {
+    let picture =
+        told.picture.map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
+    let words = std::iter::once(json!({ "json": told.object() }));
+    let content: Vec<Json> = words.chain(picture).collect();
+    let mut result = json!({ "toolUseId": told.id, "content": content });
+    if told.is_refused() {
+        result["status"] = json!("error");
+    }
+    json!({ "toolResult": result })
+}

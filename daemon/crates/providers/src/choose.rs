@@ -1,0 +1,276 @@
+//! Which model answers: what a person says, then the setting, then the first provider that has a key.
+//!
+//! What was chosen and cannot be used is an error with its reason. Nobody else is asked in its place,
+//! and the offline planner answers only where it was chosen, or where there is no key at all.
+
+use scene_schemas::refusal::did_you_mean;
+use vector_core::prompt::Effort;
+
+use super::catalogue::{Catalogue, Model, Service};
+use super::config::{Action, Config, Origin};
+use super::keys::{Credential, Found, Keys};
+
+/// The name of the offline planner.
+pub const OFFLINE: &str = "offline";
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// The offline planner.
+    Offline(Reason),
+    /// A model.
+    Model(Box<Chosen>),
+}
+
+/// A model, and all that it takes to ask it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// Its provider.
+    pub service: Service,
+    /// The model.
+    pub model: Model,
+    /// What it is asked with.
+    pub credential: Credential,
+    /// Where that was found.
+    pub found: Found,
+    /// How hard it is to think.
+    pub effort: Option<Effort>,
+    /// Who chose it.
+    pub reason: Reason,
+}
+
+/// Who chose a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The person, for this run.
+    Said,
+    /// The table of models by action.
+    Route,
+    /// The setting `model`.
+    Setting(Origin),
+    /// It is the first with a key.
+    Key,
+    /// There is no key.
+    NoKey,
+}
+
+impl Reason {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Said => "as you said",
+            Self::Route => "by the setting `routes`",
+            Self::Setting(Origin::Home) => "by `model` in vector.toml",
+            Self::Setting(Origin::Project) => "by `model` in the project's vector.toml",
+            Self::Setting(Origin::Environment) => "by the variable VECTOR_MODEL",
+            Self::Key => "because it is the first with a key",
+            Self::NoKey => "because no key is set",
+        }
+    }
+}
+
+/// Why nobody can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ChoiceError(pub String);
+
+/// Chooses. `said` is what a person says for this run: `PROVIDER/MODEL`, `PROVIDER` or `offline`.
+pub fn choose(
+    said: Option<&str>,
+    action: Option<Action>,
+    config: &Config,
+    catalogue: &Catalogue,
+    keys: &Keys<'_>,
+) -> Result<Choice, ChoiceError> {
+    let route = || action.and_then(|action| config.routes.get(&action));
+    let named = said.map(|name| (name, Reason::Said));
+    let named = named.or_else(|| route().map(|name| (name.as_str(), Reason::Route)));
+    let named = named.or_else(|| {
+        let (name, origin) = config.model.as_ref()?;
+        Some((name.as_str(), Reason::Setting(*origin)))
+    });
+    let effort = action.and_then(|action| config.efforts.get(&action).copied()).or(config.effort);
+    match named {
+        Some((OFFLINE, reason)) => Ok(Choice::Offline(reason)),
+        Some((name, reason)) => {
+            let fail = |error: String| {
+                let all = "`vector models` lists what is usable.";
+                ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.text()))
+            };
+            let (service, model) = find(name, catalogue).map_err(fail)?;
+            let missing = |error| fail(format!("{error}."));
+            let (credential, found) = usable(service, keys).map_err(missing)?;
+            Ok(Choice::Model(Box::new(Chosen {
+                service: service.clone(),
+                model,
+                credential,
+                found,
+                effort,
+                reason,
+            })))
+        }
+        None => Ok(first(catalogue, keys, effort)),
+    }
+}
+
+/// The first provider that has a key, with its usual model.
+fn first(catalogue: &Catalogue, keys: &Keys<'_>, effort: Option<Effort>) -> Choice {
+    let chosen = catalogue.services.iter().find_map(|service| {
+        let default = service.default.as_ref()?;
+        let (credential, found) = usable(service, keys).ok()?;
+        let model = catalogue.model(&service.name, default);
+        let (service, reason) = (service.clone(), Reason::Key);
+        let is_keyed = credential != Credential::None;
+        is_keyed.then_some(Chosen { service, model, credential, found, effort, reason })
+    });
+    chosen.map_or(Choice::Offline(Reason::NoKey), |chosen| Choice::Model(Box::new(chosen)))
+}
+
+/// The provider and the model of a name.
+fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Service, Model), String> {
+    let (provider, id) = name.split_once('/').map_or((name, None), |(one, two)| (one, Some(two)));
+    let Some(service) = catalogue.service(provider) else {
+        let known = catalogue.services.iter().map(|service| service.name.as_str());
+        let near = did_you_mean(provider, known.chain([OFFLINE]));
+        let file = match &catalogue.user_file {
+            Some((file, true)) => {
+                format!(" {} is there, and has no [providers.{provider}].", file.display())
+            }
+            Some((file, false)) => format!(
+                " A file {} with [providers.{provider}] makes one; it is not there.",
+                file.display()
+            ),
+            None => String::new(),
+        };
+        return Err(format!("there is no provider `{provider}`.{near}{file}"));
+    };
+    let Some(id) = id.filter(|id| !id.is_empty()).or(service.default.as_deref()) else {
+        return Err(format!("{provider} has no usual model: say {provider}/MODEL."));
+    };
+    Ok((service, catalogue.model(provider, id)))
+}
+
+/// What a provider is asked with, where it can be asked at all.
+pub fn usable(service: &Service, keys: &Keys<'_>) -> Result<(Credential, Found), String> {
+    let (credential, found) = keys.of(service)?;
+    if service.base_url.contains("{region}") {
+        return Err("no region: set AWS_REGION".to_owned());
+    }
+    let is_clear = service.base_url.starts_with("http://");
+    if is_clear && matches!(credential, Credential::Key(_)) && !is_local(&service.base_url) {
+        return Err(format!("its key would go to {} unencrypted: use https://", service.base_url));
+    }
+    Ok((credential, found))
+}
+
+/// Whether an address is this machine's.
+pub(super) fn is_local(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // What stands before an `@` is no host.
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::{Keychain, Memory, Secret};
+    use super::*;
+
+    struct Case {
+        config: Config,
+        catalogue: Catalogue,
+        env: Vec<(&'static str, &'static str)>,
+        chain: Memory,
+    }
+
+    impl Case {
+        fn new(env: &[(&'static str, &'static str)]) -> Self {
+            Self {
+                config: Config::default(),
+                catalogue: Catalogue::read(None).unwrap(),
+                env: env.to_vec(),
+                chain: Memory::default(),
+            }
+        }
+
+        fn choose(&self, said: Option<&str>, action: Option<Action>) -> Result<String, String> {
+            let env = |name: &str| {
+                self.env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned())
+            };
+            let keys = Keys::new(&env, &self.chain);
+            match choose(said, action, &self.config, &self.catalogue, &keys) {
+                Ok(Choice::Offline(reason)) => Ok(format!("offline {}", reason.text())),
+                Ok(Choice::Model(chosen)) => {
+                    let Chosen { service, model, reason, .. } = *chosen;
+                    Ok(format!("{}/{} {}", service.name, model.id, reason.text()))
+                }
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_said_counts_then_the_route_then_the_setting_then_a_key() {
+        let keys = [("OPENAI_API_KEY", "k"), ("GEMINI_API_KEY", "k"), ("NVIDIA_API_KEY", "k")];
+        let mut case = Case::new(&keys);
+        let first = "openai/gpt-5.2 because it is the first with a key";
+        assert_eq!(case.choose(None, None).unwrap(), first);
+        case.config.model = Some(("gemini/gemini-2.5-flash".to_owned(), Origin::Project));
+        let set = "gemini/gemini-2.5-flash by `model` in the project's vector.toml";
+        assert_eq!(case.choose(None, None).unwrap(), set);
+        case.config.routes.insert(Action::Plan, "nvidia".to_owned());
+        assert_eq!(case.choose(None, Some(Action::Edit)).unwrap(), set);
+        let routed = case.choose(None, Some(Action::Plan)).unwrap();
+        assert!(routed.starts_with("nvidia/nvidia/llama"), "{routed}");
+        let said = case.choose(Some("ollama/qwen3:8b"), Some(Action::Plan)).unwrap();
+        assert_eq!(said, "ollama/qwen3:8b as you said");
+        assert_eq!(case.choose(Some("offline"), None).unwrap(), "offline as you said");
+    }
+
+    #[test]
+    fn without_a_key_the_planner_answers() {
+        let case = Case::new(&[]);
+        assert_eq!(case.choose(None, None).unwrap(), "offline because no key is set");
+        case.chain.set("anthropic", &Secret::new("k")).unwrap();
+        assert!(case.choose(None, None).unwrap().starts_with("anthropic/"));
+    }
+
+    #[test]
+    fn what_was_chosen_and_cannot_be_used_is_an_error() {
+        let mut case = Case::new(&[("GEMINI_API_KEY", "k")]);
+        case.config.model = Some(("openai".to_owned(), Origin::Home));
+        let error = case.choose(None, None).unwrap_err();
+        let expected = "openai was chosen by `model` in vector.toml: no key: `vector key set openai`, \
+                        or set OPENAI_API_KEY. `vector models` lists what is usable.";
+        assert_eq!(error, expected);
+        let error = case.choose(Some("gemni"), None).unwrap_err();
+        assert!(error.contains("Did you mean `gemini`?"), "{error}");
+        let error = case.choose(Some("ollama"), None).unwrap_err();
+        assert!(error.contains("ollama/MODEL"), "{error}");
+    }
+
+    #[test]
+    fn a_key_does_not_travel_in_clear() {
+        let mut case = Case::new(&[("OPENAI_API_KEY", "k")]);
+        let service = case.catalogue.services.iter_mut().find(|it| it.name == "openai").unwrap();
+        service.base_url = "http://api.example/v1".to_owned();
+        let error = case.choose(Some("openai"), None).unwrap_err();
+        assert!(error.contains("unencrypted"), "{error}");
+        for (url, local) in [
+            ("http://127.0.0.1:1/v1", true),
+            ("http://localhost", true),
+            ("http://[::1]:80/x", true),
+            ("http://localhost.evil.example", false),
+            ("http://127.0.0.1@evil.example", false),
+            ("http://10.0.0.1", false),
+        ] {
+            assert_eq!(is_local(url), local, "{url}");
+        }
+    }
+}

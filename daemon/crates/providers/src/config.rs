@@ -1,0 +1,413 @@
+//! The settings of `vector.toml`: one table of all of them, read from Vector's folder, then from the
+//! project's, then from the environment; what comes later counts.
+//!
+//! A file with a setting that does not exist is refused, with the nearest name. A project's file comes
+//! with the project, so it may choose a model and lower a cap, but never say where keys are sent.
+
+mod settings;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use scene_schemas::refusal::did_you_mean;
+use toml::{Table, Value};
+use vector_core::prompt::Effort;
+
+use self::settings::{Put, days};
+pub use self::settings::{SETTINGS, Setting};
+use super::answer::Wire;
+use super::catalogue::{Catalogue, plain};
+
+/// The name of the files.
+pub const FILE: &str = "vector.toml";
+
+/// The name of the file that is laid over the catalogue, in Vector's folder.
+pub const MODELS_FILE: &str = "models.toml";
+
+/// Reads a variable of the environment.
+pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Where a value comes from; later ones count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// `vector.toml` in Vector's folder.
+    Home,
+    /// `vector.toml` in the project's folder.
+    Project,
+    /// A variable of the environment.
+    Environment,
+}
+
+/// What a model is asked for. Each may have a model of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// To make a plan.
+    Plan,
+    /// To edit.
+    Edit,
+    /// To sum up what happened.
+    Summarise,
+    /// To look over what was done.
+    Review,
+}
+
+/// What is set of a provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OfProvider {
+    /// Where it is.
+    pub base_url: Option<String>,
+    /// How it is spoken to.
+    pub wire: Option<Wire>,
+    /// The region of AWS.
+    pub region: Option<String>,
+}
+
+/// How much may be spent, in US dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Caps {
+    /// In a day.
+    pub day: Option<f64>,
+    /// For a project.
+    pub project: Option<f64>,
+    /// In a workflow.
+    pub workflow: Option<f64>,
+}
+
+/// All settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and who said so.
+    pub model: Option<(String, Origin)>,
+    /// How hard models think.
+    pub effort: Option<Effort>,
+    /// How long an answer may be, in tokens.
+    pub max_output: Option<u32>,
+    /// How long a provider may keep silent before its answer begins.
+    pub first_byte: Duration,
+    /// How long it may keep silent afterwards.
+    pub stall: Duration,
+    /// How often a request is sent again.
+    pub retries: u32,
+    /// How many messages a model may write in one workflow.
+    pub turn_limit: u32,
+    /// How much may be spent.
+    pub caps: Caps,
+    /// More scripts, or subtrees, than this are touched only after the person has confirmed it.
+    pub scope: u32,
+    /// Whether what was built needs a script before a model may say that it is done.
+    pub needs_script: bool,
+    /// Whether whole replies are kept in files, to look for faults.
+    pub capture: bool,
+    /// For how many days.
+    pub capture_days: u32,
+    /// How long what a disconnected agent proposed waits for a decision; none where that has no end.
+    pub pending: Option<Duration>,
+    /// After how many days of silence a task is erased; never where absent.
+    pub forget_days: Option<u32>,
+    /// Models by action.
+    pub routes: BTreeMap<Action, String>,
+    /// Efforts by action.
+    pub efforts: BTreeMap<Action, Effort>,
+    /// What is set of providers.
+    pub providers: BTreeMap<String, OfProvider>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: None,
+            effort: None,
+            max_output: None,
+            first_byte: Duration::from_secs(30),
+            stall: Duration::from_mins(5),
+            retries: 3,
+            turn_limit: 50,
+            caps: Caps::default(),
+            scope: 8,
+            needs_script: true,
+            capture: false,
+            capture_days: 3,
+            pending: Some(days(7)),
+            forget_days: None,
+            routes: BTreeMap::new(),
+            efforts: BTreeMap::new(),
+            providers: BTreeMap::new(),
+        }
+    }
+}
+
+/// A setting of one provider: its name, its variable (behind `VECTOR_` and the provider's name) and
+/// what it is.
+pub const OF_PROVIDER: [(&str, &str, &str); 3] = [
+    (
+        "base_url",
+        "BASE_URL",
+        "where it is, up to what the wire adds (`/messages`, `/chat/completions`)",
+    ),
+    ("wire", "WIRE", "how it is spoken to: one of the wires above"),
+    ("region", "REGION", "the region of AWS"),
+];
+
+/// The names of the wires.
+pub const WIRES: [(&str, Wire); 6] = [
+    ("anthropic_messages", Wire::Anthropic),
+    ("openai_chat", Wire::OpenaiChat),
+    ("openai_responses", Wire::OpenaiResponses),
+    ("gemini", Wire::Gemini),
+    ("bedrock_converse", Wire::Bedrock),
+    ("ollama_chat", Wire::Ollama),
+];
+
+/// An effort by its name.
+pub fn effort(text: &str) -> Result<Effort, String> {
+    let found = Effort::ALL.into_iter().find(|effort| effort.name() == text);
+    found.ok_or_else(|| format!("`{text}` is no effort: low, medium, high or max"))
+}
+
+/// The catalogue and the settings of a home, and of a project where there is one. `Err` is a sentence
+/// that says what is wrong, where, and what to do.
+pub fn load(
+    home: &Path,
+    project: Option<&Path>,
+    env: Env<'_>,
+) -> Result<(Catalogue, Config), String> {
+    let models = home.join(MODELS_FILE);
+    let text = read(&models)?;
+    let wrong = |error| format!("{}: {error}", models.display());
+    let mut catalogue = Catalogue::read(text.as_deref()).map_err(wrong)?;
+    catalogue.user_file = Some((models.clone(), text.is_some()));
+    let mut config = Config::default();
+    for (folder, origin) in [(Some(home), Origin::Home), (project, Origin::Project)] {
+        let Some(file) = folder.map(|folder| folder.join(FILE)) else {
+            continue;
+        };
+        if let Some(text) = read(&file)? {
+            let wrong = |error| format!("{}: {error}", file.display());
+            config.lay(&text, origin).map_err(wrong)?;
+        }
+    }
+    config.environment(env, &catalogue)?;
+    config.meet(&mut catalogue)?;
+    Ok((catalogue, config))
+}
+
+fn read(file: &Path) -> Result<Option<String>, String> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{} cannot be read: {error}", file.display())),
+    }
+}
+
+impl Config {
+    /// Lays a file over what is set.
+    fn lay(&mut self, text: &str, origin: Origin) -> Result<(), String> {
+        let table: Table = text.parse().map_err(|error| plain(&error))?;
+        let (before, scope) = (self.caps, self.scope);
+        for (key, value) in flat(table) {
+            // What a project says of its files is read with them.
+            if key == GENERATED {
+                continue;
+            }
+            self.put(&key, &value, origin)?;
+        }
+        if origin == Origin::Project {
+            let least = |cap: Option<f64>, before: Option<f64>| match (cap, before) {
+                (Some(cap), Some(before)) => Some(cap.min(before)),
+                (cap, before) => cap.or(before),
+            };
+            self.caps = Caps {
+                day: least(self.caps.day, before.day),
+                project: least(self.caps.project, before.project),
+                workflow: least(self.caps.workflow, before.workflow),
+            };
+            // A project that was downloaded must not widen what a model may touch without a question.
+            self.scope = self.scope.min(scope);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: &str, value: &Value, origin: Origin) -> Result<(), String> {
+        if let Some(rest) = key.strip_prefix("providers.") {
+            if origin == Origin::Project {
+                return Err(format!(
+                    "`{key}` is not taken from a project, which could have your keys sent elsewhere. \
+                     Set it in {FILE} in Vector's folder, which `vector models` names."
+                ));
+            }
+            return self.put_provider(rest, value);
+        }
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
+            return Err(unknown(key));
+        };
+        if key.starts_with("forget.") && origin == Origin::Project {
+            return Err(format!(
+                "`{key}` is not taken from a project, which could have your record erased. Set it in \
+                 {FILE} in Vector's folder, which `vector models` names."
+            ));
+        }
+        if key.starts_with("debug.") && origin == Origin::Project {
+            return Err(format!(
+                "`{key}` is not taken from a project, which could have your conversations kept. Set it \
+                 in {FILE} in Vector's folder, which `vector models` names."
+            ));
+        }
+        self.set(setting, value, origin).map_err(|error| format!("`{key}`: {error}."))
+    }
+
+    fn set(&mut self, setting: &Setting, value: &Value, origin: Origin) -> Result<(), String> {
+        match setting.put {
+            Put::Text(put) => {
+                let text = value.as_str().ok_or("it must be a text in quotes")?;
+                put(self, text, origin)
+            }
+            Put::Number(least, most, put) => {
+                let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
+                let number = number.filter(|number| (least..=most).contains(number));
+                let wrong = || format!("it must be a whole number from {least} to {most}");
+                put(self, number.ok_or_else(wrong)?);
+                Ok(())
+            }
+            Put::Money(cap) => {
+                let money = value.as_float().or_else(|| value.as_integer().map(|it| it as f64));
+                let money = money.filter(|money| money.is_finite() && *money >= 0.0);
+                *cap(&mut self.caps) = Some(money.ok_or("it must be an amount in US dollars")?);
+                Ok(())
+            }
+            Put::Switch(put) => {
+                put(self, value.as_bool().ok_or("it must be true or false")?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets `NAME.KEY` of a provider.
+    fn put_provider(&mut self, name: &str, value: &Value) -> Result<(), String> {
+        let (name, key) = name.rsplit_once('.').unwrap_or((name, ""));
+        let full = format!("providers.{name}.{key}");
+        let Some(text) = value.as_str() else {
+            return Err(if OF_PROVIDER.iter().any(|(own, ..)| *own == key) {
+                format!("`{full}`: it must be a text in quotes.")
+            } else {
+                unknown(&full)
+            });
+        };
+        let provider = self.providers.entry(name.to_owned()).or_default();
+        match key {
+            "base_url" => {
+                let has_scheme = text.starts_with("http://") || text.starts_with("https://");
+                if !has_scheme {
+                    return Err(format!("`{full}`: it must begin with https:// or http://."));
+                }
+                provider.base_url = Some(text.trim_end_matches('/').to_owned());
+            }
+            "wire" => {
+                let known = WIRES.iter().find(|(own, _)| *own == text);
+                let near = || did_you_mean(text, WIRES.iter().map(|(own, _)| *own));
+                let wrong = || format!("`{full}`: there is no wire `{text}`.{}", near());
+                provider.wire = Some(known.ok_or_else(wrong)?.1);
+            }
+            "region" => provider.region = Some(text.to_owned()),
+            _ => return Err(unknown(&full)),
+        }
+        Ok(())
+    }
+
+    /// What the environment says.
+    fn environment(&mut self, env: Env<'_>, catalogue: &Catalogue) -> Result<(), String> {
+        let env = |name: &str| env(name).filter(|text| !text.is_empty());
+        for setting in &SETTINGS {
+            let Some(text) = env(setting.env) else {
+                continue;
+            };
+            let number = text.parse::<i64>().map(Value::from);
+            let value = match setting.put {
+                Put::Text(_) => Value::from(text),
+                Put::Number(..) => number.unwrap_or(Value::from(text)),
+                Put::Money(_) => text.parse::<f64>().map_or(Value::from(text), Value::from),
+                Put::Switch(_) => text.parse::<bool>().map_or(Value::from(text), Value::from),
+            };
+            let wrong = |error| format!("the variable {}: {error}.", setting.env);
+            self.set(setting, &value, Origin::Environment).map_err(wrong)?;
+        }
+        let own = self.providers.keys().cloned();
+        let names = catalogue.services.iter().map(|service| service.name.clone()).chain(own);
+        for name in names.collect::<Vec<_>>() {
+            for (key, suffix, _) in OF_PROVIDER {
+                let variable = variable(&name, suffix);
+                if let Some(text) = env(&variable) {
+                    let wrong = |error| format!("the variable {variable}: {error}");
+                    self.put_provider(&format!("{name}.{key}"), &Value::from(text))
+                        .map_err(wrong)?;
+                }
+            }
+        }
+        let region = env("AWS_REGION").or_else(|| env("AWS_DEFAULT_REGION"));
+        let bedrock = self.providers.entry("bedrock".to_owned()).or_default();
+        bedrock.region = bedrock.region.take().or(region);
+        Ok(())
+    }
+
+    /// Lays what is set of providers over the catalogue.
+    fn meet(&self, catalogue: &mut Catalogue) -> Result<(), String> {
+        for (name, set) in &self.providers {
+            let known: Vec<String> = catalogue.services.iter().map(|it| it.name.clone()).collect();
+            let service = catalogue.services.iter_mut().find(|service| service.name == *name);
+            let Some(service) = service else {
+                let near = did_you_mean(name, known.iter().map(String::as_str));
+                return Err(format!(
+                    "`providers.{name}`: there is no provider of this name.{near} A new one is \
+                     described in {MODELS_FILE}."
+                ));
+            };
+            service.wire = set.wire.unwrap_or(service.wire);
+            if let Some(base_url) = &set.base_url {
+                service.base_url.clone_from(base_url);
+            }
+            if let Some(region) = &set.region {
+                service.base_url = service.base_url.replace("{region}", region);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The variable of a provider's setting.
+pub fn variable(provider: &str, suffix: &str) -> String {
+    let name = provider.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("VECTOR_{name}_{suffix}")
+}
+
+/// The files that another tool writes, as `vector.toml` of a project names them.
+const GENERATED: &str = "generated";
+
+fn unknown(key: &str) -> String {
+    let of = key.strip_prefix("providers.").and_then(|rest| rest.rsplit_once('.'));
+    let near = match of {
+        Some((_, last)) => did_you_mean(last, OF_PROVIDER.iter().map(|(own, ..)| *own)),
+        None => did_you_mean(key, SETTINGS.iter().map(|setting| setting.key)),
+    };
+    format!("there is no setting `{key}`.{near} docs/models.md has all of them.")
+}
+
+/// The values of a file by their whole names. An empty table sets nothing.
+fn flat(table: Table) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => {
+                all.extend(
+                    flat(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)),
+                );
+            }
+            value => all.push((key, value)),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! What files and variables set, and what is refused of them.
+
+use std::fs;
+
+use super::*;
+
+/// Loads what two files and some variables say.
+fn loaded(home: &str, project: &str, env: &[(&str, &str)]) -> Result<(Catalogue, Config), String> {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(one.path().join(FILE), home).unwrap();
+    fs::write(two.path().join(FILE), project).unwrap();
+    let env =
+        |name: &str| env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned());
+    load(one.path(), Some(two.path()), &env)
+}
+
+#[test]
+fn what_comes_later_counts() {
+    let (_, config) = loaded("", "", &[]).unwrap();
+    assert_eq!(config.first_byte, Duration::from_secs(30));
+    assert_eq!((config.retries, config.model), (3, None));
+    let home = "model = \"anthropic\"\nretries = 1\nturn_limit = 7";
+    let project = "model = \"openai/gpt-5.2\"\nretries = 2";
+    let env = [("VECTOR_RETRIES", "5"), ("VECTOR_EFFORT", "max"), ("VECTOR_TURN_LIMIT", "")];
+    let (_, config) = loaded(home, project, &env).unwrap();
+    assert_eq!(config.model, Some(("openai/gpt-5.2".to_owned(), Origin::Project)));
+    assert_eq!((config.retries, config.turn_limit), (5, 7));
+    assert_eq!(config.effort, Some(Effort::Max));
+}
+
+#[test]
+fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
+    for setting in &SETTINGS {
+        let (text, quoted) = match setting.put {
+            Put::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
+            Put::Money(_) => ("1.5".to_owned(), "1.5".to_owned()),
+            Put::Switch(_) => {
+                let other = (setting.default == "false").to_string();
+                (other.clone(), other)
+            }
+            Put::Text(_) if setting.key.starts_with("effort") => {
+                ("high".to_owned(), "\"high\"".to_owned())
+            }
+            Put::Text(_) => ("ollama/m".to_owned(), "\"ollama/m\"".to_owned()),
+        };
+        let (_, none) = loaded("", "", &[]).unwrap();
+        let (_, by_file) = loaded(&format!("{} = {quoted}", setting.key), "", &[]).unwrap();
+        let (_, mut by_env) = loaded("", "", &[(setting.env, text.as_str())]).unwrap();
+        assert_ne!(none, by_file, "{}", setting.key);
+        if let Some((_, origin)) = &mut by_env.model {
+            *origin = Origin::Home;
+        }
+        assert_eq!(by_file, by_env, "{}", setting.key);
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_refused_with_the_nearest_name() {
+    let check = |home: &str, expected: &[&str]| {
+        let error = loaded(home, "", &[]).unwrap_err();
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    };
+    check("retires = 1", &["vector.toml", "no setting `retires`", "Did you mean `retries`?"]);
+    check("[caps]\nday_us = 1", &["Did you mean `caps.day_usd`"]);
+    check("[providers.openai]\nbase-url = \"x\"", &["Did you mean `base_url`?"]);
+    check("[providers.opnai]\nregion = \"x\"", &["Did you mean `openai`", "models.toml"]);
+    check("[providers.openai]\nwire = \"openai_caht\"", &["Did you mean `openai_chat`"]);
+    check("[providers.openai]\nbase_url = \"api.x.com\"", &["https://"]);
+    check("retries = 11", &["`retries`", "from 0 to 10"]);
+    check("retries = \"3\"", &["whole number"]);
+    check("model = 3", &["in quotes"]);
+    check("effort = \"hard\"", &["low, medium, high or max"]);
+    check("[caps]\nday_usd = -1", &["US dollars"]);
+    check("model = ", &["vector.toml"]);
+    let error = loaded("", "", &[("VECTOR_RETRIES", "many")]).unwrap_err();
+    assert!(error.contains("VECTOR_RETRIES") && error.contains("0 to 10"), "{error}");
+}
+
+#[test]
+fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
+    let elsewhere = "[providers.openai]\nbase_url = \"https://thief.example\"";
+    let error = loaded("", elsewhere, &[]).unwrap_err();
+    assert!(error.contains("not taken from a project"), "{error}");
+    let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
+    let (_, config) =
+        loaded(home, "[caps]\nday_usd = 9\nworkflow_usd = 1\nproject_usd = 3", &[]).unwrap();
+    let caps = Caps { day: Some(2.0), project: Some(3.0), workflow: Some(1.0) };
+    assert_eq!(config.caps, caps);
+}
+
+#[test]
+fn a_project_only_narrows_the_scope() {
+    let scope = |home: &str, project: &str| loaded(home, project, &[]).unwrap().1.scope;
+    assert_eq!(scope("", "[guards]\nscope = 100000"), 8, "a project does not widen it");
+    assert_eq!(scope("", "[guards]\nscope = 3"), 3, "a project narrows it");
+    assert_eq!(scope("[guards]\nscope = 40", "[guards]\nscope = 39"), 39);
+    assert_eq!(scope("[guards]\nscope = 40", "[guards]\nscope = 41"), 40);
+    assert_eq!(scope("[guards]\nscope = 40", ""), 40);
+}
+
+#[test]
+fn providers_are_where_it_is_said() {
+    let home = "[providers.lmstudio]\nbase_url = \"http://10.0.0.2:1234/v1/\"";
+    let env = [("VECTOR_OPENAI_WIRE", "openai_chat"), ("AWS_REGION", "eu-west-1")];
+    let (catalogue, _) = loaded(home, "", &env).unwrap();
+    let url = |name: &str| catalogue.service(name).unwrap().base_url.clone();
+    assert_eq!(url("lmstudio"), "http://10.0.0.2:1234/v1");
+    assert_eq!(url("bedrock"), "https://bedrock-runtime.eu-west-1.amazonaws.com");
+    assert_eq!(catalogue.service("openai").unwrap().wire, Wire::OpenaiChat);
+}
+
+#[test]
+fn the_page_has_every_setting_and_every_variable() {
+    let page = include_str!("../../../../../docs/models.md");
+    let row = |setting: &Setting| {
+        let Setting { key, env, default, about, .. } = setting;
+        format!("| `{key}` | `{env}` | {default} | {about} |\n")
+    };
+    let table: String = SETTINGS.iter().map(row).collect();
+    assert!(page.contains(&table), "docs/models.md must have these rows:\n{table}");
+    for (key, suffix, about) in OF_PROVIDER {
+        let begin = format!("| `providers.NAME.{key}` | `VECTOR_NAME_{suffix}` |");
+        assert!(page.contains(&begin) && page.contains(about), "{begin} {about}");
+    }
+    let catalogue = Catalogue::read(None).unwrap();
+    for service in &catalogue.services {
+        let named = service.keys.iter().chain([&service.name]);
+        for name in named {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! An answer while it is read: what all wires gather, and the rules for how it ends.
+//!
+//! The rules stand here once: nothing is called before the terminal event, a call that the token
+//! limit cut is truncated, and broken arguments are told with what is wrong with them.
+
+use serde_json::Value as Json;
+
+use super::answer::{Called, End, Failure, Malformed, Outcome, Part, Usage};
+
+/// A message with more calls than this is cut off: each is looked for among all others while it comes,
+/// and no model makes so many.
+pub(super) const MAX_CALLS: usize = 256;
+
+/// How a wire says that a message is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finish {
+    /// By itself.
+    Done,
+    /// The token limit, or the end of the window.
+    Limit,
+    /// The window of the model was full.
+    Window,
+    /// Safety, a filter, or the model refused.
+    Refused,
+    /// The model made something unreadable; another try may go well.
+    ModelError,
+}
+
+/// The arguments of a call while they come.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Args {
+    /// As text that has to be JSON in the end.
+    Text(String),
+    /// As JSON.
+    Json(Json),
+}
+
+/// A call while it comes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Calling {
+    /// What the wire counts it by.
+    pub(super) index: Option<u64>,
+    /// Its id; empty while there is none.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) name: String,
+    /// Its arguments.
+    pub(super) args: Args,
+    /// Whether it carries a signature.
+    pub(super) is_signed: bool,
+}
+
+impl Calling {
+    /// A call without arguments.
+    pub(super) fn new(id: &str, name: &str) -> Self {
+        Self {
+            index: None,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            args: Args::Text(String::new()),
+            is_signed: false,
+        }
+    }
+
+    /// Adds to its arguments: more text, or all of them as a value.
+    pub(super) fn push(&mut self, more: &Json) {
+        match (more, &mut self.args) {
+            (Json::String(more), Args::Text(text)) => text.push_str(more),
+            // Text behind a value: what it is cannot be known.
+            (Json::String(more), Args::Json(value)) if !more.is_empty() => {
+                self.args = Args::Text(format!("{value}{more}"));
+            }
+            (Json::Null, _) | (Json::String(_), Args::Json(_)) => {}
+            (value, args) => *args = Args::Json(value.clone()),
+        }
+    }
+
+    /// Whether its arguments are a JSON object that is closed, so that nothing of it can be missing.
+    pub(super) fn is_closed(&self) -> bool {
+        match &self.args {
+            Args::Json(_) => true,
+            Args::Text(text) => read(text).is_ok_and(|args| args.is_object()) && !is_blank(text),
+        }
+    }
+
+    /// The arguments.
+    pub(super) fn parsed(&self) -> Result<Json, Malformed> {
+        match &self.args {
+            Args::Json(value) => Ok(value.clone()),
+            Args::Text(text) => read(text),
+        }
+    }
+
+    fn called(self) -> Called {
+        let args = self.parsed();
+        let id = (!self.id.is_empty()).then_some(self.id);
+        Called { id, name: self.name, args, is_signed: self.is_signed }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Arguments that came as text. None at all, or `null`, are an empty object.
+fn read(text: &str) -> Result<Json, Malformed> {
+    if is_blank(text) {
+        return Ok(Json::Object(serde_json::Map::new()));
+    }
+    match serde_json::from_str(text) {
+        Ok(Json::Null) => Ok(Json::Object(serde_json::Map::new())),
+        Ok(args) => Ok(args),
+        Err(error) => Err(Malformed { text: text.to_owned(), why: error.to_string() }),
+    }
+}
+
+/// An answer while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    waiting: Vec<Part>,
+    /// The calls, in their order.
+    pub(super) calls: Vec<Calling>,
+    /// What it cost.
+    pub(super) usage: Option<Usage>,
+    /// The reason for which it ended, in the wire's word.
+    pub(super) stop: Option<String>,
+    /// Whether there is a message at all, be it an empty one.
+    pub(super) has_message: bool,
+    /// Whether no byte that is still to come matters.
+    pub(super) is_over: bool,
+    finish: Option<Finish>,
+    refusal: String,
+    failure: Option<(Outcome, Failure)>,
+    replay: Option<Json>,
+}
+
+impl Draft {
+    /// More text.
+    pub(super) fn text(&mut self, text: &str) {
+        self.has_message = true;
+        if !text.is_empty() {
+            self.waiting.push(Part::Text(text.to_owned()));
+        }
+    }
+
+    /// More reasoning.
+    pub(super) fn reason(&mut self, text: &str) {
+        self.has_message = true;
+        if !text.is_empty() {
+            self.waiting.push(Part::Reasoning(text.to_owned()));
+        }
+    }
+
+    /// More of a refusal that is told apart from the text.
+    pub(super) fn refuse(&mut self, text: &str) {
+        self.has_message = true;
+        self.refusal.push_str(text);
+    }
+
+    /// A new call.
+    pub(super) fn call(&mut self, call: Calling) -> &mut Calling {
+        self.has_message = true;
+        self.check_count(self.calls.len());
+        self.calls.push(call);
+        let last = self.calls.len() - 1;
+        &mut self.calls[last]
+    }
+
+    /// Ends a message that already has as many calls as one may have.
+    pub(super) fn check_count(&mut self, calls: usize) {
+        if calls >= MAX_CALLS {
+            let message = format!("the answer makes more than {MAX_CALLS} tool calls");
+            self.end_with(Outcome::Error, Failure { message, ..Failure::default() });
+        }
+    }
+
+    /// Finishes the message, for a reason where the wire names one. What makes it fail is not taken back by a better word that follows.
+    pub(super) fn finish(&mut self, stop: &str, finish: Finish) {
+        if matches!(self.finish, Some(Finish::Refused | Finish::ModelError)) {
+            return;
+        }
+        self.stop = (!stop.is_empty()).then(|| stop.to_owned());
+        self.finish = Some(finish);
+    }
+
+    /// Whether the terminal event was read.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// An error that the provider reported in its answer.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.end_with(Outcome::ErrorInBody, failure);
+    }
+
+    /// Bytes that cannot be read: a transport may give them better another time.
+    pub(super) fn broken(&mut self, message: String) {
+        self.end_with(Outcome::Error, Failure { message, retryable: true, ..Failure::default() });
+    }
+
+    /// What went wrong, and as what it counts. The first that is told stays.
+    pub(super) fn end_with(&mut self, outcome: Outcome, failure: Failure) {
+        self.is_over = true;
+        self.failure.get_or_insert((outcome, failure));
+    }
+
+    /// What has to be replayed.
+    pub(super) fn set_replay(&mut self, replay: Json) {
+        self.replay = Some(replay);
+    }
+
+    /// The parts that can be told already.
+    pub(super) fn take(&mut self) -> Vec<Part> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// The last parts.
+    pub(super) fn end(mut self) -> Vec<Part> {
+        let (outcome, failure) = self.outcome();
+        let mut parts = self.take();
+        parts.extend(self.usage.map(Part::Usage));
+        if matches!(outcome, Outcome::Ok | Outcome::Truncated) {
+            parts.extend(self.calls.into_iter().map(|call| Part::Call(call.called())));
+        }
+        parts.push(Part::End(End {
+            outcome,
+            stop: self.stop,
+            is_limited: matches!(self.finish, Some(Finish::Limit | Finish::Window)),
+            refusal: (!self.refusal.is_empty()).then_some(self.refusal),
+            failure,
+            replay: self.replay.filter(|_| outcome == Outcome::Ok),
+        }));
+        parts
+    }
+
+    fn outcome(&mut self) -> (Outcome, Option<Failure>) {
+        if let Some((outcome, failure)) = self.failure.take() {
+            return (outcome, Some(failure));
+        }
+        let stop = self.stop.as_deref().unwrap_or_default();
+        let failure = |outcome, message: String, retryable| {
+            (outcome, Some(Failure { message, retryable, ..Failure::default() }))
+        };
+        match self.finish {
+            None => {
+                let message = "The answer broke off before its end.".to_owned();
+                failure(Outcome::Incomplete, message, true)
+            }
+            Some(Finish::Refused) => {
+                let message = format!("The model or its provider refused ({stop}).");
+                failure(Outcome::Refused, message, false)
+            }
+            Some(Finish::ModelError) => {
+                let message =
+                    format!("The model's answer could not be read by its provider ({stop}).");
+                failure(Outcome::ModelError, message, true)
+            }
+            Some(Finish::Limit | Finish::Window) if self.is_cut() => {
+                let message = format!(
+                    "The token limit cut a call in its arguments ({stop}): ask for less at once."
+                );
+                let (outcome, mut failure) = failure(Outcome::Truncated, message, false);
+                if let Some(failure) = &mut failure {
+                    failure.context_overflow = self.finish == Some(Finish::Window);
+                }
+                (outcome, failure)
+            }
+            Some(finish) if !self.has_message => {
+                let message = "The answer has no message in it.".to_owned();
+                failure(Outcome::Empty, message, finish == Finish::Done)
+            }
+            Some(_) => (Outcome::Ok, None),
+        }
+    }
+
+    /// Whether a call may lack its end.
+    fn is_cut(&self) -> bool {
+        self.calls.iter().any(|call| !call.is_closed())
+    }
+}
+
+/// The text of a member; empty where it has none.
+pub(super) fn text<'a>(value: &'a Json, name: &str) -> &'a str {
+    value.get(name).and_then(Json::as_str).unwrap_or_default()
+}
+
+/// The elements of a member that is a list.
+pub(super) fn list<'a>(value: &'a Json, name: &str) -> &'a [Json] {
+    value.get(name).and_then(Json::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A member that is a count.
+pub(super) fn count(value: &Json, name: &str) -> Option<u64> {
+    let value = value.get(name)?;
+    value.as_u64().or_else(|| value.as_f64().filter(|it| *it >= 0.0).map(|it| it as u64))
+}
+
+/// Adds a text to a member of an object, which may not be there yet.
+pub(super) fn append(value: &mut Json, name: &str, more: &str) {
+    match value.get_mut(name) {
+        Some(Json::String(text)) => text.push_str(more),
+        _ => {
+            if let Some(map) = value.as_object_mut() {
+                map.insert(name.to_owned(), Json::from(more));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::answer::Answer;
+
+    fn ended(finish: Option<(&str, Finish)>, args: &[&str]) -> Answer {
+        let mut draft = Draft::default();
+        draft.text("hm");
+        for args in args {
+            draft.call(Calling::new("", "t")).push(&json!(args));
+        }
+        if let Some((stop, finish)) = finish {
+            draft.finish(stop, finish);
+        }
+        Answer::of(draft.end())
+    }
+
+    #[test]
+    fn without_its_end_nothing_is_called() {
+        let answer = ended(None, &["{}"]);
+        assert_eq!(answer.end.outcome, Outcome::Incomplete);
+        assert_eq!((answer.calls.len(), answer.text.as_str()), (0, "hm"));
+        assert!(answer.end.failure.unwrap().retryable);
+    }
+
+    #[test]
+    fn a_call_that_the_limit_cut_is_truncated_and_may_not_run() {
+        for args in [&["{\"a\":"][..], &[""], &["{}", "{\"a\":1"], &["12"]] {
+            let answer = ended(Some(("length", Finish::Limit)), args);
+            assert_eq!(answer.end.outcome, Outcome::Truncated, "{args:?}");
+            assert_eq!((answer.calls.len(), answer.runnable()), (args.len(), &[][..]));
+            assert!(!answer.end.failure.unwrap().retryable);
+        }
+        let answer = ended(Some(("length", Finish::Limit)), &["{\"a\":1}"]);
+        assert_eq!((answer.end.outcome, answer.runnable().len()), (Outcome::Ok, 1));
+        assert!(answer.end.is_limited);
+        assert_eq!(ended(Some(("length", Finish::Limit)), &[]).end.outcome, Outcome::Ok);
+    }
+
+    #[test]
+    fn arguments_are_never_guessed() {
+        let args = |text: &str| read(text).map_err(|it| it.text);
+        assert_eq!(args(" "), Ok(json!({})));
+        assert_eq!(args("null"), Ok(json!({})));
+        assert_eq!(args("{\"a\":1}"), Ok(json!({"a": 1})));
+        assert_eq!(args("\"{}\""), Ok(json!("{}")));
+        for broken in ["{", "{}{}", "{'a':1}", "```json\n{}\n```", "{\"a\":1,}", "nil"] {
+            assert_eq!(args(broken), Err(broken.to_owned()));
+        }
+        let why = read("{\"a\":}").unwrap_err().to_string();
+        assert!(why.starts_with("the arguments are not JSON: expected value at line 1"), "{why}");
+    }
+
+    #[test]
+    fn arguments_may_come_as_a_value() {
+        let mut call = Calling::new("", "t");
+        call.push(&Json::Null);
+        call.push(&json!({"a": 1}));
+        call.push(&json!(""));
+        assert_eq!(call.parsed(), Ok(json!({"a": 1})));
+        call.push(&json!("}"));
+        assert!(call.parsed().is_err());
+    }
+
+    #[test]
+    fn a_bad_end_is_not_taken_back() {
+        let mut draft = Draft::default();
+        draft.finish("content_filter", Finish::Refused);
+        draft.finish("stop", Finish::Done);
+        draft.call(Calling::new("", "t"));
+        let answer = Answer::of(draft.end());
+        assert_eq!(answer.end.outcome, Outcome::Refused);
+        assert_eq!(answer.end.stop.as_deref(), Some("content_filter"));
+        assert_eq!(answer.calls, []);
+        assert!(answer.is_declined());
+    }
+
+    #[test]
+    fn nothing_at_all_is_empty_and_an_empty_message_is_not() {
+        let mut draft = Draft::default();
+        draft.finish("stop", Finish::Done);
+        assert_eq!(Answer::of(draft.end()).end.outcome, Outcome::Empty);
+        let mut draft = Draft::default();
+        draft.text("");
+        draft.finish("stop", Finish::Done);
+        let answer = Answer::of(draft.end());
+        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert!(answer.is_silent());
+    }
+
+    #[test]
+    fn an_error_outweighs_an_end() {
+        let mut draft = Draft::default();
+        draft.call(Calling::new("", "t"));
+        draft.finish("stop", Finish::Done);
+        draft.fail(Failure { message: "first".to_owned(), ..Failure::default() });
+        draft.broken("second".to_owned());
+        let answer = Answer::of(draft.end());
+        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        assert_eq!(answer.end.failure.unwrap().message, "first");
+        assert_eq!(answer.calls, []);
+    }
+}

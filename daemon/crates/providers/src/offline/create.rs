@@ -1,0 +1,213 @@
+//! One instance and what it looks like: `create a red Part`, `make all parts red`, `anchor everything`.
+//!
+//! Classes are read in any case and in the plural, as people write them. Whether a class can be created,
+//! and whether it has a property, is the tools' business.
+
+use scene_schemas::InstancePath;
+use serde_json::{Map, Value as Json, json};
+use vector_place::reflection;
+
+use super::language::{Complaint, FILLERS, Request, Sentence, subject};
+use super::plans::number;
+use super::shapes::Options;
+use super::values::{self, Look};
+use super::words::{self, is_one_of};
+
+/// An instance that is to be created.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NewInstance {
+    pub(super) class: &'static str,
+    pub(super) name: String,
+    pub(super) parent: InstancePath,
+    pub(super) props: Map<String, Json>,
+}
+
+/// All parts of any kind: the terrain counts as one, and looks and behaves like none.
+pub(super) const EVERYTHING: &str = "BasePart:not(Terrain)";
+
+/// What people call a part.
+const PARTS: &[&str] = &["block", "brick", "cube"];
+
+/// The height of a part that nobody gave a size, in studs.
+const HEIGHT: f64 = 1.2;
+
+/// The most words of which the name of a class is made.
+const CLASS_WORDS: usize = 4;
+
+/// What stands behind the class.
+const OPTIONS: &[&str] = &["named", "called", "in", "into", "inside", "under", "at", "size"];
+
+/// Where a class belongs when nobody says where, and the Workspace for all others.
+const HOMES: &[(&str, &[&str])] = &[
+    ("LocalScript", &["StarterPlayer", "StarterPlayerScripts"]),
+    ("ModuleScript", &["ReplicatedStorage"]),
+    ("BaseScript", &["ServerScriptService"]),
+    ("BaseRemoteEvent", &["ReplicatedStorage"]),
+    ("RemoteFunction", &["ReplicatedStorage"]),
+    ("BindableEvent", &["ReplicatedStorage"]),
+    ("BindableFunction", &["ReplicatedStorage"]),
+    ("ValueBase", &["ReplicatedStorage"]),
+    ("LayerCollector", &["StarterGui"]),
+    ("Tool", &["StarterPack"]),
+    ("Team", &["Teams"]),
+    ("Sky", &["Lighting"]),
+    ("Atmosphere", &["Lighting"]),
+    ("PostEffect", &["Lighting"]),
+    ("SoundGroup", &["SoundService"]),
+];
+
+/// Whether a text is one word of letters, digits and underscores.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The class that a text names: in any case, of several words, in the plural.
+pub(super) fn class_named(text: &str) -> Option<&'static str> {
+    // No class has a longer name, and every one is compared.
+    if text.len() > 60 || text.is_empty() {
+        return None;
+    }
+    let joined = text.replace(' ', "");
+    let find = |name: &str| -> Option<&'static str> {
+        if PARTS.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            return Some("Part");
+        }
+        let classes = &reflection::database().classes;
+        let exact = classes.get_key_value(name).map(|(name, _)| *name);
+        // Where two classes differ in case alone, the first in the alphabet is taken.
+        exact.or_else(|| {
+            classes.keys().copied().filter(|known| known.eq_ignore_ascii_case(name)).min()
+        })
+    };
+    find(&joined).or_else(|| find(joined.strip_suffix(['s', 'S'])?))
+}
+
+/// How many words of a sentence are looked at for a class, and how many of its end for a look.
+const LOOKED_AT: usize = 12;
+
+/// Whether a sentence names a class anywhere before its options.
+pub(super) fn names_class(rest: &str) -> bool {
+    words::words(rest).into_iter().take(LOOKED_AT).any(|word| class_named(word).is_some())
+}
+
+/// Reads `[COLOUR] [MATERIAL] CLASS [named NAME] [size X,Y,Z] [at X,Y,Z] [in PATH] [with P = V]`.
+pub(super) fn read_create(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    let (head, with) = match words::split_word(sentence.rest, "with")? {
+        Some((head, props)) => (head, values::assignments(props)?),
+        None => (sentence.rest, Map::new()),
+    };
+    let words = words::words(words::without_leading(head, FILLERS));
+    let at = words.iter().position(|word| is_one_of(word, OPTIONS)).unwrap_or(words.len());
+    let (named, options) = words.split_at(at);
+    if sentence.size.is_some() {
+        let why = "only a grid and a farm have rows and columns";
+        return Err(Complaint::new(sentence.rest, why));
+    }
+    let (class, look) = class_and_look(named)?;
+    let options = Options::read(options, OPTIONS)?;
+    let is_part = reflection::is_a(class, "BasePart");
+    if !is_part && (look != Look::default() || options.size.is_some() || options.at.is_some()) {
+        let why = format!(
+            "only a part has a colour, a material, a size and a position; a {class} has none"
+        );
+        return Err(Complaint::new(head, why));
+    }
+    let name = options.name.unwrap_or_else(|| class.to_owned());
+    let mut props = Map::new();
+    props.insert("Name".to_owned(), json!(name));
+    if is_part {
+        props.insert("Anchored".to_owned(), json!(true));
+        props.extend(options.size.map(|size| ("Size".to_owned(), json!(size.map(number)))));
+        let said = with.get("Size").and_then(|size| size[1].as_f64());
+        let height = said.or(options.size.map(|size| size[1])).unwrap_or(HEIGHT);
+        let position = options.at.unwrap_or([0.0, height / 2.0, 0.0]);
+        if !with.contains_key("Position") && !with.contains_key("CFrame") {
+            let orientation = [1, 0, 0, 0, 1, 0, 0, 0, 1];
+            let cframe = json!({ "__t": "CFrame", "position": position.map(number), "orientation": orientation });
+            props.insert("CFrame".to_owned(), cframe);
+        }
+        props.extend(look_props(look));
+    }
+    props.extend(with);
+    let name = props.get("Name").and_then(Json::as_str).unwrap_or(&name).to_owned();
+    let parent = options.parent.unwrap_or_else(|| home_of(class));
+    Ok(Request::Create(NewInstance { class, name, parent, props }))
+}
+
+/// The class, which stands last, and what stands before it.
+fn class_and_look(words: &[&str]) -> Result<(&'static str, Look), Complaint> {
+    if words.is_empty() {
+        return Err(Complaint::new("", "the class is missing, as in `create a Part`"));
+    }
+    for length in (1..=words.len().min(CLASS_WORDS)).rev() {
+        let (before, name) = words.split_at(words.len() - length);
+        if let Some(class) = class_named(&name.join(" ")) {
+            return Ok((class, Look::of(before)?));
+        }
+    }
+    let text = words.join(" ");
+    Err(Complaint::new(&text, "it names no class, such as Part, Folder, Script or PointLight"))
+}
+
+/// Where an instance goes when nobody says where.
+fn home_of(class: &str) -> InstancePath {
+    let found = HOMES.iter().find(|(of, _)| reflection::is_a(class, of));
+    let steps = found.map_or(&["Workspace"][..], |(_, steps)| steps);
+    steps.iter().fold(InstancePath::root(), |path, step| path.child(step, None))
+}
+
+fn look_props(look: Look) -> impl Iterator<Item = (String, Json)> {
+    let colour = look.colour.map(|colour| ("Color".to_owned(), json!(colour)));
+    let material = look.material.map(|material| ("Material".to_owned(), json!(material)));
+    colour.into_iter().chain(material)
+}
+
+/// Reads `PATH or SELECTOR COLOUR`, with a material or `anchored` in its place or beside it.
+pub(super) fn read_make(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    let words = words::words(sentence.rest);
+    // The longest end that says how something looks; what it is about stands before it.
+    let first = words.len().saturating_sub(LOOKED_AT).max(1);
+    let found = (first..words.len()).find_map(|at| Some((at, made_props(&words[at..])?)));
+    let Some((at, props)) = found else {
+        let last = words.last().copied().unwrap_or_default();
+        let why =
+            "a colour, a material, `anchored` or `unanchored` is expected behind what is changed";
+        return Err(Complaint::new(last, why));
+    };
+    let subject = subject(&words[..at].join(" "))?;
+    Ok(Request::Set(subject, props))
+}
+
+/// What these words make of a part; none where they are something else.
+fn made_props(words: &[&str]) -> Option<Map<String, Json>> {
+    if let [word] = words {
+        let is_anchored = match word.to_ascii_lowercase().as_str() {
+            "anchored" => Some(true),
+            "unanchored" => Some(false),
+            _ => None,
+        };
+        if let Some(is_anchored) = is_anchored {
+            return Some(Map::from_iter([("Anchored".to_owned(), json!(is_anchored))]));
+        }
+    }
+    let words: Vec<&str> =
+        words.iter().copied().filter(|word| !is_one_of(word, &["and"])).collect();
+    let look = Look::of(&words).ok().filter(|look| *look != Look::default())?;
+    Some(look_props(look).collect())
+}
+
+/// Reads `PATH or SELECTOR` of what is anchored.
+pub(super) fn read_anchor(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    anchored(sentence.rest, true)
+}
+
+/// Reads `PATH or SELECTOR` of what is no longer anchored.
+pub(super) fn read_unanchor(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+    anchored(sentence.rest, false)
+}
+
+fn anchored(text: &str, is_anchored: bool) -> Result<Request, Complaint> {
+    let props = Map::from_iter([("Anchored".to_owned(), json!(is_anchored))]);
+    Ok(Request::Set(subject(text)?, props))
+}

@@ -1,0 +1,354 @@
+//! The offline planner: it understands a small language of requests and answers with the tool calls
+//! that a model would make.
+//!
+//! It is not a model, and says so. A reply is a pure function of the prompt: the goal is read anew
+//! each time, and the turns say how far the plan has come. Nothing is kept, guessed or tried again.
+
+mod create;
+mod farm;
+mod language;
+mod plans;
+mod politeness;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod values;
+mod words;
+
+use std::fmt::Write as _;
+
+use scene_schemas::InstancePath;
+use scene_schemas::entry::Stance;
+use scene_schemas::refusal::for_person;
+use serde_json::{Value as Json, json};
+use vector_core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
+
+use language::{FORMS, Refusal};
+use plans::{FIND, Plan, Step};
+
+/// The next message: one call, or a text without calls, which ends the conversation.
+pub fn reply(prompt: &Prompt) -> Message {
+    match language::read(&prompt.goal) {
+        Ok(requests) if prompt.stance == Stance::Ask => answer(would(&plans::plan(&requests))),
+        Ok(requests) => Progress::of(plans::plan(&requests), prompt).next(),
+        Err(refusal) => say(refused(&refusal)),
+    }
+}
+
+/// The text of `vector help offline`.
+pub fn help() -> String {
+    let mut text = wrap(
+        "The offline planner answers requests without a model, without a key and without a \
+         network. It is not a model: it understands the forms below and nothing else, and the \
+         same request always becomes the same tool calls. Each call is still a proposal that you \
+         decide on.",
+        "",
+    );
+    text.push('\n');
+    text.push_str(&wrap(
+        "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
+         these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
+         begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
+         for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
+         Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
+         Studio, `parts` or `folders` all instances of that class, and a plain word that is no class \
+         all instances of that name. `Workspace.Door` is short for game.Workspace.Door, with any \
+         service that holds what people edit. `please`, `could you` and `thanks` are left out.",
+        "",
+    ));
+    for form in FORMS {
+        let _ = write!(text, "\n{}", wrap(form.syntax, "  "));
+        text.push_str(&wrap(form.meaning, "      "));
+        let _ = writeln!(text, "      Example: {}", form.example);
+    }
+    let colours: Vec<&str> = values::COLOURS.iter().map(|(name, _)| *name).collect();
+    let colours = colours.join(", ");
+    let materials = values::MATERIALS.join(", ");
+    text.push('\n');
+    text.push_str(&wrap(
+        &format!("Colours: {colours}, the names of brick colours, and #rrggbb."),
+        "",
+    ));
+    text.push_str(&wrap(&format!("Materials: {materials}."), ""));
+    text
+}
+
+/// Breaks a text into indented lines that fit a terminal.
+fn wrap(text: &str, indent: &str) -> String {
+    const WIDTH: usize = 92;
+    let mut wrapped = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && indent.len() + line.len() + word.len() >= WIDTH {
+            let _ = writeln!(wrapped, "{indent}{line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(wrapped, "{indent}{line}");
+    wrapped
+}
+
+/// A plan, and how far it has come.
+struct Progress<'a> {
+    plan: Plan,
+    /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
+    called: Vec<(&'a str, &'a Json, &'a Outcome)>,
+    /// How many calls stand before the first step.
+    lead: usize,
+    /// Whether nothing but the plan is asked for.
+    only_plans: bool,
+}
+
+impl<'a> Progress<'a> {
+    fn of(plan: Plan, prompt: &'a Prompt) -> Self {
+        let called: Vec<(&str, &Json, &Outcome)> = prompt
+            .turns
+            .iter()
+            .filter_map(|turn| match turn {
+                Turn::Said(_) | Turn::Asked(_) => None,
+                Turn::Called { tool, args, outcome, .. } => Some((tool.as_str(), args, outcome)),
+            })
+            .collect();
+        let only_plans = prompt.stance == Stance::Plan;
+        let was_planned = called.first().is_some_and(|(tool, ..)| *tool == PLAN);
+        // One step needs no plan where none is asked for.
+        let lead = usize::from(plan.proposing().count() > 1 || only_plans || was_planned);
+        Self { plan, called, lead, only_plans }
+    }
+
+    fn next(&self) -> Message {
+        for (at, (tool, _, outcome)) in self.called.iter().enumerate() {
+            if self.tool(at) != Some(*tool) {
+                return say(format!(
+                    "I stopped: call {} of this conversation, to {tool}, is none of mine, so I \
+                     cannot tell how far my plan has come. Ask again in a new conversation.",
+                    at + 1
+                ));
+            }
+            if let Outcome::Refused(why) = outcome {
+                return say(self.stopped(at, why));
+            }
+        }
+        let at = self.called.len();
+        if at < self.lead {
+            return call(Some(self.opening()), PLAN, self.titles());
+        }
+        if self.only_plans {
+            return answer(PLANNED.to_owned());
+        }
+        if let Some(step) = self.plan.steps.get(at - self.lead) {
+            let opening = (at == 0).then(|| self.opening());
+            return match self.args(step) {
+                Ok(args) => call(opening, step.tool, args),
+                Err(why) => say(self.stopped(at, &why)),
+            };
+        }
+        match self.tool(at) {
+            Some(tool) => call(None, tool, json!({ "summary": self.summary() })),
+            None => say(self.summary()),
+        }
+    }
+
+    /// The tool that I call at this place of the conversation.
+    fn tool(&self, at: usize) -> Option<&'static str> {
+        let steps = self.plan.steps.len();
+        match at.checked_sub(self.lead) {
+            None => Some(PLAN),
+            Some(step) if step < steps => Some(self.plan.steps[step].tool),
+            Some(step) => (step == steps).then_some("complete"),
+        }
+    }
+
+    fn opening(&self) -> String {
+        let steps = steps(&self.plan);
+        format!("I am the offline planner, not a model. I read this as {steps}.")
+    }
+
+    fn titles(&self) -> Json {
+        let titles = self.plan.proposing().map(|step| clip(&step.title, 100));
+        json!({ "steps": titles.collect::<Vec<_>>() })
+    }
+
+    fn summary(&self) -> String {
+        clip(&format!("{}.", self.plan.results.join(". ")), 1_000)
+    }
+
+    /// A step's arguments, with the path of what an earlier step made or found.
+    fn args(&self, step: &Step) -> Result<Json, String> {
+        let mut args = step.args.clone();
+        if let Some(inside) = step.inside {
+            args[inside.argument] = match self.plan.steps[inside.step].tool {
+                FIND => self.found(inside.step)?,
+                _ => json!(self.made(inside.step)),
+            };
+        }
+        Ok(args)
+    }
+
+    /// The path of the one instance that a step has found.
+    fn found(&self, step: usize) -> Result<Json, String> {
+        let answer = match self.called.get(step + self.lead) {
+            Some((_, _, Outcome::Done(answer))) => answer,
+            _ => &Json::Null,
+        };
+        let name = self.plan.steps[step].title.trim_start_matches("Find ");
+        let paths = answer["instances"].as_array().map_or(&[][..], Vec::as_slice);
+        let total = answer["total"].as_u64().unwrap_or(paths.len() as u64);
+        let path = |it: &Json| it["path"].as_str().unwrap_or_default().to_owned();
+        match paths {
+            [] => Err(format!("Nothing is named {name}")),
+            [one] if total == 1 => Ok(json!(path(one))),
+            several => {
+                let mut listed = several.iter().map(path).collect::<Vec<_>>().join(", ");
+                if total > several.len() as u64 {
+                    listed.push_str(", ...");
+                }
+                Err(format!("{total} instances are named {name}; say which by its path: {listed}"))
+            }
+        }
+    }
+
+    /// The path of what a step made: as the tool answered, or else where it was asked for.
+    fn made(&self, step: usize) -> String {
+        let called = self.called.get(step + self.lead);
+        if let Some((_, _, Outcome::Done(answer))) = called
+            && let Some(path) = answer["path"].as_str()
+        {
+            return path.to_owned();
+        }
+        let parent = called.and_then(|(_, args, _)| args["parentPath"].as_str());
+        let parent: InstancePath = parent.and_then(|text| text.parse().ok()).unwrap_or_default();
+        let name = self.plan.steps[step].makes.as_deref().unwrap_or_default();
+        parent.child(name, None).to_string()
+    }
+
+    /// What is said after a refusal. The work is not complete, so `complete` is not called.
+    fn stopped(&self, at: usize, why: &str) -> String {
+        let steps = self.plan.proposing().count();
+        // A person sees these passages side by side.
+        let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
+        let why = clip(why.trim().trim_end_matches('.'), 1_000);
+        let Some(done) = at.checked_sub(self.lead) else {
+            return format!("I stopped before the first step: the plan was refused. {why}.");
+        };
+        let Some(step) = self.plan.steps.get(done) else {
+            return format!("All {steps} steps are done, but the end was refused. {why}.");
+        };
+        let title = clip(&step.title, 100);
+        let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND).count();
+        let mut text = format!(
+            "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
+            done + 1
+        );
+        match done {
+            0 => {
+                text.push_str(" Nothing was changed.");
+                return text;
+            }
+            1 => text.push_str(" The step before it is done and stays"),
+            _ => {
+                let _ = write!(text, " The {done} steps before it are done and stay");
+            }
+        }
+        if done + 1 < steps {
+            text.push_str(", and nothing after it was tried");
+        }
+        text.push_str(". Ask for what is missing, or take back what was done.");
+        text
+    }
+}
+
+/// The tool with which a plan is made.
+const PLAN: &str = "start_plan";
+
+/// What is said where nothing but the plan is asked for.
+const PLANNED: &str = "This is the plan, and nothing was changed. Build (/build) carries it out.";
+
+/// How many steps lie before me, in words.
+fn steps(plan: &Plan) -> String {
+    match plan.proposing().count() {
+        1 => "one step".to_owned(),
+        n => format!("{n} steps, one at a time"),
+    }
+}
+
+/// What is said where only an answer is asked for: what I would do.
+fn would(plan: &Plan) -> String {
+    let mut text = format!(
+        "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
+        steps(plan)
+    );
+    for step in plan.proposing().take(TOLD) {
+        let _ = writeln!(text, "- {}", clip(&step.title, 100));
+    }
+    if let Some(more) = plan.proposing().count().checked_sub(TOLD).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {more} more");
+    }
+    text.push_str(
+        "Nothing was changed, as only an answer was asked for. Ask again with Act (without /ask) to \
+         have it done.",
+    );
+    text
+}
+
+/// How many steps are told in an answer.
+const TOLD: usize = 20;
+
+/// Words with which I could not do what was asked for.
+fn say(text: String) -> Message {
+    Message { declined: true, ..answer(text) }
+}
+
+/// Words with which all is done that was asked for.
+fn answer(text: String) -> Message {
+    Message { text: Some(text), ..Message::default() }
+}
+
+fn call(text: Option<String>, tool: &str, args: Json) -> Message {
+    let tool = tool.to_owned();
+    Message { text, calls: vec![Call::new(tool, args)], ..Message::default() }
+}
+
+const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offline` lists what I \
+                        understand, `vector models` says how to connect a model.";
+
+/// What is said to a request that is not understood: what that is, the form that comes closest, and who
+/// says so, each on a line.
+fn refused(refusal: &Refusal) -> String {
+    let (what, form) = match refusal {
+        Refusal::Unknown(sentence) if sentence.is_empty() => {
+            ("Nothing was asked, so nothing was done.".to_owned(), None)
+        }
+        Refusal::Unknown(sentence) => {
+            let what = format!("I do not understand `{}`. Nothing was done.", clip(sentence, 120));
+            (what, language::closest_form(sentence))
+        }
+        Refusal::Unclear { sentence, complaint, form } => {
+            let (sentence, why) = (clip(sentence, 120), clip(&complaint.why, 400));
+            let part = match complaint.part.as_str() {
+                "" => "the end".to_owned(),
+                part => format!("`{}`", clip(part, 80)),
+            };
+            let what =
+                format!("I do not understand {part} in `{sentence}`: {why}. Nothing was done.");
+            (what, form.and_then(|at| FORMS.get(at)))
+        }
+    };
+    let nearest = match form {
+        Some(form) => format!("Write: {}, for example: {}", form.syntax, form.example),
+        None => format!("I understand {}.", language::verbs().join(", ")),
+    };
+    format!("{what}\n{nearest}\n{NO_MODEL}")
+}
+
+/// At most so many characters, with dots where there were more.
+fn clip(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}

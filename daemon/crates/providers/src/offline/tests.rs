@@ -1,0 +1,345 @@
+//! The planner's table of requests, and the loop driven by a fake executor.
+
+mod refusals;
+mod requests;
+
+use serde_json::{Value as Json, json};
+use vector_core::prompt::Call;
+
+use super::*;
+
+fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
+    Prompt { goal: goal.to_owned(), turns: turns.to_vec(), ..Prompt::default() }
+}
+
+/// The calls until a message has none, and the last text. Every reply must repeat exactly.
+fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, String) {
+    let mut turns = Vec::new();
+    let mut calls: Vec<Call> = Vec::new();
+    loop {
+        let message = reply(&prompt(goal, &turns));
+        assert_eq!(message, reply(&prompt(goal, &turns)));
+        assert!(message.calls.len() <= 1);
+        if let Some(text) = &message.text {
+            turns.push(Turn::Said(text.clone()));
+        }
+        let Some(call) = message.calls.into_iter().next() else {
+            return (calls, message.text.unwrap());
+        };
+        let outcome = execute(calls.len(), &call);
+        let (tool, args) = (call.tool.clone(), call.args.clone());
+        calls.push(call);
+        turns.push(Turn::Called { id: None, tool, args, outcome, replay: None });
+        assert!(calls.len() < 2_000, "it never ends");
+    }
+}
+
+fn done(_: usize, call: &Call) -> Outcome {
+    let found = json!({ "total": 1, "instances": [{ "path": "game.Workspace.Found" }] });
+    Outcome::Done(if call.tool == FIND { found } else { json!({}) })
+}
+
+/// The calls of a request, without the plan and the end.
+fn steps(goal: &str) -> Vec<Call> {
+    let (calls, _) = drive(goal, done);
+    let (last, calls) = calls.split_last().expect("it calls something");
+    assert_eq!(last.tool, "complete");
+    match calls.split_first() {
+        Some((plan, steps)) if plan.tool == "start_plan" => {
+            let proposing = steps.iter().filter(|call| call.tool != FIND).count();
+            assert_eq!(plan.args["steps"].as_array().unwrap().len(), proposing);
+            steps.to_vec()
+        }
+        _ => {
+            assert_eq!(calls.iter().filter(|call| call.tool != FIND).count(), 1);
+            calls.to_vec()
+        }
+    }
+}
+
+#[track_caller]
+fn check(goal: &str, expected: Json) {
+    let got: Vec<Json> =
+        steps(goal).into_iter().map(|call| json!([call.tool, call.args])).collect();
+    assert_eq!(Json::Array(got), expected, "{goal}");
+}
+
+#[test]
+fn requests_that_rename_and_set() {
+    check(
+        "rename game.Workspace.Part to Wall",
+        json!([["rename_instance", {"path": "game.Workspace.Part", "newName": "Wall"}]]),
+    );
+    check(
+        "Please RENAME game.Workspace[\"My Part\"][2] TO \"A; then B\"",
+        json!([["rename_instance",
+            {"path": "game.Workspace[\"My Part\"][2]", "newName": "A; then B"}]]),
+    );
+    check(
+        "set Anchored = true, Size = 1,2,3 on all the parts",
+        json!([["set_properties",
+            {"selector": "Part", "props": {"Anchored": true, "Size": [1, 2, 3]}}]]),
+    );
+    check(
+        "set @Speed = 1.5 on game.Workspace.Car",
+        json!([["set_properties", {"path": "game.Workspace.Car", "props": {"@Speed": 1.5}}]]),
+    );
+    for verb in ["recolour", "recolor", "Color", "paint"] {
+        check(
+            &format!("{verb} #Wall to bright blue"),
+            json!([["set_properties", {"selector": "#Wall", "props": {"Color": "#0d69ac"}}]]),
+        );
+    }
+}
+
+#[test]
+fn requests_about_scripts() {
+    let main = "game.ServerScriptService.Main";
+    let edits = |text: &str| {
+        let start = json!({"line": 0, "character": 0});
+        json!([["apply_edit",
+            {"path": main, "edits": [{"start": start, "end": start, "text": text}]}]])
+    };
+    check(&format!("comment {main}: Checked: yes"), edits("-- Checked: yes\n"));
+    check(&format!("comment {main}: \"a; b\\n\\nc\""), edits("-- a; b\n--\n-- c\n"));
+    check(&format!("insert comment \"a\" in {main}"), edits("-- a\n"));
+    check(&format!("add a comment \"a\" in {main}"), edits("-- a\n"));
+    check(
+        "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
+        json!([["replace_text", {"selector": "LuaSourceContainer", "search": "FindFirstChild(",
+            "replace": "WaitForChild(", "all": true}]]),
+    );
+    check(
+        &format!("replace \"a\\\"\" with \"\" in {main}"),
+        json!([["replace_text", {"path": main, "search": "a\"", "replace": ""}]]),
+    );
+    check(
+        "replace \"a\" with \"b\" in ModuleScript > Script",
+        json!([["replace_text", {"selector": "ModuleScript > Script", "search": "a",
+            "replace": "b", "all": true}]]),
+    );
+}
+
+#[test]
+fn requests_that_delete_move_and_clone() {
+    check(
+        "delete Part[Name = \"a to b\"], .Old:not(Model)",
+        json!([["delete_instance", {"selector": "Part[Name = \"a to b\"], .Old:not(Model)"}]]),
+    );
+    check("remove game.Workspace.A", json!([["delete_instance", {"path": "game.Workspace.A"}]]));
+    check(
+        "move .Tree to game.Workspace.Forest",
+        json!([["move_instance", {"selector": ".Tree", "parentPath": "game.Workspace.Forest"}]]),
+    );
+    check(
+        "clone game.Workspace.Car to game.ServerStorage as Spare",
+        json!([["clone_instance", {"path": "game.Workspace.Car",
+            "parentPath": "game.ServerStorage", "name": "Spare"}]]),
+    );
+    check("copy game.Workspace.Car", json!([["clone_instance", {"path": "game.Workspace.Car"}]]));
+}
+
+#[test]
+fn requests_are_joined() {
+    check(
+        "delete .A; delete .B\ndelete .C, then delete .D",
+        json!([
+            ["delete_instance", {"selector": ".A"}],
+            ["delete_instance", {"selector": ".B"}],
+            ["delete_instance", {"selector": ".C"}],
+            ["delete_instance", {"selector": ".D"}],
+        ]),
+    );
+    let (calls, _) = drive("delete .A; rename game.Workspace.B to C", done);
+    assert_eq!(calls[0].args, json!({"steps": ["Delete .A", "Rename game.Workspace.B to C"]}));
+    assert_eq!(calls[3].args, json!({"summary": "Deleted .A. Renamed game.Workspace.B to C."}));
+}
+
+#[test]
+fn a_small_grid_is_a_model_and_a_part_for_each_cell() {
+    let calls = steps("grid 3x3 of red neon parts named Lights spacing 6 at 0,5,0");
+    assert_eq!(calls.len(), 10);
+    assert!(calls.iter().all(|call| call.tool == "create_instance"));
+    assert_eq!(
+        calls[0].args,
+        json!({"className": "Model", "parentPath": "game.Workspace", "props": {"Name": "Lights"}})
+    );
+    assert_eq!(
+        calls[1].args,
+        json!({
+            "className": "Part",
+            "parentPath": "game.Workspace.Lights",
+            "props": {
+                "Name": "Cell_1_1",
+                "Anchored": true,
+                "Size": [4, 1, 4],
+                "CFrame": {
+                    "__t": "CFrame",
+                    "position": [-6, 5, -6],
+                    "orientation": [1, 0, 0, 0, 1, 0, 0, 0, 1],
+                },
+                "Material": "Neon",
+                "Color": "#ff0000",
+            },
+        })
+    );
+    assert_eq!(calls[9].args["props"]["Name"], "Cell_3_3");
+    for same in [
+        "make a 3x3 grid of red neon parts called Lights spacing 6 at (0, 5, 0)",
+        "Please build a grid 3 by 3 of the neon red blocks named \"Lights\" at 0, 5, 0 \
+         size 4,1,4 spacing 6 in game.Workspace",
+        "3 x 3 grid red neon part at 0,5,0 spacing 6 size 4 x 1 x 4 named Lights",
+    ] {
+        assert_eq!(steps(same), calls, "{same}");
+    }
+}
+
+#[test]
+fn a_large_grid_is_created_row_by_row() {
+    let calls = steps("grid 5x20 of parts size 1.5x1x1.5 in game.Workspace[\"a b\"]");
+    assert_eq!(calls.len(), 6);
+    assert_eq!(calls[1].args["parentPath"], "game.Workspace[\"a b\"].Grid");
+    assert_eq!(calls[5].args["props"]["Name"], "Row_5");
+    let cells = calls[5].args["children"].as_array().unwrap();
+    assert_eq!(cells.len(), 20);
+    assert_eq!(cells[19]["props"]["Name"], "Cell_5_20");
+    assert_eq!(cells[19]["props"]["CFrame"]["position"], json!([33.25, 0.5, 7]));
+    assert_eq!(steps("grid 50x50 of parts").len(), 51);
+    assert_eq!(steps("grid 8x8 of parts").len(), 65);
+}
+
+#[test]
+fn a_farm_has_soil_a_fence_and_scripts() {
+    let calls = steps("farm 10x10");
+    assert_eq!(calls.len(), 20);
+    let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    assert_eq!(
+        tools[16..],
+        ["open_or_create_script", "write_script", "open_or_create_script", "write_script"]
+    );
+    assert_eq!(calls[1].args["children"].as_array().unwrap().len(), 10);
+    assert_eq!(
+        calls[16].args,
+        json!({"parentPath": "game.Workspace.Farm", "name": "Crop", "className": "ModuleScript"})
+    );
+    assert_eq!(calls[17].args["path"], "game.Workspace.Farm.Crop");
+    assert_eq!(calls[19].args["path"], "game.Workspace.Farm.FarmServer");
+    assert_eq!(steps("farm 40x40").len(), 50);
+    assert_eq!(steps("farm 1x1").len(), 11);
+}
+
+#[test]
+fn the_sources_of_the_farm_compile() {
+    for source in [farm::CROP, farm::FARM_SERVER] {
+        assert!(source.starts_with("--!strict\n"));
+        mlua::chunk::Compiler::new().compile(source).unwrap();
+    }
+    assert!(mlua::chunk::Compiler::new().compile("local = 1").is_err());
+}
+
+#[test]
+fn later_steps_work_where_the_tool_says_that_it_created() {
+    let (calls, _) = drive("farm 2x2", |_, call| match call.tool.as_str() {
+        "create_instance" if call.args["props"]["Name"] == "Farm" => {
+            Outcome::Done(json!({"path": "game.Workspace.Farm[2]"}))
+        }
+        _ => Outcome::Done(json!({"text": ""})),
+    });
+    assert_eq!(calls[2].args["parentPath"], "game.Workspace.Farm[2]");
+    let written = calls.iter().find(|call| call.tool == "write_script").unwrap();
+    assert_eq!(written.args["path"], "game.Workspace.Farm[2].Crop");
+}
+
+#[test]
+fn a_refusal_ends_the_work_without_completing_it() {
+    let refuse = |stop: usize| {
+        let (calls, text) = drive("delete .A; delete .B; delete .C", |at, call| {
+            if at == stop { Outcome::Refused("You said no.".to_owned()) } else { done(at, call) }
+        });
+        assert_eq!(calls.len(), stop + 1);
+        assert_eq!(calls.iter().any(|call| call.tool == "complete"), stop == 4);
+        text
+    };
+    assert!(refuse(0).starts_with("I stopped before the first step: the plan was refused. You"));
+    let said = refuse(1);
+    assert!(said.starts_with("I stopped at step 1 of 3, \"Delete .A\": it was not done. You said"));
+    assert!(said.contains("no. Nothing was changed."), "{said}");
+    assert!(refuse(2).contains("The step before it is done and stays, and nothing after"));
+    assert!(refuse(3).contains("The 2 steps before it are done and stay. Ask"));
+    assert!(refuse(4).starts_with("All 3 steps are done, but the end was refused. You said no."));
+}
+
+#[test]
+fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
+    for (goal, says) in [
+        ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
+        ("grid 50x50", "- and 31 more\nNothing was changed"),
+    ] {
+        let message = reply(&Prompt { stance: Stance::Ask, ..prompt(goal, &[]) });
+        assert!(message.calls.is_empty() && !message.declined);
+        let text = message.text.unwrap();
+        assert!(text.contains(says), "{text}");
+    }
+    let message = reply(&Prompt { stance: Stance::Ask, ..prompt("dance", &[]) });
+    assert!(message.declined && message.text.unwrap().contains("I do not understand"));
+}
+
+#[test]
+fn a_plan_is_made_and_built_when_that_is_asked_for() {
+    for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
+        let planning = Prompt { stance: Stance::Plan, ..prompt(goal, &[]) };
+        let message = reply(&planning);
+        let plan = message.calls.into_iter().next().unwrap();
+        assert_eq!(
+            (plan.tool.as_str(), plan.args["steps"].as_array().unwrap().len()),
+            (PLAN, steps)
+        );
+        let turns = vec![Turn::Called {
+            id: None,
+            tool: plan.tool,
+            args: plan.args,
+            outcome: Outcome::Done(json!({ "steps": steps })),
+            replay: None,
+        }];
+        let message = reply(&Prompt { turns: turns.clone(), ..planning });
+        assert!(message.calls.is_empty() && !message.declined);
+        assert_eq!(message.text.as_deref(), Some(PLANNED));
+        // The task behind it goes on where this one has ended.
+        let said = [Turn::Said(PLANNED.to_owned()), Turn::Asked("Carry it out.".to_owned())];
+        let turns = [turns, said.to_vec()].concat();
+        let message = reply(&prompt(goal, &turns));
+        assert_eq!(message.calls[0].tool, "delete_instance");
+        assert_eq!(message.calls[0].args, json!({ "selector": ".A" }));
+    }
+}
+
+#[test]
+fn calls_that_it_did_not_make_stop_it() {
+    let turns = [Turn::Called {
+        id: None,
+        tool: "read_script".to_owned(),
+        args: json!({}),
+        outcome: Outcome::Done(json!({})),
+        replay: None,
+    }];
+    let message = reply(&prompt("delete .A", &turns));
+    assert!(message.calls.is_empty());
+    assert!(message.text.unwrap().contains("read_script, is none of mine"));
+}
+
+#[test]
+fn the_first_message_says_that_it_is_no_model() {
+    for goal in ["delete .A", "farm 3x3"] {
+        assert!(reply(&prompt(goal, &[])).text.unwrap().contains("not a model"));
+    }
+}
+
+#[test]
+fn every_example_of_the_help_is_understood() {
+    let help = help();
+    for form in FORMS {
+        let syntax = wrap(form.syntax, "  ");
+        assert!(help.contains(&syntax) && help.contains(form.example));
+        assert!(!steps(form.example).is_empty(), "{}", form.example);
+    }
+}

@@ -1,0 +1,77 @@
+//! A conversation as a request of Ollama's `/api/chat`.
+//!
+//! <https://github.com/ollama/ollama/blob/main/docs/api.md>. A result belongs to a call by the tool's
+//! name. One tool per message cannot be asked for here, and the cache is Ollama's own business.
+
+use serde_json::{Map, Value as Json, json};
+use vector_core::prompt::{Effort, Prompt};
+
+use super::super::catalogue::{Model, Thinking};
+use super::super::schema;
+use super::super::sides::{Made, Side, sides};
+
+/// The body of the request.
+pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model.id));
+    body.insert("stream".to_owned(), json!(true));
+    // A conversation that is longer than the context that was set aside is cut without a word.
+    let mut options = json!({ "num_ctx": model.window });
+    if let Some(max) = prompt.max_output {
+        options["num_predict"] = json!(max);
+    }
+    body.insert("options".to_owned(), options);
+    let think = prompt.effort.and_then(|effort| match model.thinking {
+        Thinking::None => None,
+        Thinking::Budget => Some(json!(effort > Effort::Low)),
+        Thinking::Effort => model.effort(effort).map(|word| json!(word)),
+    });
+    if let Some(think) = think {
+        body.insert("think".to_owned(), think);
+    }
+    if !prompt.tools.is_empty() {
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
+    }
+    let mut messages = Vec::new();
+    if !prompt.rules.is_empty() {
+        messages.push(json!({ "role": "system", "content": prompt.rules }));
+    }
+    for side in sides(prompt, model) {
+        push(&mut messages, &side);
+    }
+    body.insert("messages".to_owned(), messages.into());
+    Json::Object(body)
+}
+
+fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
+    match side {
+        Side::Person { told, texts } => {
+            if let Some(told) = told {
+                let (name, text) = (told.tool, told.text());
+                let mut message = json!({ "role": "tool", "tool_name": name, "content": text });
+                if let Some(png) = told.picture {
+                    message["images"] = json!([png]);
+                }
+                messages.push(message);
+            }
+            if !texts.is_empty() {
+                messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
+            }
+        }
+        Side::Model { texts, call } => {
+            let content = texts.join("\n\n");
+            let mut message = json!({ "role": "assistant", "content": content });
+            if let Some(call) = call {
+                message["tool_calls"] = json!([made(call)]);
+                if let Some(thinking) = call.replay.and_then(|replay| replay.get("thinking")) {
+                    message["thinking"] = thinking.clone();
+                }
+            }
+            messages.push(message);
+        }
+    }
+}
+
+fn made(call: &Made<'_>) -> Json {
+    json!({ "type": "function", "function": { "name": call.tool, "arguments": call.args } })
+}

@@ -1,0 +1,464 @@
+//! Answers of OpenAI's Chat Completions.
+//!
+//! The terminal event is the chunk with a `finish_reason`: `[DONE]` is left out by some, and sent by
+//! others after an answer that was cut. Fragments of calls belong together by index, by id, or by
+//! their order, whichever the server gives; a fragment that begins another call never goes to the
+//! one before. Source: <https://platform.openai.com/docs/api-reference/chat-streaming>.
+
+use serde_json::{Value as Json, json};
+
+use super::super::answer::Usage;
+use super::super::decode::Spelling;
+use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
+use super::super::failure;
+
+/// The wire.
+#[derive(Debug, Default)]
+pub(in super::super) struct OpenaiChat {
+    /// Reasoning as DeepSeek and local servers tell it, and the name under which it came.
+    reasoning: Option<(&'static str, String)>,
+    /// Reasoning as OpenRouter tells it, with signatures.
+    details: Vec<Json>,
+}
+
+impl Spelling for OpenaiChat {
+    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+        match &body["choices"] {
+            Json::Array(choices) if choices.is_empty() => draft.finish("", Finish::Done),
+            Json::Array(_) => self.read(body, ["message", "delta"], draft),
+            _ => draft.broken("the answer is no chat completion".to_owned()),
+        }
+    }
+
+    fn event(&mut self, _name: &str, data: &Json, draft: &mut Draft) {
+        self.read(data, ["delta", "message"], draft);
+    }
+
+    fn end(&mut self, draft: &mut Draft) {
+        if !self.details.is_empty() {
+            draft.set_replay(json!({ "reasoning_details": self.details }));
+        } else if let Some(("reasoning_content", reasoning)) = &self.reasoning {
+            // DeepSeek wants it back with its calls. Those that call it `reasoning` refuse it.
+            if !draft.calls.is_empty() {
+                draft.set_replay(json!({ "reasoning_content": reasoning }));
+            }
+        }
+    }
+}
+
+fn finish(stop: &str) -> Finish {
+    match stop {
+        "length" | "max_tokens" | "model_length" => Finish::Limit,
+        "content_filter" | "refusal" | "safety" | "sensitive" => Finish::Refused,
+        "error"
+        | "abort"
+        | "insufficient_system_resource"
+        | "network_error"
+        | "malformed_function_call"
+        | "MALFORMED_FUNCTION_CALL" => Finish::ModelError,
+        _ => Finish::Done,
+    }
+}
+
+impl OpenaiChat {
+    /// A chunk or a whole answer; the message is the first of these members that is there.
+    fn read(&mut self, body: &Json, members: [&str; 2], draft: &mut Draft) {
+        count_tokens(body, draft);
+        // Only one answer is asked for.
+        let first = list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
+        let Some(choice) = first else {
+            // A stream's last chunk has none, and counts the tokens.
+            return;
+        };
+        if !choice["error"].is_null() {
+            draft.fail(failure::of_object(
+                &json!({ "error": choice["error"] }),
+                &failure::Head::default(),
+            ));
+            return;
+        }
+        // Perplexity has both, in a stream and without one: one of them is not what it is elsewhere.
+        let message = members.map(|name| &choice[name]).into_iter().find(|it| it.is_object());
+        if let Some(message) = message {
+            self.message(message, draft);
+        }
+        if let Some(stop) = choice["finish_reason"].as_str().filter(|stop| !stop.is_empty()) {
+            draft.finish(stop, finish(stop));
+        }
+    }
+
+    /// A message, or what is added to one.
+    fn message(&mut self, message: &Json, draft: &mut Draft) {
+        draft.has_message = true;
+        self.reason(message, draft);
+        match &message["content"] {
+            Json::String(content) => draft.text(content),
+            Json::Array(parts) => parts.iter().for_each(|part| content(part, draft)),
+            _ => {}
+        }
+        draft.refuse(text(message, "refusal"));
+        for fragment in list(message, "tool_calls") {
+            call(fragment, draft);
+        }
+        // As calls were before there could be several.
+        if message["function_call"].is_object() {
+            call(&json!({ "function": message["function_call"] }), draft);
+        }
+    }
+
+    fn reason(&mut self, message: &Json, draft: &mut Draft) {
+        for name in ["reasoning_content", "reasoning"] {
+            let Some(more) = message[name].as_str() else {
+                continue;
+            };
+            // Some send the same under both names.
+            let (kept, reasoning) = self.reasoning.get_or_insert_with(|| (name, String::new()));
+            if *kept == name {
+                reasoning.push_str(more);
+                draft.reason(more);
+            }
+        }
+        if self.reasoning.as_ref().is_some_and(|(_, reasoning)| reasoning.is_empty()) {
+            self.reasoning = None;
+        }
+        for detail in list(message, "reasoning_details") {
+            self.detail(detail);
+        }
+    }
+
+    /// Joins what belongs to one block of reasoning.
+    fn detail(&mut self, detail: &Json) {
+        let same = |it: &&mut Json| {
+            ["type", "index", "id"].iter().all(|name| it[*name] == detail[*name])
+                && !detail["index"].is_null()
+        };
+        let Some(block) = self.details.last_mut().filter(same) else {
+            self.details.push(detail.clone());
+            return;
+        };
+        for (name, value) in detail.as_object().into_iter().flatten() {
+            match (name.as_str(), value) {
+                ("text" | "summary" | "data", Json::String(more)) => append(block, name, more),
+                (_, Json::Null) => {}
+                _ => block[name.as_str()] = value.clone(),
+            }
+        }
+    }
+}
+
+fn count_tokens(body: &Json, draft: &mut Draft) {
+    let usage = if body["usage"].is_object() { &body["usage"] } else { &body["x_groq"]["usage"] };
+    let (Some(input), Some(output)) =
+        (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
+    else {
+        return;
+    };
+    let details = &usage["prompt_tokens_details"];
+    let cached =
+        count(details, "cached_tokens").or_else(|| count(usage, "prompt_cache_hit_tokens"));
+    let reasoning = count(&usage["completion_tokens_details"], "reasoning_tokens");
+    draft.usage = Some(Usage {
+        input,
+        output,
+        prompt: input,
+        generated: output,
+        cache_read: cached.unwrap_or(0),
+        cache_write: count(details, "cache_write_tokens").unwrap_or(0),
+        reasoning: reasoning.unwrap_or(0),
+    });
+}
+
+/// A part of a content that is a list, as Mistral has them.
+fn content(part: &Json, draft: &mut Draft) {
+    match (text(part, "type"), &part["thinking"]) {
+        ("thinking", Json::String(thinking)) => draft.reason(thinking),
+        ("thinking", thinking) => {
+            for part in thinking.as_array().into_iter().flatten() {
+                draft.reason(text(part, "text"));
+            }
+        }
+        ("refusal", _) => draft.refuse(text(part, "refusal")),
+        _ => draft.text(text(part, "text")),
+    }
+}
+
+/// A call, or a fragment of one.
+fn call(fragment: &Json, draft: &mut Draft) {
+    let function = &fragment["function"];
+    let (id, name) = (text(fragment, "id"), text(function, "name"));
+    let index = fragment["index"].as_u64();
+    let has_args = !matches!(&function["arguments"], Json::Null) && function["arguments"] != "";
+    let call = match belongs(&draft.calls, index, id, name, has_args) {
+        Some(at) => &mut draft.calls[at],
+        None => draft.call(Calling { index, ..Calling::new("", "") }),
+    };
+    if call.id.is_empty() {
+        id.clone_into(&mut call.id);
+    }
+    if call.name.is_empty() {
+        name.clone_into(&mut call.name);
+    }
+    call.push(&function["arguments"]);
+}
+
+/// The call that a fragment goes on with; none where it begins one.
+fn belongs(
+    calls: &[Calling],
+    index: Option<u64>,
+    id: &str,
+    name: &str,
+    has_args: bool,
+) -> Option<usize> {
+    let known = |call: &Calling| !id.is_empty() && call.id == id && call.index == index;
+    if let Some(at) = calls.iter().rposition(known) {
+        return Some(at);
+    }
+    let at = match index {
+        Some(_) => calls.iter().rposition(|call| call.index == index)?,
+        // An id that is new, without a name: some make one up for each fragment.
+        None => calls.len().checked_sub(1).filter(|_| id.is_empty() || name.is_empty())?,
+    };
+    let call = &calls[at];
+    // Some repeat the name in each fragment, and some give all calls one index.
+    let is_another = match () {
+        () if name.is_empty() || call.name.is_empty() => false,
+        () if !id.is_empty() && !call.id.is_empty() => call.id != id,
+        () => call.name != name || has_args && call.is_closed(),
+    };
+    (!is_another).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Answer, Outcome, Wire};
+    use crate::draft::MAX_CALLS;
+    use crate::tests::{sse, whole};
+
+    fn stream(deltas: &[Json], stop: &str) -> Answer {
+        let chunk = |delta: &Json, stop: Json| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]});
+        let mut chunks: Vec<_> = deltas.iter().map(|delta| chunk(delta, Json::Null)).collect();
+        chunks.push(chunk(&json!({}), json!(stop)));
+        sse(Wire::OpenaiChat, &chunks)
+    }
+
+    /// Each fragment is looked for among the calls before it: without a bound that takes the square of
+    /// their number.
+    #[test]
+    fn more_calls_than_a_message_may_have_end_it() {
+        for count in [MAX_CALLS, MAX_CALLS + 1, 100_000] {
+            let call = |at: usize| json!({"tool_calls": [{"index": at, "id": format!("c{at}"), "function": {"name": "t", "arguments": "{}"}}]});
+            let deltas: Vec<Json> = (0..count).map(call).collect();
+            let answer = stream(&deltas, "tool_calls");
+            let is_fit = count == MAX_CALLS;
+            assert_eq!(answer.runnable().len(), if is_fit { MAX_CALLS } else { 0 }, "{count}");
+            let failure = answer.end.failure.map(|it| it.message).unwrap_or_default();
+            assert_eq!(failure.contains("more than 256 tool calls"), !is_fit, "{failure}");
+        }
+    }
+
+    fn calls(fragments: &[Json]) -> Vec<(Option<String>, String, String)> {
+        let deltas: Vec<_> = fragments.iter().map(|it| json!({"tool_calls": [it]})).collect();
+        let answer = stream(&deltas, "tool_calls");
+        assert_eq!(answer.end.outcome, Outcome::Ok);
+        let shown =
+            |args: Result<Json, _>| args.map_or("invalid".to_owned(), |it: Json| it.to_string());
+        let told = answer.calls.into_iter();
+        told.map(|call| (call.id, call.name, shown(call.args.map_err(|_| ())))).collect()
+    }
+
+    #[track_caller]
+    fn check(fragments: &[Json], expected: &[(&str, &str, &str)]) {
+        let own = |(id, name, args): &(&str, &str, &str)| {
+            let id = (!id.is_empty()).then(|| (*id).to_owned());
+            (id, (*name).to_owned(), (*args).to_owned())
+        };
+        assert_eq!(calls(fragments), expected.iter().map(own).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn fragments_are_joined_by_index() {
+        let fragments = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": ""}}),
+            json!({"index": 1, "id": "b", "function": {"name": "y", "arguments": "{\"q\""}}),
+            json!({"index": 0, "function": {"arguments": "{\"p\":"}}),
+            json!({"index": 1, "function": {"arguments": ":2}"}}),
+            json!({"index": 0, "function": {"arguments": "1}"}}),
+        ];
+        check(&fragments, &[("a", "x", "{\"p\":1}"), ("b", "y", "{\"q\":2}")]);
+    }
+
+    #[test]
+    fn calls_that_share_an_index_are_kept_apart() {
+        let fragments = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}),
+            json!({"index": 0, "id": "b", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "function": {"arguments": ":1}"}}),
+        ];
+        check(&fragments, &[("a", "x", "{}"), ("b", "x", "{\"p\":1}")]);
+        let mixed = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "b", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "a", "function": {"arguments": ":1}"}}),
+            json!({"index": 0, "id": "b", "function": {"arguments": ":2}"}}),
+        ];
+        check(&mixed, &[("a", "x", "{\"p\":1}"), ("b", "x", "{\"p\":2}")]);
+        let without_id = [
+            json!({"index": 0, "function": {"name": "x", "arguments": "{}"}}),
+            json!({"index": 0, "function": {"name": "y", "arguments": "{}"}}),
+        ];
+        check(&without_id, &[("", "x", "{}"), ("", "y", "{}")]);
+    }
+
+    #[test]
+    fn calls_without_an_index_are_joined_by_id_or_order() {
+        let fragments = [
+            json!({"id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"function": {"arguments": ":1"}}),
+            json!({"id": "a", "function": {"arguments": "}"}}),
+            json!({"id": "b", "function": {"name": "x", "arguments": "{}"}}),
+            json!({"function": {"name": "y", "arguments": "{}"}}),
+        ];
+        check(&fragments, &[("a", "x", "{\"p\":1}"), ("b", "x", "{}"), ("", "y", "{}")]);
+    }
+
+    #[test]
+    fn names_and_ids_that_change_without_need_do_not_split_a_call() {
+        let repeated = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": ":1}"}}),
+        ];
+        check(&repeated, &[("a", "x", "{\"p\":1}")]);
+        let changing = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"index": 0, "id": "r2", "function": {"name": null, "arguments": ":1}"}}),
+        ];
+        check(&changing, &[("a", "x", "{\"p\":1}")]);
+        let late = [
+            json!({"index": 0, "id": "", "function": {"name": "", "arguments": ""}}),
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}),
+        ];
+        check(&late, &[("a", "x", "{}")]);
+    }
+
+    #[test]
+    fn two_calls_with_one_id_stay_two() {
+        let fragments = [
+            json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}),
+            json!({"index": 1, "id": "a", "function": {"name": "y", "arguments": "{}"}}),
+        ];
+        check(&fragments, &[("a", "x", "{}"), ("a", "y", "{}")]);
+    }
+
+    #[test]
+    fn arguments_may_be_an_object_and_calls_of_the_old_kind() {
+        let fragments = [json!({"index": 0, "function": {"name": "x", "arguments": {"p": 1}}})];
+        check(&fragments, &[("", "x", "{\"p\":1}")]);
+        let old = [
+            json!({"function_call": {"name": "x", "arguments": "{\"p\""}}),
+            json!({"function_call": {"arguments": ":1}"}}),
+        ];
+        let answer = stream(&old, "function_call");
+        assert_eq!(answer.calls[0].args, Ok(json!({"p": 1})));
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        let open = json!({"tool_calls": [{"index": 0, "id": "a",
+            "function": {"name": "x", "arguments": "{\"p\""}}]});
+        for (stop, outcome) in [
+            ("tool_calls", Outcome::Ok),
+            ("length", Outcome::Truncated),
+            ("content_filter", Outcome::Refused),
+            ("error", Outcome::ModelError),
+        ] {
+            assert_eq!(stream(std::slice::from_ref(&open), stop).end.outcome, outcome, "{stop}");
+        }
+        let chunk = json!({"choices": [{"index": 0, "delta": open}]});
+        assert_eq!(sse(Wire::OpenaiChat, &[chunk]).end.outcome, Outcome::Incomplete);
+    }
+
+    #[test]
+    fn refusals_stand_apart_from_the_text() {
+        let answer = stream(&[json!({"refusal": "I can"}), json!({"refusal": "not."})], "stop");
+        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert_eq!(answer.end.refusal.as_deref(), Some("I cannot."));
+        assert!(answer.is_declined() && !answer.is_silent());
+    }
+
+    #[test]
+    fn errors_in_mid_stream_are_seen() {
+        let chunk = json!({"id": "c", "error": {"code": 502, "message": "m"}, "choices": [
+            {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]});
+        let answer = sse(Wire::OpenaiChat, &[chunk]);
+        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        assert!(answer.end.failure.unwrap().retryable);
+        let body = json!({"object": "chat.completion", "choices": [
+            {"index": 0, "error": {"code": 429, "message": "m"}, "message": {"content": "x"}}]});
+        assert_eq!(whole(Wire::OpenaiChat, &body).end.outcome, Outcome::ErrorInBody);
+    }
+
+    #[test]
+    fn reasoning_is_told_once_and_replayed() {
+        let both = json!({"reasoning_content": "Hm", "reasoning": "Hm", "content": "Hi"});
+        let answer = stream(std::slice::from_ref(&both), "stop");
+        assert_eq!((answer.reasoning.as_str(), answer.text.as_str()), ("Hm", "Hi"));
+        assert_eq!(answer.end.replay, None);
+        let call = json!({"tool_calls": [{"id": "a", "function": {"name": "x"}}]});
+        let answer = stream(&[both, call.clone()], "tool_calls");
+        assert_eq!(answer.end.replay.unwrap(), json!({"reasoning_content": "Hm"}));
+        assert_eq!(stream(&[json!({"reasoning": "Hm"}), call], "tool_calls").end.replay, None);
+        let detail = |more: Json| json!({"reasoning_details": [more]});
+        let details = [
+            detail(json!({"type": "reasoning.text", "index": 0, "text": "H"})),
+            detail(json!({"type": "reasoning.text", "index": 0, "text": "m"})),
+            detail(json!({"type": "reasoning.text", "index": 0, "signature": "s"})),
+            detail(json!({"type": "reasoning.encrypted", "index": 1, "data": "d"})),
+        ];
+        let expected = json!({"reasoning_details": [
+            {"type": "reasoning.text", "index": 0, "text": "Hm", "signature": "s"},
+            {"type": "reasoning.encrypted", "index": 1, "data": "d"}]});
+        assert_eq!(stream(&details, "stop").end.replay.unwrap(), expected);
+        let parts = json!({"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]},
+            {"type": "text", "text": "Hi"}]});
+        let answer = stream(&[parts], "stop");
+        assert_eq!((answer.reasoning.as_str(), answer.text.as_str()), ("Hm", "Hi"));
+    }
+
+    #[test]
+    fn usage_comes_where_it_likes() {
+        let usage = json!({"prompt_tokens": 5, "completion_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 3},
+            "completion_tokens_details": {"reasoning_tokens": 2}});
+        let end =
+            json!({"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]});
+        for last in [
+            json!({"choices": [], "usage": usage}),
+            json!({"id": "c", "choices": [], "x_groq": {"usage": usage}}),
+        ] {
+            let answer = sse(Wire::OpenaiChat, &[end.clone(), last]);
+            let usage = answer.usage.unwrap();
+            assert_eq!((usage.input, usage.output, usage.cache_read), (5, 7, 3));
+        }
+        assert_eq!(sse(Wire::OpenaiChat, &[end]).usage, None);
+    }
+
+    #[test]
+    fn a_message_beside_a_fragment_is_not_told_twice() {
+        let choice = |delta: &str, message: &str| {
+            json!({"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop",
+                "delta": {"content": delta}, "message": {"content": message}}]})
+        };
+        assert_eq!(whole(Wire::OpenaiChat, &choice("", "Hi there")).text, "Hi there");
+        let chunks = [choice("Hi", "Hi"), choice(" there", "Hi there")];
+        assert_eq!(sse(Wire::OpenaiChat, &chunks).text, "Hi there");
+    }
+
+    #[test]
+    fn no_choice_at_all_is_empty() {
+        let body = json!({"id": "c", "choices": []});
+        assert_eq!(whole(Wire::OpenaiChat, &body).end.outcome, Outcome::Empty);
+        assert_eq!(whole(Wire::OpenaiChat, &json!({"a": 1})).end.outcome, Outcome::Error);
+    }
+}

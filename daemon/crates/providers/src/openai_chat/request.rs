@@ -1,0 +1,112 @@
+//! A conversation as a request of OpenAI's Chat Completions.
+//!
+//! <https://platform.openai.com/docs/api-reference/chat>. Others speak it with accents: what OpenRouter
+//! calls otherwise, and what only OpenAI itself knows, is told apart by [`Accent`]. Strict schemas are
+//! not asked for: without a word a tool's schema is none here.
+
+use serde_json::{Map, Value as Json, json};
+use vector_core::prompt::Prompt;
+
+use super::super::catalogue::{Accent, Model};
+use super::super::schema;
+use super::super::sides::{Made, Side, sides};
+
+/// The body of the request.
+pub(crate) fn body(prompt: &Prompt, model: &Model, accent: Accent) -> Json {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model.id));
+    body.insert("stream".to_owned(), json!(true));
+    // Without it, a stream says nothing of what it cost.
+    body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
+    if let Some(max) = prompt.max_output {
+        let name = if accent == Accent::OpenAi { "max_completion_tokens" } else { "max_tokens" };
+        body.insert(name.to_owned(), json!(max));
+    }
+    if let Some(word) = prompt.effort.and_then(|effort| model.effort(effort)) {
+        match accent {
+            Accent::OpenRouter => body.insert("reasoning".to_owned(), json!({ "effort": word })),
+            _ => body.insert("reasoning_effort".to_owned(), json!(word)),
+        };
+    }
+    if !prompt.tools.is_empty() {
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
+        body.insert("parallel_tool_calls".to_owned(), json!(false));
+    }
+    let is_marked = accent == Accent::OpenRouter && model.cache;
+    let mut messages = Vec::new();
+    if !prompt.rules.is_empty() {
+        let content = if is_marked { marked(&prompt.rules) } else { json!(prompt.rules) };
+        messages.push(json!({ "role": "system", "content": content }));
+    }
+    for side in sides(prompt, model) {
+        push(&mut messages, &side);
+    }
+    // What holds now is not repeated by the next request.
+    let is_now = |message: &Json| prompt.now.as_deref() == message["content"].as_str();
+    let last = messages.iter_mut().rev().find(|message| !is_now(message));
+    if is_marked && let Some(last) = last {
+        let text = last["content"].as_str().map(marked);
+        if let Some(marked) = text {
+            last["content"] = marked;
+        }
+    }
+    body.insert("messages".to_owned(), messages.into());
+    Json::Object(body)
+}
+
+/// A text behind which the cache is to be kept: OpenRouter hands the mark on to Anthropic.
+fn marked(text: &str) -> Json {
+    json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }])
+}
+
+fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
+    match side {
+        Side::Person { told, texts } => {
+            if let Some(told) = told {
+                let (id, text) = (&told.id, told.text());
+                messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
+            }
+            // A tool's message holds text alone: its picture comes as if the person had sent it.
+            if let Some(png) = told.as_ref().and_then(|told| told.picture) {
+                let url = format!("data:image/png;base64,{png}");
+                let picture = json!({ "type": "image_url", "image_url": { "url": url } });
+                let words = texts.iter().map(|text| json!({ "type": "text", "text": text }));
+                let content: Vec<Json> = std::iter::once(picture).chain(words).collect();
+                messages.push(json!({ "role": "user", "content": content }));
+            } else if !texts.is_empty() {
+                messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
+            }
+        }
+        Side::Model { texts, call } => messages.push(said(&texts.join("\n\n"), call.as_ref())),
+    }
+}
+
+fn said(text: &str, call: Option<&Made<'_>>) -> Json {
+    let mut message = Map::new();
+    // Reasoning that wants to be seen again stands in fields of the message.
+    if let Some(Json::Object(replay)) = call.and_then(|call| call.replay) {
+        let own = ["role", "content", "tool_calls"];
+        let fields = replay.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+        message.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    message.insert("role".to_owned(), json!("assistant"));
+    if !text.is_empty() || call.is_none() {
+        message.insert("content".to_owned(), json!(text));
+    }
+    if let Some(call) = call {
+        message.insert("tool_calls".to_owned(), json!([made(call)]));
+    }
+    Json::Object(message)
+}
+
+fn made(call: &Made<'_>) -> Json {
+    let function = json!({ "name": call.tool, "arguments": call.args.to_string() });
+    let mut made = json!({ "id": call.id, "type": "function", "function": function });
+    // Gemini signs its calls here too, in a field of the call.
+    let sent = call.replay.and_then(|replay| replay["tool_calls"].as_array());
+    let sent = sent.into_iter().flatten().find(|sent| sent["id"] == made["id"]);
+    if let Some(extra) = sent.and_then(|sent| sent.get("extra_content")) {
+        made["extra_content"] = extra.clone();
+    }
+    made
+}

@@ -1,0 +1,357 @@
+//! Answers of OpenAI's Responses.
+//!
+//! Items are begun, added to and ended; the last event holds the whole response once more. Text is
+//! told as it comes; calls are taken from the last event, and where that has no items, from those
+//! that were ended or begun. Source: <https://platform.openai.com/docs/api-reference/responses-streaming>.
+
+use serde_json::{Value as Json, json};
+
+use super::super::answer::Usage;
+use super::super::decode::Spelling;
+use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
+use super::super::failure::{self, Head};
+
+/// The wire.
+#[derive(Debug, Default)]
+pub(in super::super) struct OpenaiResponses {
+    items: Vec<Item>,
+    has_text: bool,
+    has_reasoning: bool,
+    has_refusal: bool,
+}
+
+/// An item of the output.
+#[derive(Debug)]
+struct Item {
+    index: Option<u64>,
+    json: Json,
+}
+
+impl Spelling for OpenaiResponses {
+    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
+        let kind = match text(data, "type") {
+            "" => name,
+            kind => kind,
+        };
+        let delta = text(data, "delta");
+        match kind {
+            "response.output_text.delta" => {
+                self.has_text = true;
+                draft.text(delta);
+            }
+            "response.refusal.delta" => {
+                self.has_refusal = true;
+                draft.refuse(delta);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.has_reasoning = true;
+                draft.reason(delta);
+            }
+            "response.output_item.added" | "response.output_item.done" => {
+                self.item(data, draft);
+            }
+            "response.function_call_arguments.delta" => {
+                if let Some(item) = self.find(data) {
+                    append(&mut item.json, "arguments", delta);
+                }
+            }
+            "response.function_call_arguments.done" => {
+                if let Some(item) = self.find(data).filter(|_| data["arguments"].is_string()) {
+                    item.json["arguments"] = data["arguments"].clone();
+                }
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled"
+            | "response.done" => {
+                self.response(&data["response"], kind, draft);
+                draft.is_over = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+        if body["output"].is_array() || body["status"].is_string() {
+            self.response(body, "", draft);
+        } else {
+            draft.broken("the answer is no response".to_owned());
+        }
+    }
+
+    fn end(&mut self, draft: &mut Draft) {
+        let items = std::mem::take(&mut self.items);
+        if items.iter().any(|item| text(&item.json, "type") == "reasoning") {
+            draft.set_replay(items.into_iter().map(|item| item.json).collect());
+        }
+    }
+}
+
+impl OpenaiResponses {
+    /// The item that an event adds to: by its id, which some change from event to event, or by its
+    /// index, which some give twice, or the call that was begun last.
+    fn find(&mut self, data: &Json) -> Option<&mut Item> {
+        let (id, index) = (text(data, "item_id"), data["output_index"].as_u64());
+        let items = &self.items;
+        let by_id = items.iter().rposition(|item| !id.is_empty() && text(&item.json, "id") == id);
+        let by_index = || items.iter().rposition(|it| index.is_some() && it.index == index);
+        let last = || items.iter().rposition(|item| text(&item.json, "type") == "function_call");
+        let at = by_id.or_else(by_index).or_else(last)?;
+        Some(&mut self.items[at])
+    }
+
+    /// An item that begins, or that has ended and is all there.
+    fn item(&mut self, data: &Json, draft: &mut Draft) {
+        let (index, item) = (data["output_index"].as_u64(), &data["item"]);
+        let (id, call) = (text(item, "id"), text(item, "call_id"));
+        let same = |it: &&mut Item| {
+            let other_call = text(&it.json, "call_id");
+            match index {
+                _ if !call.is_empty() && !other_call.is_empty() => call == other_call,
+                Some(_) => it.index == index,
+                None => !id.is_empty() && text(&it.json, "id") == id,
+            }
+        };
+        if let Some(known) = self.items.iter_mut().find(same) {
+            known.json = item.clone();
+        } else {
+            draft.check_count(self.items.len());
+            self.items.push(Item { index, json: item.clone() });
+        }
+    }
+
+    /// A whole response: the last event's, or that of an answer that is no stream.
+    fn response(&mut self, response: &Json, kind: &str, draft: &mut Draft) {
+        let status = match (text(response, "status"), kind) {
+            ("", "response.done") => "completed",
+            ("", kind) => kind.strip_prefix("response.").unwrap_or_default(),
+            (status, _) => status,
+        };
+        Self::count(&response["usage"], draft);
+        if status == "failed" || !response["error"].is_null() {
+            draft
+                .fail(failure::of_object(&json!({ "error": response["error"] }), &Head::default()));
+            return;
+        }
+        let output = list(response, "output");
+        if !output.is_empty() {
+            let items = output.iter().map(|json| Item { index: None, json: json.clone() });
+            self.items = items.collect();
+        }
+        for item in std::mem::take(&mut self.items) {
+            self.told(&item.json, draft);
+            self.items.push(item);
+        }
+        let reason = text(&response["incomplete_details"], "reason");
+        match (status, reason) {
+            ("completed", _) => draft.finish(status, Finish::Done),
+            ("incomplete", "content_filter") => draft.finish(status, Finish::Refused),
+            ("incomplete", _) => draft.finish(status, Finish::Limit),
+            // It was cancelled, or it is still being made: nothing ends here.
+            _ => {}
+        }
+    }
+
+    /// Tells of an item what was not told while it came.
+    fn told(&mut self, item: &Json, draft: &mut Draft) {
+        match text(item, "type") {
+            "message" => {
+                draft.has_message = true;
+                for part in list(item, "content") {
+                    match text(part, "type") {
+                        "refusal" if !self.has_refusal => draft.refuse(text(part, "refusal")),
+                        "refusal" => {}
+                        _ if !self.has_text => draft.text(text(part, "text")),
+                        _ => {}
+                    }
+                }
+            }
+            "function_call" => {
+                let id = match text(item, "call_id") {
+                    "" => text(item, "id"),
+                    id => id,
+                };
+                draft.call(Calling::new(id, text(item, "name"))).push(&item["arguments"]);
+            }
+            "reasoning" if !self.has_reasoning => {
+                draft.has_message = true;
+                for part in list(item, "summary").iter().chain(list(item, "content")) {
+                    draft.reason(text(part, "text"));
+                }
+            }
+            _ => draft.has_message = true,
+        }
+    }
+
+    fn count(usage: &Json, draft: &mut Draft) {
+        let (Some(input), Some(output)) =
+            (count(usage, "input_tokens"), count(usage, "output_tokens"))
+        else {
+            return;
+        };
+        let details = &usage["input_tokens_details"];
+        draft.usage = Some(Usage {
+            input,
+            output,
+            prompt: input,
+            generated: output,
+            cache_read: count(details, "cached_tokens").unwrap_or(0),
+            cache_write: count(details, "cache_write_tokens").unwrap_or(0),
+            reasoning: count(&usage["output_tokens_details"], "reasoning_tokens").unwrap_or(0),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Outcome, Wire};
+    use crate::tests::{sse, whole};
+
+    const WIRE: Wire = Wire::OpenaiResponses;
+
+    fn event(kind: &str, mut data: Json) -> Json {
+        data["type"] = json!(format!("response.{kind}"));
+        data
+    }
+
+    fn function(args: &str) -> Json {
+        json!({"type": "function_call", "id": "fc", "call_id": "call", "name": "t", "arguments": args})
+    }
+
+    fn stream() -> Vec<Json> {
+        let delta = |more: &str| {
+            event(
+                "function_call_arguments.delta",
+                json!({"output_index": 1, "item_id": "fc", "delta": more}),
+            )
+        };
+        vec![
+            event("created", json!({"response": {"status": "in_progress", "error": null}})),
+            event(
+                "output_item.added",
+                json!({"output_index": 0,
+                "item": {"type": "reasoning", "id": "rs", "summary": []}}),
+            ),
+            event("reasoning_summary_text.delta", json!({"output_index": 0, "delta": "Hm"})),
+            event(
+                "output_item.done",
+                json!({"output_index": 0, "item": {"type": "reasoning",
+                "id": "rs", "summary": [{"text": "Hm"}], "encrypted_content": "e"}}),
+            ),
+            event("output_item.added", json!({"output_index": 1, "item": function("")})),
+            delta("{\"x\""),
+            delta(":1}"),
+            event("output_text.delta", json!({"output_index": 2, "delta": "Hi"})),
+        ]
+    }
+
+    fn end(kind: &str, response: Json) -> Vec<Json> {
+        let mut events = stream();
+        events.push(event(kind, json!({ "response": response })));
+        events
+    }
+
+    #[test]
+    fn the_last_event_is_believed_and_what_came_before_it_where_it_is_silent() {
+        for output in [
+            json!([]),
+            json!([
+                {"type": "reasoning", "id": "rs", "summary": [{"text": "Hm"}], "encrypted_content": "e"},
+                function("{\"x\":1}"),
+            ]),
+        ] {
+            let response = json!({"status": "completed", "output": output,
+                "usage": {"input_tokens": 5, "output_tokens": 7}});
+            let answer = sse(WIRE, &end("completed", response));
+            assert_eq!(answer.end.outcome, Outcome::Ok);
+            assert_eq!(answer.end.stop.as_deref(), Some("completed"));
+            assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
+            assert_eq!(answer.calls.len(), 1);
+            assert_eq!(answer.calls[0].id.as_deref(), Some("call"));
+            assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
+            let replay = answer.end.replay.unwrap();
+            assert_eq!(replay[0]["encrypted_content"], "e");
+            assert_eq!(replay[1], function("{\"x\":1}"));
+        }
+    }
+
+    #[test]
+    fn items_are_kept_apart_by_what_is_given() {
+        let added = |index: Option<u64>, id: &str, call: &str| {
+            let item = json!({"type": "function_call", "id": id, "call_id": call, "name": "t",
+                "arguments": ""});
+            event("output_item.added", json!({"output_index": index, "item": item}))
+        };
+        let delta = |index: Option<u64>, id: &str, more: &str| {
+            event(
+                "function_call_arguments.delta",
+                json!({"output_index": index, "item_id": id, "delta": more}),
+            )
+        };
+        let end = event("completed", json!({"response": {"status": "completed", "output": []}}));
+        for (first, second) in [
+            // As it should be; one index for both; none; ids that change.
+            ((Some(0), "i", "i"), (Some(1), "j", "j")),
+            ((Some(0), "i", "i"), (Some(0), "j", "j")),
+            ((None, "i", "i"), (None, "j", "j")),
+            ((Some(0), "i", "k"), (Some(1), "j", "l")),
+        ] {
+            let answer = sse(
+                WIRE,
+                &[
+                    added(first.0, first.1, "a"),
+                    added(second.0, second.1, "b"),
+                    delta(first.0, first.2, "{\"x\":1}"),
+                    delta(second.0, second.2, "{\"x\":2}"),
+                    end.clone(),
+                ],
+            );
+            let args: Vec<_> = answer.calls.iter().map(|call| call.args.clone().unwrap()).collect();
+            assert_eq!(args, [json!({"x": 1}), json!({"x": 2})], "{first:?} {second:?}");
+        }
+        let one = sse(WIRE, &[added(None, "", "a"), delta(None, "", "{}"), end]);
+        assert_eq!(one.calls[0].args, Ok(json!({})));
+    }
+
+    #[test]
+    fn ends_are_told_apart() {
+        assert_eq!(sse(WIRE, &stream()).end.outcome, Outcome::Incomplete);
+        let cancelled = end("cancelled", json!({"status": "cancelled"}));
+        assert_eq!(sse(WIRE, &cancelled).end.outcome, Outcome::Incomplete);
+        for (reason, args, outcome) in [
+            ("max_output_tokens", "{\"x\"", Outcome::Truncated),
+            ("max_output_tokens", "{\"x\":1}", Outcome::Ok),
+            ("content_filter", "{\"x\":1}", Outcome::Refused),
+        ] {
+            let response = json!({"status": "incomplete", "output": [function(args)],
+                "incomplete_details": {"reason": reason}});
+            assert_eq!(sse(WIRE, &end("incomplete", response)).end.outcome, outcome, "{args}");
+        }
+        let failed = json!({"status": "failed", "error": {"code": "server_error", "message": "m"}});
+        let answer = sse(WIRE, &end("failed", failed));
+        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        let failure = answer.end.failure.unwrap();
+        assert_eq!((failure.kind.as_deref(), failure.retryable), (Some("server_error"), true));
+        assert_eq!(answer.calls, []);
+        let mut events = stream();
+        events.push(json!({"type": "error", "code": "context_length_exceeded", "message": "m"}));
+        assert!(sse(WIRE, &events).end.failure.unwrap().context_overflow);
+    }
+
+    #[test]
+    fn a_whole_response_is_read_too() {
+        let message = |part: Json| {
+            json!({"status": "completed", "error": null,
+            "output": [{"type": "message", "content": [part]}]})
+        };
+        let answer = whole(WIRE, &message(json!({"type": "output_text", "text": "Hi"})));
+        assert_eq!((answer.text.as_str(), answer.end.outcome), ("Hi", Outcome::Ok));
+        let answer = whole(WIRE, &message(json!({"type": "refusal", "refusal": "No."})));
+        assert_eq!((answer.text.as_str(), answer.end.refusal.as_deref()), ("", Some("No.")));
+        let empty = json!({"status": "completed", "output": []});
+        assert_eq!(whole(WIRE, &empty).end.outcome, Outcome::Empty);
+        assert_eq!(whole(WIRE, &json!({"a": 1})).end.outcome, Outcome::Error);
+    }
+}

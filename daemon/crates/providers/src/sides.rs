@@ -1,0 +1,312 @@
+//! A prompt as a talk between two sides that take turns: what all wires share before they spell it.
+//!
+//! Several of them refuse two messages of one side in a row, so these are joined here. No wire's
+//! words stand here.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Value as Json, json};
+use vector_core::prompt::{Outcome, Prompt, Turn, picture, without_picture};
+
+use super::catalogue::Model;
+
+/// A message of one side.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Side<'a> {
+    /// What the model is told: what came of its call, then words.
+    Person { told: Option<Told<'a>>, texts: Vec<Cow<'a, str>> },
+    /// What the model said: words, then a call.
+    Model { texts: Vec<&'a str>, call: Option<Made<'a>> },
+}
+
+/// A call that the model made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Made<'a> {
+    /// Its id: the provider's, or one of ours.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'a str,
+    /// Its arguments.
+    pub(super) args: &'a Json,
+    /// What goes back as it came, where this model sent it.
+    pub(super) replay: Option<&'a Json>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Told<'a> {
+    /// The call's id.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'a str,
+    /// What came of it.
+    pub(super) outcome: &'a Outcome,
+    /// The picture that goes with it, as a PNG in base64: where the model sees, the last of the talk.
+    pub(super) picture: Option<&'a str>,
+}
+
+impl Told<'_> {
+    /// The outcome as text, for wires that know nothing else.
+    pub(super) fn text(&self) -> String {
+        match self.outcome {
+            Outcome::Done(Json::String(text)) => text.clone(),
+            Outcome::Done(value) => self.words(value).to_string(),
+            Outcome::Refused(why) => format!("Refused: {why}"),
+        }
+    }
+
+    /// The outcome as text, for wires that say beside it that it is a refusal.
+    pub(super) fn plain(&self) -> String {
+        match self.outcome {
+            Outcome::Refused(why) => why.clone(),
+            Outcome::Done(_) => self.text(),
+        }
+    }
+
+    /// The outcome as an object, for wires that take no other shape.
+    pub(super) fn object(&self) -> Json {
+        match self.outcome {
+            Outcome::Done(value) => json!({ "result": self.words(value) }),
+            Outcome::Refused(why) => json!({ "error": why }),
+        }
+    }
+
+    /// An answer without its picture.
+    fn words<'a>(&self, answer: &'a Json) -> Cow<'a, Json> {
+        without_picture(answer, self.picture.is_some())
+    }
+
+    /// Whether it was refused.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.outcome, Outcome::Refused(_))
+    }
+}
+
+/// The conversation, beginning with the person, one side after the other.
+pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
+    let mut texts: Vec<Cow<'_, str>> = prompt.earlier.iter().map(Cow::from).collect();
+    if !prompt.goal.is_empty() {
+        texts.push(Cow::from(prompt.goal.as_str()));
+    }
+    texts.extend(prompt.context().map(Cow::from));
+    let mut sides = vec![Side::Person { told: None, texts }];
+    let mut turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
+    let seen = turns.rfind(|turn| picture_of(*turn).is_some()).and_then(picture_of);
+    let mut ids = BTreeSet::new();
+    for (index, turn) in prompt.turns.iter().enumerate() {
+        match turn {
+            // Several wires refuse a text of nothing.
+            Turn::Asked(text) | Turn::Said(text) if text.trim().is_empty() => {}
+            Turn::Asked(text) => match sides.last_mut() {
+                Some(Side::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
+                _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(text.as_str())] }),
+            },
+            Turn::Said(text) => match sides.last_mut() {
+                Some(Side::Model { texts, .. }) => texts.push(text),
+                _ => sides.push(Side::Model { texts: vec![text], call: None }),
+            },
+            Turn::Called { id, tool, args, outcome, replay } => {
+                let given = id.as_deref().map(clean).filter(|id| ids.insert(id.clone()));
+                // Two calls of one id would be refused, so the later one gets another, and what goes
+                // back as it came would still name the first.
+                let is_given = given.is_some() || id.is_none();
+                let own = (index..).map(|n| format!("call_{n}"));
+                let id = given.or_else(|| own.into_iter().find(|id| ids.insert(id.clone())));
+                let id = id.unwrap_or_default();
+                let replay = replay
+                    .as_ref()
+                    .filter(|_| is_given)
+                    .filter(|replay| replay.provider == model.provider && replay.model == model.id);
+                let content = replay.map(|replay| &replay.content);
+                let made = Made { id: id.clone(), tool, args, replay: content };
+                match sides.last_mut() {
+                    Some(Side::Model { call, .. }) => *call = Some(made),
+                    _ => sides.push(Side::Model { texts: vec![], call: Some(made) }),
+                }
+                let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
+                let told = Some(Told { id, tool, outcome, picture });
+                sides.push(Side::Person { told, texts: vec![] });
+            }
+        }
+    }
+    if let Some(Side::Model { .. }) = sides.last() {
+        // Several wires take a talk that ends with the model for its own half sentence.
+        sides.push(Side::Person { told: None, texts: vec![Cow::from("Go on.")] });
+    }
+    if let Some(now) = &prompt.now {
+        match sides.last_mut() {
+            Some(Side::Person { texts, .. }) => texts.push(Cow::from(now)),
+            _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(now)] }),
+        }
+    }
+    sides
+}
+
+/// The picture that came of a turn, and which turn that is.
+fn picture_of((index, turn): (usize, &Turn)) -> Option<(usize, &str)> {
+    match turn {
+        Turn::Called { outcome: Outcome::Done(answer), .. } => Some((index, picture(answer)?)),
+        _ => None,
+    }
+}
+
+/// The last block of a message that the next request repeats, for wires that mark what is kept:
+/// behind it stands only what holds now.
+pub(super) fn last_kept<'a>(prompt: &Prompt, blocks: &'a mut [Json]) -> Option<&'a mut Json> {
+    let behind = usize::from(prompt.now.is_some());
+    let last = blocks.len().checked_sub(1 + behind)?;
+    blocks.get_mut(last)
+}
+
+/// An id that each wire takes: one provider's may have characters that another refuses.
+fn clean(id: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
+    id.chars().map(keep).collect()
+}
+
+/// What is replayed of a message that is a list of blocks, and what we know of it besides: the
+/// blocks in their order, with the call that was taken and no other.
+///
+/// `is_call` knows the wire's blocks of calls, `is_taken` the one among them that was taken;
+/// `is_text` its texts. What the replay lacks is added: texts in front of the call, the call last.
+pub(super) fn replayed(
+    replay: Option<&Json>,
+    texts: Vec<Json>,
+    call: Option<Json>,
+    is: &Blocks,
+) -> Vec<Json> {
+    let kept = match replay {
+        Some(Json::Array(blocks)) => blocks.as_slice(),
+        Some(Json::Object(map)) => ["content", "parts", "output"]
+            .iter()
+            .find_map(|key| map.get(*key)?.as_array())
+            .map_or(&[][..], Vec::as_slice),
+        _ => &[],
+    };
+    let has_text = kept.iter().any(|block| (is.text)(block));
+    let taken = kept.iter().position(|block| {
+        call.as_ref().is_some_and(|call| (is.call)(block) && (is.same)(block, call))
+    });
+    let mut blocks: Vec<Json> = Vec::with_capacity(kept.len() + texts.len() + 1);
+    for (index, block) in kept.iter().enumerate() {
+        if Some(index) == taken && !has_text {
+            blocks.extend(texts.iter().cloned());
+        }
+        if !(is.call)(block) || Some(index) == taken {
+            blocks.push(block.clone());
+        }
+    }
+    if taken.is_none() {
+        if !has_text {
+            blocks.extend(texts);
+        }
+        blocks.extend(call);
+    }
+    blocks
+}
+
+/// How a wire's blocks are told apart.
+pub(super) struct Blocks {
+    /// A call.
+    pub(super) call: fn(&Json) -> bool,
+    /// A text that is no thought.
+    pub(super) text: fn(&Json) -> bool,
+    /// Whether a block is this call.
+    pub(super) same: fn(&Json, &Json) -> bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use vector_core::prompt::Replay;
+
+    use super::*;
+
+    fn called(id: Option<&str>, tool: &str, replay: Option<Replay>) -> Turn {
+        Turn::Called {
+            id: id.map(str::to_owned),
+            tool: tool.to_owned(),
+            args: json!({}),
+            outcome: Outcome::Done(json!(1)),
+            replay,
+        }
+    }
+
+    fn replay(provider: &str, model: &str) -> Replay {
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        Replay { provider, model, content: json!(["x"]) }
+    }
+
+    #[test]
+    fn two_messages_of_one_side_are_one() {
+        let prompt = Prompt {
+            goal: "g".to_owned(),
+            turns: vec![
+                Turn::Asked("h".to_owned()),
+                Turn::Said(" ".to_owned()),
+                Turn::Asked("i".to_owned()),
+                Turn::Said("s".to_owned()),
+                called(Some("id|1"), "a", None),
+                Turn::Asked("more".to_owned()),
+                called(None, "b", None),
+            ],
+            ..Prompt::default()
+        };
+        let model = Model::unknown("anthropic", "m");
+        let sides = sides(&prompt, &model);
+        let shapes: Vec<String> = sides
+            .iter()
+            .map(|side| match side {
+                Side::Person { told, texts } => {
+                    format!("person {:?} {texts:?}", told.as_ref().map(|told| &told.id))
+                }
+                Side::Model { texts, call } => {
+                    format!("model {texts:?} {:?}", call.as_ref().map(|call| &call.id))
+                }
+            })
+            .collect();
+        let expected = [
+            r#"person None ["g", "h", "i"]"#,
+            r#"model ["s"] Some("id_1")"#,
+            r#"person Some("id_1") ["more"]"#,
+            r#"model [] Some("call_6")"#,
+            r#"person Some("call_6") []"#,
+        ];
+        assert_eq!(shapes, expected);
+    }
+
+    #[test]
+    fn what_a_model_sent_goes_back_to_it_alone() {
+        let model = Model::unknown("anthropic", "m");
+        for (provider, name, goes) in
+            [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
+        {
+            let turns = vec![called(None, "a", Some(replay(provider, name)))];
+            let prompt = Prompt { turns, ..Prompt::default() };
+            let sides = sides(&prompt, &model);
+            let Side::Model { call: Some(call), .. } = &sides[1] else { panic!("{sides:?}") };
+            assert_eq!(call.replay.is_some(), goes, "{provider} {name}");
+        }
+    }
+
+    #[test]
+    fn a_replay_keeps_its_order_and_the_one_call() {
+        let is = Blocks {
+            call: |block| block.get("call").is_some(),
+            text: |block| block.get("text").is_some(),
+            same: |block, call| block["call"] == call["call"],
+        };
+        let call = || Some(json!({"call": 2}));
+        let text = || vec![json!({"text": "t"})];
+        let run = |replay: Option<Json>| Json::from(replayed(replay.as_ref(), text(), call(), &is));
+        assert_eq!(run(None), json!([{"text": "t"}, {"call": 2}]));
+        let thought = json!([{"thought": "a"}]);
+        assert_eq!(run(Some(thought)), json!([{"thought": "a"}, {"text": "t"}, {"call": 2}]));
+        let whole =
+            json!([{"thought": "a"}, {"text": "u"}, {"call": 2, "signature": "s"}, {"call": 3}]);
+        let kept = json!([{"thought": "a"}, {"text": "u"}, {"call": 2, "signature": "s"}]);
+        assert_eq!(run(Some(whole)), kept);
+        let parts = json!({"parts": [{"call": 2, "signature": "s"}]});
+        assert_eq!(run(Some(parts)), json!([{"text": "t"}, {"call": 2, "signature": "s"}]));
+    }
+}

@@ -1,0 +1,33 @@
+//! What differs between a place before and after: by how it looks, whatever was done to it.
+
+use rustc_hash::FxHashMap;
+use vector_place::Node;
+
+use super::solid::{Mark, Solid, Solids};
+
+/// Marks what came, what went, and what looks otherwise. Both have to be of one scene.
+pub(super) fn compare(before: &mut Solids, after: &mut Solids) {
+    let mut known: FxHashMap<Node, usize> =
+        before.all.iter().zip(0..).map(|(solid, at)| (solid.node, at)).collect();
+    for solid in &mut after.all {
+        match known.remove(&solid.node) {
+            None => solid.mark = Mark::Added,
+            Some(at) if looks_like(&before.all[at], solid) => {}
+            Some(at) => {
+                solid.mark = Mark::Changed;
+                before.all[at].mark = Mark::Changed;
+            }
+        }
+    }
+    for at in known.into_values() {
+        before.all[at].mark = Mark::Removed;
+    }
+    for solids in [before, after] {
+        let is_hidden = |solid: &&Solid| solid.opacity == 0 && solid.mark == Mark::None;
+        solids.left.invisible = solids.all.iter().filter(is_hidden).count() as u32;
+    }
+}
+
+fn looks_like(one: &Solid, other: &Solid) -> bool {
+    Solid { mark: other.mark, ..*one } == *other
+}

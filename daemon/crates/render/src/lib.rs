@@ -1,0 +1,36 @@
+//! Pictures of a place: its parts as a software renderer draws them, the same on every machine.
+//!
+//! Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around
+//! them. What a picture leaves out it says. There is no terrain, no texture, no material, no light of
+//! the place and no vanishing point: a picture shows what stands where, how large it is, and what
+//! changes. It must not know proposals or who asks for a picture: it takes a scene and returns pixels.
+
+mod compare;
+mod draw;
+mod font;
+mod gather;
+mod ground;
+mod label;
+mod mesh;
+mod png;
+mod raster;
+mod sides;
+mod solid;
+mod touched;
+mod view;
+
+/// How many points a side of a picture has at least.
+pub const LEAST_SIDE: u32 = 64;
+/// And at most.
+pub const MOST_SIDE: u32 = 4096;
+
+pub use self::draw::draw;
+pub use self::gather::{can_be_told, gather, shown};
+pub use self::png::Picture;
+pub use self::sides::{Sides, When};
+pub use self::solid::{LeftOut, Mark, Shape, Solid, Solids};
+pub use self::touched::has_geometry;
+pub use self::view::{Frame, View};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! A picture as points, and as the bytes of a PNG.
+
+use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+use scene_schemas::refusal::Refusal;
+
+use super::raster::mixed;
+
+/// The colour between two pictures.
+const SEAM: [u8; 3] = [120, 126, 138];
+/// How many points that is wide.
+const SEAM_WIDTH: u32 = 2;
+
+/// A picture: red, green and blue of each point, row by row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// How many points it is wide.
+    pub width: u32,
+    /// How many it is high.
+    pub height: u32,
+    /// Its points.
+    pub points: Vec<[u8; 3]>,
+}
+
+impl Picture {
+    pub(super) fn new((width, height): (u32, u32)) -> Self {
+        Self { width, height, points: vec![[0; 3]; width as usize * height as usize] }
+    }
+
+    pub(super) fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+        let at = y * self.width as usize + x;
+        if let Some(point) = self.points.get_mut(at).filter(|_| x < self.width as usize) {
+            *point = colour;
+        }
+    }
+
+    /// Puts a colour over a point; nothing where there is none.
+    pub(super) fn cover(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
+        let inside = |at: i64, len: u32| usize::try_from(at).ok().filter(|at| *at < len as usize);
+        if let Some((x, y)) = inside(x, self.width).zip(inside(y, self.height)) {
+            let point = &mut self.points[y * self.width as usize + x];
+            *point = mixed(*point, colour, opacity);
+        }
+    }
+
+    /// Two pictures of one height side by side.
+    #[must_use]
+    pub fn beside(&self, other: &Self) -> Self {
+        let height = self.height.min(other.height);
+        let mut both = Self::new((self.width + SEAM_WIDTH + other.width, height));
+        let row = |it: &Self, y: u32| {
+            let start = (y * it.width) as usize;
+            it.points[start..start + it.width as usize].to_vec()
+        };
+        both.points.clear();
+        for y in 0..height {
+            both.points.extend(row(self, y));
+            both.points.extend([SEAM; SEAM_WIDTH as usize]);
+            both.points.extend(row(other, y));
+        }
+        both
+    }
+
+    /// The bytes of a PNG.
+    ///
+    /// # Errors
+    /// It has no points.
+    pub fn png(&self) -> Result<Vec<u8>, Refusal> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes).map_err(|error| {
+            Refusal(format!("The picture cannot be written: {error}. Ask for another size."))
+        })?;
+        Ok(bytes)
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) -> Result<(), EncodingError> {
+        let mut encoder = Encoder::new(bytes, self.width, self.height);
+        encoder.set_color(ColorType::Rgb);
+        encoder.set_depth(BitDepth::Eight);
+        encoder.set_compression(Compression::Balanced);
+        // Planes of one colour are shortest as they are.
+        encoder.set_filter(Filter::NoFilter);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(self.points.as_flattened())?;
+        writer.finish()
+    }
+}

@@ -1,0 +1,31 @@
+//! Whether a proposal changes something that a picture shows, by what its card says: nobody has to
+//! open the place for it.
+
+use scene_schemas::proposal::{Change, Preview, Row};
+use vector_place::reflection::{is_a, is_script};
+
+/// The properties that are seen.
+const SEEN: [&str; 8] =
+    ["CFrame", "Color", "MeshType", "Offset", "Scale", "Shape", "Size", "Transparency"];
+
+/// Whether it may be seen. Whatever holds other instances may hold parts.
+pub fn has_geometry(preview: &Preview) -> bool {
+    preview.more_rows > 0 || preview.rows.iter().any(is_seen)
+}
+
+fn is_seen(Row { change, class, .. }: &Row) -> bool {
+    let is_part = is_a(class, "BasePart") || is_a(class, "DataModelMesh");
+    match change {
+        Change::Created { .. } => is_part,
+        Change::Set { property, .. } => is_part && SEEN.contains(&property.as_str()),
+        Change::Moved { .. } => is_part || holds(class),
+        Change::Cloned { count, .. }
+        | Change::Deleted { count }
+        | Change::Inserted { count, .. }
+        | Change::Restored { count } => is_part || *count > 1 && holds(class),
+    }
+}
+
+fn holds(class: &str) -> bool {
+    !is_script(class) && !is_a(class, "GuiBase")
+}

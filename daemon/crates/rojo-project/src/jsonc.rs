@@ -1,0 +1,108 @@
+//! JSON as Rojo reads it: with comments, trailing commas and keys without quotes.
+//!
+//! The parser is the one that Rojo uses, so that both take the same files. How deep values may be
+//! nested is limited here: the parser calls itself.
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Value as Json;
+
+/// How deep arrays and objects may be nested.
+const MAX_DEPTH: usize = 128;
+
+/// Reads a file.
+///
+/// # Errors
+/// What is wrong with it, as the end of a sentence.
+pub fn read(bytes: &[u8]) -> Result<Json, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let value = tree(text)?.ok_or_else(|| "it has no value".to_owned())?;
+    Ok(value.into())
+}
+
+/// Reads a text, with the places in it where each value stands; none where it has no value.
+///
+/// # Errors
+/// As for [`read`].
+pub fn tree(text: &str) -> Result<Option<Value<'_>>, String> {
+    if is_deep(text) {
+        return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
+    }
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    Ok(parsed.map_err(|error| format!("it is not JSON: {error}"))?.value)
+}
+
+fn is_deep(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' => at = end_of_string(bytes, at),
+            b'/' => at = end_of_comment(bytes, at),
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The last byte of the string that begins at a byte.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            byte if *byte == bytes[start] => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// The last byte of the comment that begins at a slash; the slash where none does.
+fn end_of_comment(bytes: &[u8], start: usize) -> usize {
+    let rest = &bytes[start..];
+    let found = match rest.get(1) {
+        Some(b'/') => memchr::memchr(b'\n', rest),
+        Some(b'*') => memchr::memmem::find(&rest[2..], b"*/").map(|at| at + 3),
+        _ => return start,
+    };
+    found.map_or(bytes.len(), |at| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_loose_forms_are_read() {
+        let text = "// a\n{ name: \"x\", /* [ */ \"list\": [1, 2,], }";
+        let expected = serde_json::json!({ "name": "x", "list": [1, 2] });
+        assert_eq!(read(text.as_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn what_is_no_json_says_why() {
+        for (text, why) in [("{", "line 1"), ("", "no value"), ("[] []", "more than one")] {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        assert!(read(b"\xff").unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn deep_values_are_refused_before_the_parser_sees_them() {
+        let deep = "[".repeat(1_000_000);
+        assert!(read(deep.as_bytes()).unwrap_err().contains("128"));
+        let hidden = format!("// '\n{deep}");
+        assert!(read(hidden.as_bytes()).unwrap_err().contains("128"));
+        let flat = format!("[\"{}\", /* {} */ 1]", "[".repeat(200), "{".repeat(200));
+        assert!(read(flat.as_bytes()).is_ok());
+    }
+}

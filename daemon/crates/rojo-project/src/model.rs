@@ -1,0 +1,187 @@
+//! Model files: `.model.json`, and Roblox's own `.rbxm` and `.rbxmx`.
+
+use std::path::Path;
+
+use rbx_types::{Content, ContentType, Ref, Variant};
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value as Json};
+use vector_place::{Node, Scene};
+
+use super::jsonc;
+use super::snapshot::{Child, Snapshot};
+use super::tree::{Origin, reference_to};
+
+/// How deep instances may stand in one another.
+const MAX_DEPTH: usize = 500;
+
+/// A model file that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Model<'a> {
+    pub(super) file: &'a Path,
+    pub(super) key: &'a str,
+    /// The name of its root.
+    pub(super) name: &'a str,
+}
+
+impl Model<'_> {
+    /// Reads a `.model.json`; an empty one is nothing.
+    pub(super) fn json(&self, bytes: &[u8], faults: &mut Vec<String>) -> Option<Snapshot> {
+        if bytes.trim_ascii().is_empty() {
+            return None;
+        }
+        match jsonc::read(bytes) {
+            Ok(Json::Object(fields)) => {
+                let id = fields.get("id").and_then(Json::as_str).map(str::to_owned);
+                let mut at = Vec::new();
+                let mut snapshot = self.instance(fields, &mut at, String::new(), faults)?;
+                self.name.clone_into(&mut snapshot.name);
+                snapshot.id = id;
+                return Some(snapshot);
+            }
+            Ok(_) => faults.push("it is not an object".to_owned()),
+            Err(why) => faults.push(why),
+        }
+        None
+    }
+
+    fn snapshot(&self, name: &str, class: &str, at: &[u32], names: &str) -> Snapshot {
+        let key = if at.is_empty() { self.key.to_owned() } else { format!("{}:{names}", self.key) };
+        let origin = Origin::Model { file: self.file.to_owned(), at: at.to_vec(), mounted: None };
+        Snapshot::new(name, class, key, origin)
+    }
+
+    fn instance(
+        &self,
+        mut fields: Map<String, Json>,
+        at: &mut Vec<u32>,
+        names: String,
+        faults: &mut Vec<String>,
+    ) -> Option<Snapshot> {
+        let mut take = |lower: &str, upper: &str| {
+            let found = fields.remove(upper);
+            fields.remove(lower).or(found)
+        };
+        let (class, name) = (take("className", "ClassName"), take("name", "Name"));
+        let (properties, children) =
+            (take("properties", "Properties"), take("children", "Children"));
+        let attributes = take("attributes", "attributes");
+        let Some(Json::String(class)) = class else {
+            let whose =
+                if at.is_empty() { "its root".to_owned() } else { format!("a child of `{names}`") };
+            faults.push(format!("{whose} has no text `className`"));
+            return None;
+        };
+        let name = name.as_ref().and_then(Json::as_str).unwrap_or(&class);
+        let names = match at.as_slice() {
+            [] => names,
+            [_] => name.to_owned(),
+            _ => format!("{names}/{name}"),
+        };
+        let mut snapshot = self.snapshot(name, &class, at, &names);
+        let mut object = |value: Option<Json>, what: &str| match value {
+            Some(Json::Object(fields)) => fields,
+            None => Map::new(),
+            Some(_) => {
+                faults.push(format!("the {what} of `{names}` are no object"));
+                Map::new()
+            }
+        };
+        let (properties, attributes) =
+            (object(properties, "properties"), object(attributes, "attributes"));
+        snapshot.set_all(&properties, &attributes, faults);
+        let children = match children {
+            Some(Json::Array(children)) => children,
+            None => Vec::new(),
+            Some(_) => {
+                faults.push(format!("the children of `{names}` are no array"));
+                Vec::new()
+            }
+        };
+        for (n, child) in (0..).zip(children) {
+            let Json::Object(fields) = child else {
+                faults.push(format!("a child of `{names}` is no object"));
+                continue;
+            };
+            at.push(n);
+            let child = self.instance(fields, at, names.clone(), faults);
+            snapshot.children.extend(child.map(Child::new));
+            at.pop();
+        }
+        Some(snapshot)
+    }
+
+    /// Reads a model of Roblox's, which has to have one root.
+    pub(super) fn roblox(&self, bytes: Vec<u8>, faults: &mut Vec<String>) -> Option<Snapshot> {
+        let scene = match Scene::open(bytes.into()) {
+            Ok(scene) => scene,
+            Err(error) => {
+                faults.push(error.to_string());
+                return None;
+            }
+        };
+        let mut roots = scene.children(scene.root());
+        let (Some(root), None) = (roots.next(), roots.next()) else {
+            let count = scene.children(scene.root()).len();
+            faults.push(format!("it has {count} roots, and Rojo takes models with one"));
+            return None;
+        };
+        let numbers: FxHashMap<Node, u32> = scene.subtree(root).zip(0..).collect();
+        let mut snapshot =
+            self.part(&scene, root, &numbers, &mut Vec::new(), String::new(), faults)?;
+        self.name.clone_into(&mut snapshot.name);
+        Some(snapshot)
+    }
+
+    fn part(
+        &self,
+        scene: &Scene,
+        node: Node,
+        numbers: &FxHashMap<Node, u32>,
+        at: &mut Vec<u32>,
+        names: String,
+        faults: &mut Vec<String>,
+    ) -> Option<Snapshot> {
+        if at.len() > MAX_DEPTH {
+            faults.push(format!("what stands more than {MAX_DEPTH} deep in it is left out"));
+            return None;
+        }
+        let name = scene.name(node);
+        let names = match at.as_slice() {
+            [] => names,
+            [_] => name.to_owned(),
+            _ => format!("{names}/{name}"),
+        };
+        let mut snapshot = self.snapshot(name, scene.class(node), at, &names);
+        for (key, value) in scene.stored_variants(node) {
+            let to = match &value {
+                Variant::Ref(to) => Some(*to),
+                Variant::Content(content) => match content.value() {
+                    ContentType::Object(to) => Some(*to),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let value = match (value, to.filter(Ref::is_some)) {
+                (value, None) => value,
+                (value, Some(to)) => {
+                    let to = scene.pointed_at(to).and_then(|to| numbers.get(&to));
+                    let Some(to) = to else { continue };
+                    snapshot.refers = true;
+                    let to = reference_to(*to);
+                    match value {
+                        Variant::Content(_) => Content::from_referent(to).into(),
+                        _ => to.into(),
+                    }
+                }
+            };
+            snapshot.set(&key, value);
+        }
+        for (n, child) in (0..).zip(scene.children(node)) {
+            at.push(n);
+            let child = self.part(scene, child, numbers, at, names.clone(), faults);
+            snapshot.children.extend(child.map(Child::new));
+            at.pop();
+        }
+        Some(snapshot)
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether somebody else syncs: a `rojo serve` on this machine, or Rojo's plugin in an open place.
+//!
+//! It is asked and looked at, and nothing more: Rojo's routes that write are never called.
+
+mod msgpack;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use scene_schemas::Value;
+use serde_json::Value as Json;
+use vector_place::{Node, Scene};
+
+/// The port on which `rojo serve` listens where no other is told.
+pub const PORT: u16 = 34872;
+
+/// How long Rojo may take to answer: it is on this machine.
+const WAIT: Duration = Duration::from_millis(300);
+/// Its answer has a few hundred bytes.
+const MAX_ANSWER: u64 = 64 << 10;
+/// The value by which Rojo's plugin keeps others of a team from syncing as well.
+const LOCK: &str = "__Rojo_SessionLock";
+/// The attribute of Workspace in which Rojo's plugin keeps where it is connected to.
+const CONNECTION: &str = "__Rojo_ConnectionUrl";
+
+/// A `rojo serve` that answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Serving {
+    /// The name of the project.
+    pub project: String,
+    /// Rojo's version.
+    pub version: String,
+    /// The version of what it speaks with its plugin.
+    pub protocol: u64,
+    /// The places that may be synced with it; empty where all may.
+    pub places: Vec<u64>,
+}
+
+/// Asks for a `rojo serve` on a port of this machine. None where nobody listens, or what listens is
+/// not Rojo, or does not answer within a third of a second.
+pub fn serving(port: u16) -> Option<Serving> {
+    let until = Instant::now() + WAIT;
+    let mut stream =
+        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), WAIT).ok()?;
+    stream.set_write_timeout(Some(WAIT)).ok()?;
+    // The older protocol has no chunks, and ends with the connection.
+    let request = format!("GET /api/rojo HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = Vec::new();
+    let mut part = [0; 4096];
+    while (answer.len() as u64) < MAX_ANSWER {
+        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        stream.set_read_timeout(Some(left)).ok()?;
+        match stream.read(&mut part).ok()? {
+            0 => break,
+            n => answer.extend_from_slice(&part[..n]),
+        }
+        if is_whole(&answer) {
+            break;
+        }
+    }
+    read(&answer)
+}
+
+/// Whether an answer has all the bytes that its head announces.
+fn is_whole(answer: &[u8]) -> bool {
+    split(answer).is_some_and(|(head, body)| {
+        let length = field(&head, "content-length").and_then(|length| length.parse().ok());
+        length.is_some_and(|length: usize| body.len() >= length)
+    })
+}
+
+/// The head of an answer, and its body.
+fn split(answer: &[u8]) -> Option<(String, &[u8])> {
+    let end = memchr::memmem::find(answer, b"\r\n\r\n")?;
+    Some((String::from_utf8_lossy(&answer[..end]).into_owned(), &answer[end + 4..]))
+}
+
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let mut found = fields.filter(|(field, _)| field.trim().eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.trim())
+}
+
+/// What Rojo's answer says: MessagePack since 7.7.0, JSON before.
+fn read(answer: &[u8]) -> Option<Serving> {
+    let (head, body) = split(answer)?;
+    let is_ok = head.lines().next()?.split(' ').nth(1) == Some("200");
+    let fields = match field(&head, "content-type") {
+        Some(kind) if kind.contains("msgpack") => msgpack::read(body)?,
+        Some(kind) if kind.contains("json") => serde_json::from_slice(body).ok()?,
+        _ => return None,
+    };
+    let text = |name: &str| fields.get(name).and_then(Json::as_str).map(str::to_owned);
+    // What has no session is not Rojo.
+    fields.get("sessionId").filter(|_| is_ok)?;
+    let places = fields.get("expectedPlaceIds").and_then(Json::as_array);
+    Some(Serving {
+        project: text("projectName")?,
+        version: text("serverVersion")?,
+        protocol: fields.get("protocolVersion").and_then(Json::as_u64)?,
+        places: places.into_iter().flatten().filter_map(Json::as_u64).collect(),
+    })
+}
+
+/// What Rojo's plugin left in a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Syncing {
+    /// Whether somebody of a team holds the lock, or held it when the place was saved.
+    pub lock: Option<Node>,
+    /// Where the plugin is connected to, where it says so.
+    pub connection: Option<String>,
+}
+
+/// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
+pub fn syncing(scene: &Scene) -> Option<Syncing> {
+    let lock = lock(scene)
+        .filter(|lock| scene.stored(*lock, "Value").is_some_and(|held| held != Value::Ref(None)));
+    let workspace = scene.child(scene.root(), "Workspace");
+    let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION)) {
+        Some(Value::String(url)) if !url.is_empty() => Some(url),
+        _ => None,
+    };
+    (lock.is_some() || connection.is_some()).then_some(Syncing { lock, connection })
+}
+
+fn lock(scene: &Scene) -> Option<Node> {
+    let storage = scene.child(scene.root(), "ServerStorage")?;
+    scene.child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
+}
+
+/// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.
+pub fn is_locked(scene: &Scene) -> bool {
+    lock(scene).is_some()
+}
+
+#[cfg(test)]
+mod tests;

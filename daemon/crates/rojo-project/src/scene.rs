@@ -1,0 +1,50 @@
+//! A tree as a scene: what `rojo build` would write, and what plans are made against.
+
+use rbx_types::Variant;
+use vector_place::{Format, Node, Scene, reference_of};
+
+use super::grow::refer;
+use super::tree::Tree;
+
+/// The classes on which Rojo sets `NeedsPivotMigration`, as the engine would otherwise compute pivots
+/// anew.
+const PIVOTED: [&str; 8] =
+    ["Model", "Actor", "Tool", "HopperBin", "Flag", "WorldModel", "Workspace", "Status"];
+
+impl Tree {
+    /// Whether it is a place; otherwise its root is the root of a model.
+    pub fn is_place(&self) -> bool {
+        self.instances.first().is_some_and(|root| root.class == "DataModel")
+    }
+
+    /// The project as a scene, and the node of each instance. The id of an instance is `ref:` and its
+    /// key, that of a place's root is `game`.
+    pub fn scene(&self) -> (Scene, Vec<Node>) {
+        let mut scene = Scene::empty(Format::Xml);
+        let mut nodes = Vec::with_capacity(self.instances.len());
+        for instance in &self.instances {
+            let parent = instance.parent.map_or(scene.root(), |parent| nodes[parent as usize]);
+            let node = if self.is_place() && instance.parent.is_none() {
+                scene.root()
+            } else {
+                scene.know_instance(parent, &instance.class, &instance.name, &instance.key)
+            };
+            nodes.push(node);
+        }
+        for (instance, node) in self.instances.iter().zip(&nodes) {
+            if *node == scene.root() {
+                continue;
+            }
+            for (name, value) in &instance.properties {
+                let mut value = value.clone();
+                refer(&mut value, |to| nodes.get(to as usize).copied().map(reference_of));
+                scene.know_property(*node, name, value);
+            }
+            let is_pivoted = PIVOTED.contains(&instance.class.as_str());
+            if is_pivoted && !instance.properties.contains_key("NeedsPivotMigration") {
+                scene.know_property(*node, "NeedsPivotMigration", Variant::Bool(false));
+            }
+        }
+        (scene, nodes)
+    }
+}

@@ -1,0 +1,95 @@
+//! What one file or node becomes, before it has its place in a [`Tree`](super::Tree).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rbx_types::{Attributes, Variant};
+use serde_json::{Map, Value as Json};
+use vector_place::stored_form;
+
+use super::tree::Origin;
+use super::value;
+
+/// An instance with all below it.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) name: String,
+    pub(super) class: String,
+    /// A reference counts the instances of the model file, from 1, in their order.
+    pub(super) properties: BTreeMap<String, Variant>,
+    pub(super) ignores_unknown: bool,
+    pub(super) id: Option<String>,
+    pub(super) refers: bool,
+    pub(super) key: String,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) origin: Origin,
+    pub(super) children: Vec<Child>,
+    /// As in [`super::tree::Note`].
+    pub(super) entry: Option<PathBuf>,
+    pub(super) rules: u32,
+}
+
+/// A child of a snapshot.
+#[derive(Debug)]
+pub(super) enum Child {
+    New(Box<Snapshot>),
+    /// An instance of the tree before, with all below it, as it was.
+    Old(u32),
+}
+
+impl Child {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        Self::New(Box::new(snapshot))
+    }
+}
+
+impl Snapshot {
+    pub(super) fn new(name: &str, class: &str, key: String, origin: Origin) -> Self {
+        Self {
+            name: name.to_owned(),
+            class: class.to_owned(),
+            properties: BTreeMap::new(),
+            ignores_unknown: false,
+            id: None,
+            refers: false,
+            key,
+            files: Vec::new(),
+            origin,
+            children: Vec::new(),
+            entry: None,
+            rules: 0,
+        }
+    }
+
+    /// Sets a property, under the name that files have it by; what no file keeps is left out.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<Variant>) {
+        self.properties.extend(stored_form(&self.class, name, value.into()));
+    }
+
+    /// Sets what a file says of properties and attributes. What is wrong goes to `faults`.
+    pub(super) fn set_all(
+        &mut self,
+        properties: &Map<String, Json>,
+        attributes: &Map<String, Json>,
+        faults: &mut Vec<String>,
+    ) {
+        for (name, json) in properties {
+            match value::property(&self.class, name, json) {
+                Ok(_) if matches!(name.as_str(), "Name" | "Parent") => {}
+                Ok(value) => self.set(name, value),
+                Err(why) => faults.push(why),
+            }
+        }
+        if attributes.is_empty() {
+            return;
+        }
+        let mut all = Attributes::new();
+        for (name, json) in attributes {
+            match value::attribute(name, json) {
+                Ok(value) => _ = all.insert(name.clone(), value),
+                Err(why) => faults.push(why),
+            }
+        }
+        self.properties.insert("Attributes".to_owned(), all.into());
+    }
+}

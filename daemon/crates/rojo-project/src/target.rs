@@ -1,0 +1,600 @@
+//! A Rojo project as a target: what is approved becomes changes of its files, all of them or none.
+//!
+//! The project is performed upon as a scene. Then a plan says what has to become of which files, and
+//! all that is new is stored in synced temporary files. What the step will do is an entry of the
+//! ledger before the first file is touched. Afterwards the project is read again, and where that gives
+//! anything else than what was approved, all files are put back.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::Refusal;
+use scene_schemas::entry::{ProjectPlace, Seq};
+use scene_schemas::proposal::{Ack, Bytes, Proposal};
+use scene_schemas::refusal::refuse;
+use vector_core::proposal::{Blobs, Inverse, inverse};
+use vector_files::disk;
+use vector_files::memory::{Memory, MemoryFile};
+use vector_files::perform::{DoneOne, Performed, outcome, perform_all};
+use vector_files::place_file::PlaceError;
+use vector_place::diff::{Difference, diff};
+use vector_place::{CodecError, Mark, Node, Scene};
+
+use super::generated::{GeneratedFile, generated_files};
+use super::open::{Changed, ProjectError, locate};
+use super::owned::FileEffects;
+use super::tree::{Origin, Tree};
+use super::watch::{Follower, Heard};
+use super::write::back::NotBack;
+use super::write::journal::{Done, Journal, Ready};
+use super::write::{self, Changes};
+
+/// A project that is open for an edit.
+#[derive(Debug)]
+pub struct Project {
+    pub(super) tree: Tree,
+    /// The instances of the tree in the scene.
+    pub(super) nodes: Vec<Node>,
+    /// The scene before anything was done to it.
+    pub(super) start: Mark,
+    /// The hashes of its files.
+    pub(super) files: BTreeMap<PathBuf, Fingerprint>,
+    /// The hash of all of them.
+    hash: Fingerprint,
+    /// Whether nothing is written.
+    is_dry: bool,
+    /// Whether commands were planned in another epoch, so that only their paths count.
+    by_path: bool,
+    pub(super) memory: Memory,
+    /// Whether a reading was given up half-way, so that nobody knows what the files say.
+    is_torn: bool,
+    /// A step that is done in part, and could not be taken back so far.
+    torn: Option<Done>,
+    /// Who follows the files.
+    follower: Follower,
+}
+
+/// What is ready to be put in its place.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The files; none where no proposal could be performed.
+    pub stored: Option<Stored>,
+    /// The proposals that could not be performed, and why.
+    pub refused: Vec<(Seq, String)>,
+}
+
+/// New files on the disk that do not have their names yet.
+#[derive(Debug)]
+pub struct Stored {
+    /// None where nothing is to be written.
+    ready: Option<Ready>,
+    /// What will be said of each proposal.
+    pub acks: Vec<(Seq, Ack)>,
+    /// What the ledger keeps: the record of the step, what the files were, what was deleted.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+impl Project {
+    /// Opens a project for an edit: a project file, or a folder that has one. Where it `is_dry`,
+    /// nothing is ever written.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
+        let tree = Tree::read(path)?;
+        let (mut scene, nodes) = tree.scene();
+        let files = files_of(&tree, &BTreeMap::new())?;
+        let memory = Memory::beside(&tree.project);
+        if let Some(memory) = memory.file() {
+            scene.know_memory(memory.text().to_owned());
+        }
+        let (start, hash) = (scene.mark(), hash_of(&tree, &files));
+        let project = Self {
+            tree,
+            nodes,
+            start,
+            files,
+            hash,
+            is_dry,
+            by_path: false,
+            memory,
+            is_torn: false,
+            torn: None,
+            follower: Follower::default(),
+        };
+        Ok((project, scene))
+    }
+
+    /// The project file that a path means, absolute and without links, by which the ledger names it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
+        locate(path)
+    }
+
+    /// Finds the instances of commands by their paths: for commands of another epoch.
+    #[must_use]
+    pub fn addressed_by_path(self, by_path: bool) -> Self {
+        Self { by_path, ..self }
+    }
+
+    /// How the ledger names the project.
+    pub fn place(&self) -> ProjectPlace {
+        ProjectPlace { project: self.name(), hash: self.hash.clone() }
+    }
+
+    /// The project file.
+    pub fn name(&self) -> String {
+        self.tree.project.display().to_string()
+    }
+
+    /// The project's folder.
+    pub fn folder(&self) -> &Path {
+        &self.tree.folder
+    }
+
+    /// The files of the scripts that have one of their own, from the folder and with `/`, by their
+    /// instances in the scene that the project was opened with.
+    pub fn script_files(&self) -> HashMap<Node, String> {
+        let pairs = self.nodes.iter().zip(&self.tree.instances);
+        let own = pairs.filter_map(|(node, instance)| {
+            let file = match &instance.origin {
+                Origin::File { file, .. } => file,
+                Origin::Folder { init: Some(init), .. } => init,
+                _ => return None,
+            };
+            Some((*node, self.named(file)))
+        });
+        own.collect()
+    }
+
+    /// What has to be followed to hear of changes: its project files, and what they mount, whether or not
+    /// it is there; the meta files beside a single file; and what links lead to.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = BTreeSet::from([self.tree.project.clone()]);
+        for instance in &self.tree.instances {
+            let mounted = match &instance.origin {
+                Origin::Node { project, .. } => {
+                    roots.insert(project.clone());
+                    continue;
+                }
+                Origin::File { meta, mounted, .. } => {
+                    if let (Some(meta), Some(_)) = (meta, mounted) {
+                        roots.extend(["json", "jsonc"].map(|end| meta.with_extension(end)));
+                    }
+                    mounted
+                }
+                Origin::Folder { mounted, .. } | Origin::Model { mounted, .. } => mounted,
+            };
+            roots.extend(mounted.iter().map(|(project, _)| project.clone()));
+        }
+        let led = self.tree.mounts.iter().chain(&self.tree.links).map(|(_, to)| to);
+        roots.extend(led.filter(|to| to.starts_with(&self.tree.boundary)).cloned());
+        roots.into_iter().collect()
+    }
+
+    /// Tells whom to follow what, now and whenever that becomes another.
+    pub fn followed_by(&mut self, follower: Follower) {
+        self.follower = follower;
+        self.follower.follow(&self.roots());
+    }
+
+    /// The hash of all files.
+    pub fn hash(&self) -> &Fingerprint {
+        &self.hash
+    }
+
+    /// What was wrong with single files, which are left out.
+    pub fn diagnostics(&self) -> impl Iterator<Item = String> {
+        self.tree.diagnostics.iter().map(|it| format!("{}: {}", it.file.display(), it.message))
+    }
+
+    /// Reads what somebody else has changed; the scene that it makes, where it is another one.
+    ///
+    /// # Errors
+    /// The project cannot be read now; it is as it was.
+    pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+        let scene = self.read_changed(heard);
+        self.follower.follow(&self.roots());
+        scene
+    }
+
+    fn read_changed(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+        let paths: Vec<PathBuf> = match heard {
+            Heard::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
+            Heard::Paths(_) | Heard::All => {
+                let (mut read, scene) = self.reopen()?;
+                let is_same = !self.is_torn && self.is_read_alike(&read);
+                read.torn = self.torn.take();
+                *self = read.addressed_by_path(true);
+                return Ok((!is_same).then_some(scene));
+            }
+        };
+        match self.update(&paths) {
+            Ok(scene) => Ok(scene),
+            // What was told is forgotten with this: the next time all is read.
+            Err(error) => {
+                self.is_torn = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn update(&mut self, paths: &[PathBuf]) -> Result<Option<Scene>, PlaceError> {
+        let is_same = self.tree.update(paths)? == Changed::default();
+        let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
+        let known = self.files.iter().filter(|(file, _)| stays(file));
+        let known = known.map(|(file, hash)| (file.clone(), hash.clone())).collect();
+        let files = files_of(&self.tree, &known)?;
+        let hash = hash_of(&self.tree, &files);
+        let is_same = is_same && hash == self.hash;
+        self.files = files;
+        if is_same {
+            return Ok(None);
+        }
+        let (mut scene, nodes) = self.tree.scene();
+        if let Some(memory) = self.memory.file() {
+            scene.know_memory(memory.text().to_owned());
+        }
+        (self.nodes, self.start, self.hash, self.by_path) = (nodes, scene.mark(), hash, true);
+        Ok(Some(scene))
+    }
+
+    /// Reads the memory once more; what it says, where it can be read.
+    pub fn read_memory(&mut self) -> Option<String> {
+        self.memory = Memory::beside(&self.tree.project);
+        self.memory.file().map(|memory| memory.text().to_owned())
+    }
+
+    /// Opens the project once more.
+    ///
+    /// # Errors
+    /// It cannot be read any more.
+    pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
+        let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
+        project.follower = self.follower.clone();
+        let is_elsewhere = matches!(self.memory, Memory::Elsewhere);
+        Ok((if is_elsewhere { project.without_memory() } else { project }, scene))
+    }
+
+    /// Whether files can hold a scene that stood for the project and was changed.
+    ///
+    /// # Errors
+    /// What they cannot hold, and what to do instead.
+    pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
+        self.effects(scene).map(drop)
+    }
+
+    /// What becomes of the files where they are to give a scene.
+    ///
+    /// # Errors
+    /// What they cannot hold, and what to do instead.
+    pub fn effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
+        if self.is_torn {
+            return refuse!(
+                "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
+                 sourcemap` says), and ask again.",
+                self.name()
+            );
+        }
+        if self.torn.is_some() {
+            return refuse!(
+                "The project {} is changed in part, and has to be put back first. Mend what was said to \
+                 be in the way of that, and start Vector anew.",
+                self.name()
+            );
+        }
+        let changes = self.plan(scene)?;
+        let kept = changes.kept.iter().map(|path| self.named(path)).collect();
+        Ok(FileEffects { changed: self.named_changes(&changes), kept })
+    }
+
+    /// Whether the files still are what steps left, so that they can become what they were before.
+    pub fn goes_back(steps: &[Journal], blobs: &Blobs) -> bool {
+        Changes::back(steps, blobs).is_some()
+    }
+
+    /// Those of some files that another tool writes.
+    pub fn generated(&self, files: &[String]) -> Vec<GeneratedFile> {
+        generated_files(self.folder(), files)
+    }
+
+    fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
+        let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
+        if let (Some(file), Some(text)) = (self.memory.file(), scene.memory())
+            && text != file.text()
+        {
+            changes.write(file.path(), text.as_bytes().to_vec())?;
+        }
+        Ok(changes)
+    }
+
+    /// Performs proposals on the scene, which stands for the project, and stores what becomes of the
+    /// files in synced temporary ones. Where all of them take back steps, whose records `back` has,
+    /// newest first, the files become what they were, where they still are what those steps left.
+    ///
+    /// A step that was done in part and could not be taken back is taken back first.
+    ///
+    /// # Errors
+    /// Nothing was stored, and the scene is as it was.
+    pub fn prepare(
+        &mut self,
+        scene: &mut Scene,
+        proposals: &[(Seq, Seq, &Proposal)],
+        blobs: &Blobs,
+        back: Option<&[Journal]>,
+    ) -> Result<Prepared, PlaceError> {
+        if let Some(step) = self.torn.take()
+            && let Err(left) = step.take_back()
+        {
+            return Err(self.not_back(
+                "an earlier change was not done as a whole",
+                &left,
+                Some(step),
+            ));
+        }
+        self.check_unchanged()?;
+        let start = scene.mark();
+        let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
+        let Performed { done, mut refused } = perform_all(scene, proposals, blobs, self.by_path);
+        if done.is_empty() {
+            return Ok(Prepared { stored: None, refused });
+        }
+        let back = back.filter(|_| refused.is_empty());
+        let changes = match back.and_then(|back| Changes::back(back, blobs)) {
+            Some(changes) => Ok(changes),
+            None => self.plan(scene),
+        };
+        let changes = match changes {
+            Ok(changes) => changes,
+            Err(why) => {
+                scene.rollback(start);
+                refused.extend(done.into_iter().map(|one| (one.seq, why.0.clone())));
+                return Ok(Prepared { stored: None, refused });
+            }
+        };
+        match self.store(scene, done, changes, &mark.unwrap_or_default()) {
+            Ok(stored) => Ok(Prepared { stored: Some(stored), refused }),
+            Err(error) => {
+                scene.rollback(start);
+                Err(error)
+            }
+        }
+    }
+
+    fn store(
+        &self,
+        scene: &mut Scene,
+        done: Vec<DoneOne>,
+        changes: Changes,
+        mark: &str,
+    ) -> Result<Stored, PlaceError> {
+        let after = self.hash_after(&changes);
+        let ready = (!self.is_dry).then(|| Ready::store(changes, mark)).transpose();
+        let ready = ready.map_err(|why| self.not_written(why))?;
+        let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
+        let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
+        let blobs = ready.as_ref().map(Ready::blobs).unwrap_or_default();
+        let mut stored = Stored { ready, acks: Vec::new(), blobs };
+        for DoneOne { seq, call, left, backs } in done {
+            // What the proposal made is called as the proposal calls it.
+            scene.begin(call);
+            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
+            let Inverse { commands, witnesses, blobs } =
+                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
+                    file: self.name(),
+                    why: CodecError::Write(refusal.0),
+                })?;
+            stored.blobs.extend(blobs.into_values());
+            let ack = Ack {
+                file: Some(self.name()),
+                before: Some(self.hash.clone()),
+                after: Some(after.clone()),
+                outcomes,
+                inverse: commands,
+                witnesses,
+                bytes: Some(bytes.clone()),
+                files: None,
+            };
+            stored.acks.push((seq, ack));
+        }
+        Ok(stored)
+    }
+
+    /// Puts the files in their places, and gives the scene that they make; none where nothing is
+    /// written. The last moment at which a change by somebody else is noticed.
+    ///
+    /// # Errors
+    /// The files are as they were, but for those that the error names: [`PlaceError::Kept`] are somebody
+    /// else's now, and [`PlaceError::Torn`] have to be put back, which the next [`Project::prepare`] tries.
+    pub fn commit(&mut self, stored: Stored, scene: &Scene) -> Result<Option<Scene>, PlaceError> {
+        let Some(ready) = stored.ready else { return Ok(None) };
+        if let Some(file) = ready.changed() {
+            return Err(PlaceError::Changed { file: file.display().to_string() });
+        }
+        match ready.go() {
+            Ok(done) => self.verify(done, scene).map(Some),
+            Err(failed) => Err(match failed.left {
+                None => self.not_written(failed.why),
+                Some(left) => self.not_back(&failed.why.to_string(), &left, Some(failed.step)),
+            }),
+        }
+    }
+
+    /// Reads the project again. Where that gives anything else than what was approved, the step is taken
+    /// back.
+    fn verify(&mut self, done: Done, scene: &Scene) -> Result<Scene, PlaceError> {
+        let what = match self.reopen() {
+            Ok((project, read)) => match first_difference(scene, &read) {
+                None => {
+                    *self = project.addressed_by_path(true);
+                    self.follower.follow(&self.roots());
+                    return Ok(read);
+                }
+                Some(what) => what,
+            },
+            Err(error) => error.to_string(),
+        };
+        match done.take_back() {
+            Ok(()) => Err(PlaceError::Otherwise { project: self.name(), what }),
+            Err(left) => {
+                let why = format!("its files are read otherwise than what was approved ({what})");
+                Err(self.not_back(&why, &left, Some(done)))
+            }
+        }
+    }
+
+    /// What is said of a step that was not done, and could not be taken back as a whole. It is kept where
+    /// that can be tried again.
+    fn not_back(&mut self, why: &str, left: &NotBack, step: Option<Done>) -> PlaceError {
+        let error = not_back(self.name(), why, left);
+        if matches!(error, PlaceError::Torn { .. }) {
+            self.torn = step;
+        }
+        error
+    }
+
+    /// Takes away the temporary files of steps that a crash cut off, also where it came before their
+    /// records were kept. Nobody else may be at work on these proposals.
+    pub fn sweep<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
+        let marks: Vec<String> = proposals
+            .map(|(seq, it)| format!("{}{}", disk::TEMPORARY, temporary_mark(seq, it)))
+            .collect();
+        if marks.is_empty() {
+            return;
+        }
+        let files = self.files.keys();
+        let folders = self.tree.instances.iter().filter_map(|instance| match &instance.origin {
+            Origin::Folder { folder, .. } => Some(folder),
+            _ => None,
+        });
+        let memory = self.memory.file().map(MemoryFile::path);
+        let files = files.map(PathBuf::as_path).chain(memory);
+        let above = files.filter_map(Path::parent).chain(folders.map(PathBuf::as_path));
+        let inside = |folder: &&Path| folder.starts_with(&self.tree.boundary);
+        let all: BTreeSet<&Path> = above.flat_map(Path::ancestors).filter(inside).collect();
+        for entry in all.into_iter().filter_map(|it| std::fs::read_dir(it).ok()).flatten().flatten()
+        {
+            let name = entry.file_name();
+            let is_ours = |name: &str| marks.iter().any(|mark| name.starts_with(mark.as_str()));
+            if name.to_str().is_some_and(is_ours) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn not_written(&self, why: std::io::Error) -> PlaceError {
+        PlaceError::Write { file: self.name(), hint: disk::hint(why.kind()), why }
+    }
+
+    /// Whether the files still are what was read. They are read once more: a file may have come, or been
+    /// written while the others were read.
+    fn check_unchanged(&self) -> Result<(), PlaceError> {
+        let (now, _) = self.reopen()?;
+        if !self.is_torn && self.is_read_alike(&now) {
+            return Ok(());
+        }
+        let is_other =
+            |(file, hash): &(&PathBuf, &Fingerprint)| self.files.get(*file) != Some(*hash);
+        let file = now.files.iter().find(is_other).map(|(file, _)| file);
+        let gone = self.files.keys().find(|file| !now.files.contains_key(*file));
+        let file = file.or(gone).unwrap_or(&self.tree.project).display().to_string();
+        Err(PlaceError::Changed { file })
+    }
+
+    /// Whether another reading says the same.
+    fn is_read_alike(&self, other: &Self) -> bool {
+        let memory = |it: &Self| it.memory.file().map(|memory| memory.text().to_owned());
+        self.hash == other.hash
+            && self.tree.instances == other.tree.instances
+            && memory(self) == memory(other)
+    }
+
+    fn hash_after(&self, changes: &Changes) -> Fingerprint {
+        let memory = self.memory.file().map(MemoryFile::path);
+        let mut files = self.files.clone();
+        for change in changes.files.iter().filter(|it| Some(it.path.as_path()) != memory) {
+            match &change.after {
+                Some(after) => files.insert(change.path.clone(), Fingerprint::of(&after.bytes)),
+                None => files.remove(&change.path),
+            };
+        }
+        hash_of(&self.tree, &files)
+    }
+}
+
+/// The files of a project with their hashes, as far as these are not known.
+fn files_of(
+    tree: &Tree,
+    known: &BTreeMap<PathBuf, Fingerprint>,
+) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
+    let mut files = BTreeMap::new();
+    let own = tree.instances.iter().flat_map(|instance| match &instance.origin {
+        Origin::Node { project, .. } => vec![project.clone()],
+        Origin::File { file, .. } | Origin::Model { file, .. } => vec![file.clone()],
+        Origin::Folder { init, .. } => init.iter().cloned().collect(),
+    });
+    let listed = tree.notes.iter().flat_map(|note| note.files.iter().cloned());
+    for file in own.chain(listed).chain([tree.project.clone()]) {
+        if files.contains_key(&file) {
+            continue;
+        }
+        if let Some(hash) = known.get(&file) {
+            files.insert(file, hash.clone());
+            continue;
+        }
+        if !file.is_file() {
+            continue;
+        }
+        match disk::hash(&file) {
+            Ok(hash) => drop(files.insert(file, hash)),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => return Err(PlaceError::Read { file: file.display().to_string(), why }),
+        }
+    }
+    Ok(files)
+}
+
+fn hash_of(tree: &Tree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
+    let mut text = String::new();
+    for (file, hash) in files {
+        let name = file.strip_prefix(&tree.boundary).unwrap_or(file).to_string_lossy();
+        text.push_str(&format!("{name}\0{hash}\n"));
+    }
+    Fingerprint::of(text.as_bytes())
+}
+
+/// What the names of the temporary files of a step begin with: its first proposal.
+fn temporary_mark(seq: Seq, proposal: &Proposal) -> String {
+    format!("{seq}-{}-", proposal.patch_id.short())
+}
+
+/// What is said of a step that was not done, and could not be taken back as a whole.
+pub fn not_back(project: String, why: &str, left: &NotBack) -> PlaceError {
+    let why = why.to_owned();
+    if left.faults.is_empty() {
+        let files: Vec<String> = left.theirs.iter().map(|it| it.display().to_string()).collect();
+        return PlaceError::Kept { project, why, files: files.join(", ") };
+    }
+    PlaceError::Torn { project, why, left: left.to_string() }
+}
+
+/// The first thing in which what was read differs from what was performed.
+fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
+    Some(match diff(performed, read).into_iter().next()? {
+        Difference::Added { path, class, .. } => format!("{path}, a {class}, would be there too"),
+        Difference::Removed { path, class, .. } => format!("{path}, a {class}, would be missing"),
+        Difference::Moved { from, to, .. } => format!("{from} would be {to}"),
+        Difference::Changed { path, properties, .. } => {
+            let names: Vec<String> = properties.into_iter().map(|it| it.name).collect();
+            format!("{} of {path}", names.join(", "))
+        }
+        Difference::Script { path, .. } => format!("the text of {path}"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The way back from a step: how far it has got, by what is on the disk, and every file made what it was.
+//!
+//! A file that is neither what it was nor what the step leaves is somebody else's work: it stays as it is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use vector_files::disk;
+
+use super::case::Twins;
+use super::journal::{Journal, Kept, Noted, look, set_mode};
+
+/// How far a step has got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Every file and folder is what it was.
+    NotBegun,
+    /// Some are what they were, and others what they become.
+    Begun,
+    /// Every file and folder is what it was to become.
+    Done,
+    /// Some files are neither: somebody else has changed them.
+    Diverged {
+        /// These files.
+        theirs: Vec<PathBuf>,
+        /// How far the step has got with all others; none where there are none that could tell.
+        rest: Option<Rest>,
+    },
+}
+
+/// How far a step has got with the files that nobody else has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// They are what they were.
+    NotBegun,
+    /// Some are what they were, and others what they become.
+    Begun,
+    /// They are what they were to become.
+    Done,
+}
+
+/// What could not be made what it was.
+#[derive(Debug, Default)]
+pub struct NotBack {
+    /// The files that somebody else has changed. They stay as they are.
+    pub theirs: Vec<PathBuf>,
+    /// The others, each with the reason. It can be tried again.
+    pub faults: Vec<String>,
+}
+
+impl std::fmt::Display for NotBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let theirs = self.theirs.iter().map(|file| {
+            format!("{}: somebody has changed it since, and it stays as it is", file.display())
+        });
+        let all: Vec<String> = self.faults.iter().cloned().chain(theirs).collect();
+        f.write_str(&all.join("; "))
+    }
+}
+
+/// Why a file is not made what it was.
+enum Fault {
+    Theirs,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(why: io::Error) -> Self {
+        Self::Io(why)
+    }
+}
+
+impl NotBack {
+    fn note(&mut self, path: &Path, done: Result<(), Fault>) {
+        match done {
+            Ok(()) => {}
+            Err(Fault::Theirs) => self.theirs.push(path.to_owned()),
+            Err(Fault::Io(why)) => self.faults.push(format!("{}: {why}", path.display())),
+        }
+    }
+}
+
+impl Journal {
+    /// How far the step has got, by the files and folders as they are.
+    pub fn progress(&self) -> Progress {
+        let (mut were, mut become_, mut theirs) = (0, 0, Vec::new());
+        let twins = self.twins();
+        for noted in &self.files {
+            let Ok(now) = look(&noted.path, &twins) else {
+                theirs.push(noted.path.clone());
+                continue;
+            };
+            let is = |kept: &Option<Kept>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
+            match (is(&noted.before), is(&noted.after)) {
+                // It has another mode at the most, which tells nothing.
+                (true, true) => {}
+                (true, false) => were += 1,
+                (false, true) => become_ += 1,
+                (false, false) => theirs.push(noted.path.clone()),
+            }
+        }
+        let again = self.made_again();
+        let once = |folder: &&PathBuf| !again.contains(*folder);
+        let folders = (self.made.iter().filter(once).map(|it| (it, true)))
+            .chain(self.gone.iter().filter(once).map(|it| (it, false)));
+        for (folder, is_made) in folders {
+            *(if twins.is_folder(folder) == is_made { &mut become_ } else { &mut were }) += 1;
+        }
+        let is_between = again.iter().any(|folder| !twins.is_folder(folder));
+        let rest = match (were, become_) {
+            _ if is_between => Some(Rest::Begun),
+            (0, 0) => None,
+            (_, 0) => Some(Rest::NotBegun),
+            (0, _) => Some(Rest::Done),
+            _ => Some(Rest::Begun),
+        };
+        match rest {
+            rest if !theirs.is_empty() => Progress::Diverged { theirs, rest },
+            None | Some(Rest::NotBegun) => Progress::NotBegun,
+            Some(Rest::Begun) => Progress::Begun,
+            Some(Rest::Done) => Progress::Done,
+        }
+    }
+
+    /// The folders that go and are made again: before the step, and after it, they stand.
+    fn made_again(&self) -> BTreeSet<&PathBuf> {
+        let gone: BTreeSet<&PathBuf> = self.gone.iter().collect();
+        self.made.iter().filter(|folder| gone.contains(folder)).collect()
+    }
+
+    /// Makes every file and folder what it was, of contents that `before` has, and takes away what is
+    /// temporary.
+    ///
+    /// # Errors
+    /// Some could not be made what they were, or are somebody else's; all of them are named, and all
+    /// others are what they were. Running it again goes on with them.
+    pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> Result<(), NotBack> {
+        let (mut left, twins) = (NotBack::default(), self.twins());
+        for noted in self.files.iter().filter(|it| it.before.is_none()) {
+            left.note(&noted.path, noted.take_away(&twins));
+        }
+        let again = self.made_again();
+        for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
+            left.note(folder, remove_empty(folder, &twins).map_err(Fault::Io));
+        }
+        for folder in self.gone.iter().rev() {
+            left.note(folder, fs::create_dir_all(folder).map_err(Fault::Io));
+        }
+        for noted in &self.files {
+            left.note(&noted.path, noted.restore(&self.mark, &twins, &before));
+        }
+        self.sweep();
+        self.sync();
+        if left.theirs.is_empty() && left.faults.is_empty() { Ok(()) } else { Err(left) }
+    }
+}
+
+impl Noted {
+    /// Takes a file away that the step made.
+    fn take_away(&self, twins: &Twins) -> Result<(), Fault> {
+        match look(&self.path, twins)? {
+            Some(now) if self.leaves(&now) => Ok(fs::remove_file(&self.path)?),
+            Some(_) => Err(Fault::Theirs),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
+    fn restore(
+        &self,
+        mark: &str,
+        twins: &Twins,
+        before: impl Fn(&Self) -> Option<Vec<u8>>,
+    ) -> Result<(), Fault> {
+        let Some(kept) = &self.before else { return Ok(()) };
+        match look(&self.path, twins)? {
+            Some(now) if now == kept.hash => return Ok(()),
+            Some(now) if !self.leaves(&now) => return Err(Fault::Theirs),
+            _ => {}
+        }
+        let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
+        let file = disk::marked(&self.path, mark, [&bytes[..]])?;
+        set_mode(file.path(), kept.mode)?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Whether this is what the step leaves there.
+    fn leaves(&self, now: &Fingerprint) -> bool {
+        self.after.as_ref().is_some_and(|after| after.hash == *now)
+    }
+}
+
+/// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
+/// with it.
+fn remove_empty(folder: &Path, twins: &Twins) -> io::Result<()> {
+    // On some systems another one of the step is found under this name.
+    if !twins.is_called(folder) {
+        return Ok(());
+    }
+    match fs::remove_dir(folder) {
+        // It may not be there, or a file that goes with the step is.
+        Err(_) if !folder.is_dir() => Ok(()),
+        Err(why) if why.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,496 @@
+//! The files of a plan: what becomes of each, before anything is touched.
+//!
+//! A plan speaks of files by where they are now. Where each ends up, and what it holds then, comes out
+//! at the end, as a list of [`Change`]s. The disk is read here and never written.
+
+use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::refusal::{Refusal, refuse};
+use vector_core::proposal::Blobs;
+
+use super::super::bounded::read_file;
+use super::case::Twins;
+use super::journal::{Change, Content, Journal};
+
+/// Folders that stand deeper in one another than this are not moved.
+const MAX_DEPTH: usize = 500;
+
+/// Files that systems and Git users leave in folders, in which nobody keeps anything.
+const WORTHLESS: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
+
+/// What becomes of a file that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    /// It stays in its folder, wherever that goes.
+    Stays,
+    /// It gets another path.
+    Moves(PathBuf),
+    /// It goes.
+    Goes,
+}
+
+/// A file that a plan speaks of.
+#[derive(Debug)]
+struct Slot {
+    fate: Fate,
+    bytes: Option<Vec<u8>>,
+}
+
+/// The files of a plan.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// Paths are shown as they are seen from here.
+    folder: PathBuf,
+    /// No path may lead out of this folder.
+    boundary: PathBuf,
+    slots: BTreeMap<PathBuf, Slot>,
+    made: BTreeMap<PathBuf, Vec<u8>>,
+    made_folders: BTreeSet<PathBuf>,
+    /// Folders that get another path, or go.
+    folders: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// The files of instances that go.
+    may_go: BTreeSet<PathBuf>,
+}
+
+/// What a plan comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// The files, sorted by path.
+    pub(crate) files: Vec<Change>,
+    /// Folders that are made, though nothing may be in them, a parent before what is in it.
+    pub(super) made: Vec<PathBuf>,
+    /// Folders that go where nothing is left in them, a parent behind what is in it.
+    pub(super) gone: Vec<PathBuf>,
+    /// Files and folders that stay, although the nodes go that name them.
+    pub(crate) kept: Vec<PathBuf>,
+}
+
+impl Changes {
+    /// The folders that come or go.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.made.iter().chain(&self.gone).map(PathBuf::as_path)
+    }
+}
+
+impl Files {
+    pub(super) fn new(folder: &Path, boundary: &Path) -> Self {
+        let (folder, boundary) = (folder.to_owned(), boundary.to_owned());
+        Self { folder, boundary, ..Self::default() }
+    }
+
+    fn show(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+    }
+
+    fn slot(&mut self, file: &Path) -> &mut Slot {
+        self.slots.entry(file.to_owned()).or_insert(Slot { fate: Fate::Stays, bytes: None })
+    }
+
+    /// What a file will hold; none where there is no such file.
+    pub(super) fn read(&self, file: &Path) -> Result<Option<Vec<u8>>, Refusal> {
+        if let Some(Slot { bytes: Some(bytes), .. }) = self.slots.get(file) {
+            return Ok(Some(bytes.clone()));
+        }
+        match read_file(file) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+                Ok(self.made.get(file).cloned())
+            }
+            Err(why) => refuse!("{} cannot be read: {why}.", self.show(file)),
+        }
+    }
+
+    /// Gives a file another content: one that `is_there`, or one that is made at that path.
+    pub(super) fn put(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
+        if is_there {
+            self.slot(file).bytes = Some(bytes);
+        } else {
+            self.made.insert(file.to_owned(), bytes);
+        }
+    }
+
+    /// Makes a file at the path that it will have.
+    pub(super) fn make(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
+        if self.made.contains_key(&to) {
+            return refuse!("{} would have to be two files; give other names.", self.show(&to));
+        }
+        self.made.insert(to, bytes);
+        Ok(())
+    }
+
+    /// Makes a folder at the path that it will have.
+    pub(super) fn make_folder(&mut self, to: PathBuf) {
+        self.made_folders.insert(to);
+    }
+
+    /// Gives a file another path.
+    pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
+        self.slot(file).fate = Fate::Moves(to);
+    }
+
+    /// Takes a file away.
+    pub(super) fn remove(&mut self, file: &Path) {
+        self.slot(file).fate = Fate::Goes;
+    }
+
+    /// Gives a folder another path, with all in it of which nothing else is said.
+    pub(super) fn move_folder(&mut self, folder: &Path, to: PathBuf) {
+        self.folders.insert(folder.to_owned(), Some(to));
+    }
+
+    /// Takes a folder away, with all in it of which nothing else is said.
+    pub(super) fn remove_folder(&mut self, folder: &Path) {
+        self.folders.insert(folder.to_owned(), None);
+    }
+
+    /// Says which files may go with their folder, though nothing else is said of them.
+    pub(super) fn may_go(&mut self, files: BTreeSet<PathBuf>) {
+        self.may_go = files;
+    }
+
+    /// Whether a file is to go, or to be moved.
+    pub(super) fn leaves(&self, file: &Path) -> bool {
+        self.slots.get(file).is_some_and(|slot| slot.fate != Fate::Stays)
+    }
+
+    /// Where something will be that stays in its folder; its own path where that goes.
+    pub(super) fn relocated(&self, path: &Path) -> PathBuf {
+        match self.fate_with_folders(path) {
+            Fate::Moves(to) => to,
+            Fate::Stays | Fate::Goes => path.to_owned(),
+        }
+    }
+
+    /// What becomes of a path with the folders that it is in, or is itself.
+    fn fate_with_folders(&self, path: &Path) -> Fate {
+        let found = path.ancestors().find_map(|above| Some((above, self.folders.get(above)?)));
+        match found {
+            None => Fate::Stays,
+            Some((_, None)) => Fate::Goes,
+            Some((above, Some(to))) => Fate::Moves(match path.strip_prefix(above) {
+                Ok(rest) if rest != Path::new("") => to.join(rest),
+                // `join` with nothing would end in a slash.
+                _ => to.clone(),
+            }),
+        }
+    }
+
+    /// Where a file that is there ends up; none where it goes.
+    fn end_of(&self, file: &Path, slot: &Slot) -> Option<PathBuf> {
+        let fate = match &slot.fate {
+            Fate::Stays => &self.fate_with_folders(file),
+            fate => fate,
+        };
+        match fate {
+            Fate::Goes => None,
+            Fate::Moves(to) => Some(to.clone()),
+            Fate::Stays => Some(file.to_owned()),
+        }
+    }
+
+    /// What the plan comes to.
+    ///
+    /// # Errors
+    /// Two files would have one path, or one would leave the project; one would go that is no instance's,
+    /// or has a path that no record can hold.
+    pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
+        let mut changes = Changes::default();
+        let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
+        for folder in folders {
+            self.take_rest(&folder, &mut changes, 0)?;
+        }
+        self.check_rest()?;
+        changes.made.extend(std::mem::take(&mut self.made_folders));
+        let mut before: BTreeMap<PathBuf, Content> = BTreeMap::new();
+        let mut after: BTreeMap<PathBuf, Content> = BTreeMap::new();
+        for (file, slot) in &self.slots {
+            let end = self.end_of(file, slot);
+            if end.as_ref() == Some(file) && slot.bytes.is_none() {
+                continue;
+            }
+            let old = content(file)?;
+            if let Some(end) = end {
+                let bytes = slot.bytes.clone().unwrap_or_else(|| old.bytes.clone());
+                let new = Content { bytes, mode: old.mode };
+                if after.insert(end.clone(), new).is_some() {
+                    return refuse!(
+                        "{} would have to be two files; give other names.",
+                        self.show(&end)
+                    );
+                }
+            }
+            before.insert(file.clone(), old);
+        }
+        for (file, bytes) in std::mem::take(&mut self.made) {
+            if after.insert(file.clone(), Content { bytes, mode: None }).is_some() {
+                return refuse!(
+                    "{} would have to be two files; give other names.",
+                    self.show(&file)
+                );
+            }
+        }
+        self.check(&before, &after, &changes)?;
+        let paths: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
+        for path in paths {
+            let (old, new) = (before.get(path), after.get(path));
+            if old != new {
+                let (before, after) = (old.cloned(), new.cloned());
+                changes.files.push(Change { path: path.clone(), before, after });
+            }
+        }
+        let twins = changes.twins();
+        changes.made.retain(|folder| !twins.is_folder(folder) || changes.gone.contains(folder));
+        changes.made.sort();
+        changes.gone.sort_by(|a, b| b.cmp(a));
+        let files = changes.files.iter().map(|change| &change.path);
+        for path in files.chain(&changes.made).chain(&changes.gone) {
+            check_text(path, &self.folder)?;
+        }
+        Ok(changes)
+    }
+
+    /// Whether nothing goes with a folder but what instances were read from.
+    fn check_rest(&self) -> Result<(), Refusal> {
+        let is_stranger = |(file, slot): &(&PathBuf, &Slot)| {
+            let is_worthless = || WORTHLESS.iter().any(|name| file.ends_with(name));
+            slot.fate == Fate::Stays
+                && self.fate_with_folders(file) == Fate::Goes
+                && !self.may_go.contains(*file)
+                && !is_worthless()
+        };
+        let strangers: Vec<&PathBuf> =
+            self.slots.iter().filter(is_stranger).map(|(file, _)| file).collect();
+        let goes = |folder: &&Path| self.folders.get(*folder) == Some(&None);
+        let Some(folder) = strangers.first().and_then(|file| file.ancestors().filter(goes).last())
+        else {
+            return Ok(());
+        };
+        let inside: Vec<&Path> =
+            strangers.iter().filter_map(|file| file.strip_prefix(folder).ok()).collect();
+        let first = inside.first().map(|file| file.display().to_string()).unwrap_or_default();
+        let more = match inside.len() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        refuse!(
+            "{} holds files that are no instances: {first}{more}; move them away first.",
+            self.show(folder)
+        )
+    }
+
+    /// Takes the files of a folder that moves or goes, of which nothing is said, with it.
+    fn take_rest(
+        &mut self,
+        folder: &Path,
+        changes: &mut Changes,
+        depth: usize,
+    ) -> Result<(), Refusal> {
+        if depth > MAX_DEPTH {
+            return refuse!("{} has folders more than {MAX_DEPTH} deep.", self.show(folder));
+        }
+        let shown = self.show(folder);
+        let failed = |why| Refusal(format!("{shown} cannot be read: {why}."));
+        if depth > 0 && self.folders.contains_key(folder) {
+            return Ok(());
+        }
+        changes.gone.push(folder.to_owned());
+        if let Fate::Moves(to) = self.fate_with_folders(folder) {
+            changes.made.push(to);
+        }
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+            check_text(&path, &self.folder)?;
+            if kind.is_dir() {
+                self.take_rest(&path, changes, depth + 1)?;
+            } else if kind.is_file() {
+                self.slot(&path);
+            } else {
+                return refuse!(
+                    "{} is a link or a device, which Vector does not move or delete; do that \
+                     yourself first.",
+                    self.show(&path)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is new stands inside the project, and beside nothing whose name differs by case
+    /// alone: other systems would take the two for one.
+    fn check(
+        &self,
+        before: &BTreeMap<PathBuf, Content>,
+        after: &BTreeMap<PathBuf, Content>,
+        changes: &Changes,
+    ) -> Result<(), Refusal> {
+        let mut folded: BTreeMap<String, &PathBuf> = BTreeMap::new();
+        let new = after.keys().filter(|path| !before.contains_key(*path));
+        for path in new.clone().chain(&changes.made) {
+            if let Some(other) = folded.insert(path.to_string_lossy().to_lowercase(), path)
+                && other != path
+            {
+                return refuse!(
+                    "{} and {} would differ by case alone; give other names.",
+                    self.show(other),
+                    self.show(path)
+                );
+            }
+        }
+        let all = before.keys().chain(after.keys()).chain(&changes.made).chain(&changes.gone);
+        let twins = Twins::of(all.map(PathBuf::as_path));
+        for path in new.chain(&changes.made) {
+            self.check_inside(path)?;
+            self.check_free(path, before, changes, &twins)?;
+        }
+        Ok(())
+    }
+
+    fn check_inside(&self, path: &Path) -> Result<(), Refusal> {
+        let there = path.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
+        if there.is_some_and(|real| real.starts_with(&self.boundary)) {
+            return Ok(());
+        }
+        refuse!("{} is outside of {}.", self.show(path), self.boundary.display())
+    }
+
+    /// Whether nothing that stays has this path, or one that differs by case alone.
+    fn check_free(
+        &self,
+        path: &Path,
+        before: &BTreeMap<PathBuf, Content>,
+        changes: &Changes,
+        twins: &Twins,
+    ) -> Result<(), Refusal> {
+        for part in path.ancestors() {
+            let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
+            let wanted = name.to_string_lossy().to_lowercase();
+            // On some systems a folder is found by another name than its own, which it will not have.
+            if !twins.is_called(folder) {
+                continue;
+            }
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            for entry in entries.flatten() {
+                let there = entry.path();
+                let is_same = entry.file_name() == name;
+                if entry.file_name().to_string_lossy().to_lowercase() != wanted
+                    || (is_same && part != path)
+                {
+                    continue;
+                }
+                let goes = if there.is_dir() {
+                    changes.gone.contains(&there)
+                } else {
+                    before.contains_key(&there)
+                };
+                if !goes {
+                    return refuse!(
+                        "{} cannot be made, because {} is there already; give another name.",
+                        self.show(path),
+                        self.show(&there)
+                    );
+                }
+            }
+            if folder.is_dir() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// The paths of the plan that differ by case alone.
+    pub(super) fn twins(&self) -> Twins {
+        let files = self.files.iter().map(|it| &it.path);
+        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+    }
+
+    /// Gives one more file a content.
+    ///
+    /// # Errors
+    /// What is there cannot be read, or no record can hold its path.
+    pub(crate) fn write(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
+        check_text(file, Path::new(""))?;
+        let before = file.exists().then(|| content(file)).transpose()?;
+        let mode = before.as_ref().and_then(|it| it.mode);
+        let after = Some(Content { bytes, mode });
+        self.files.push(Change { path: file.to_owned(), before, after });
+        Ok(())
+    }
+
+    /// The way back from steps, the newest first; none where a file is not what they left, or what it
+    /// was is not known.
+    pub(crate) fn back(journals: &[Journal], blobs: &Blobs) -> Option<Self> {
+        let mut files: BTreeMap<&Path, Change> = BTreeMap::new();
+        let paths = journals.iter().flat_map(|it| &it.files).map(|noted| noted.path.as_path());
+        let twins = Twins::of(paths);
+        let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        for journal in journals {
+            for noted in &journal.files {
+                let there = match files.entry(&noted.path) {
+                    btree_map::Entry::Occupied(there) => there.into_mut(),
+                    btree_map::Entry::Vacant(new) => {
+                        let path = noted.path.clone();
+                        let is_there = path.exists() && twins.is_called(&path);
+                        let before = is_there.then(|| content(&path)).transpose().ok()?;
+                        new.insert(Change { path, after: before.clone(), before })
+                    }
+                };
+                if hash(there.after.as_ref()).as_ref() != noted.after.as_ref().map(|it| &it.hash) {
+                    return None;
+                }
+                there.after = match &noted.before {
+                    Some(kept) => {
+                        let bytes = blobs.get(&kept.hash)?.clone();
+                        Some(Content { bytes, mode: kept.mode })
+                    }
+                    None => None,
+                };
+            }
+            for folder in &journal.made {
+                made.remove(folder);
+                gone.insert(folder.clone());
+            }
+            for folder in &journal.gone {
+                gone.remove(folder);
+                made.insert(folder.clone());
+            }
+        }
+        let files = files.into_values().filter(|it| it.before != it.after).collect();
+        let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
+        Some(Self { files, made, gone, kept: Vec::new() })
+    }
+}
+
+/// Whether a record of a step can hold a path.
+fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    let inside = path.strip_prefix(folder).ok().filter(|inside| inside.to_str().is_none());
+    refuse!(
+        "The name of {} is no UTF-8, so Vector could not note the change and take it back; rename it, or \
+         move it away, first.",
+        inside.unwrap_or(path).display()
+    )
+}
+
+/// A file as it is.
+fn content(file: &Path) -> Result<Content, Refusal> {
+    let failed = |why| Refusal(format!("{} cannot be read: {why}.", file.display()));
+    let about = fs::symlink_metadata(file).map_err(failed)?;
+    if !about.is_file() {
+        return refuse!("{} is no file any more.", file.display());
+    }
+    let bytes = fs::read(file).map_err(failed)?;
+    Ok(Content { bytes, mode: Some(super::journal::mode(&about)) })
+}
+
+/// The hash of a file as a plan read it.
+pub(super) fn hash(content: Option<&Content>) -> Option<Fingerprint> {
+    content.map(|content| Fingerprint::of(&content.bytes))
+}

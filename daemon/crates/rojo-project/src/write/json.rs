@@ -1,0 +1,243 @@
+//! Changes of JSON files that people wrote: what is not changed keeps its bytes, comments included.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::Value as Json;
+
+use crate::jsonc;
+
+/// A JSON file that is changed.
+pub(super) struct Document {
+    root: CstRootNode,
+    bom: &'static str,
+}
+
+impl Document {
+    /// Reads a file; an empty one holds an empty object.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        let text = String::from_utf8_lossy(bytes);
+        let (bom, text) = match text.strip_prefix('\u{feff}') {
+            Some(rest) => ("\u{feff}", rest),
+            None => ("", &*text),
+        };
+        let empty = "{}\n";
+        let text = if text.trim().is_empty() { empty } else { text };
+        // The parser calls itself; how deep is looked at there.
+        if let Err(why) = jsonc::read(text.as_bytes()) {
+            return refuse!("{why}");
+        }
+        match CstRootNode::parse(text, &ParseOptions::default()) {
+            Ok(root) if root.object_value().is_some() => Ok(Self { root, bom }),
+            Ok(_) => refuse!("it is not an object"),
+            Err(why) => refuse!("it is not JSON: {why}"),
+        }
+    }
+
+    /// The outermost object.
+    pub(super) fn object(&self) -> CstObject {
+        self.root.object_value_or_set()
+    }
+
+    /// The text with all changes.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        format!("{}{}", self.bom, self.root).into_bytes()
+    }
+}
+
+/// The object under a key; made where it is not there.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn below(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
+    match object.object_value_or_create(key) {
+        Some(found) => Ok(found),
+        None => refuse!("its `{key}` is no object"),
+    }
+}
+
+/// Sets the value under a key, or takes it away.
+pub(super) fn set(object: &CstObject, key: &str, value: Option<&Json>) {
+    match (object.get(key), value) {
+        (Some(there), Some(value)) => {
+            let same = there.value().and_then(|node| node.to_serde_value());
+            if same.as_ref() != Some(value) {
+                there.set_value(input(value));
+            }
+        }
+        (None, Some(value)) => add(object, key, input(value)),
+        (Some(there), None) => there.remove(),
+        (None, None) => {}
+    }
+}
+
+/// Adds a field. An object that stands in one line stays there, where the value does too.
+fn add(object: &CstObject, key: &str, value: CstInputValue) {
+    let is_flat = !object.properties().is_empty() && !object.to_string().contains('\n');
+    let added = object.append(key, value);
+    // The crate escapes nothing but quotes.
+    if let Some(name) = added.name().and_then(|name| name.as_string_lit()) {
+        name.set_raw_value(Json::from(key).to_string());
+    }
+    if !is_flat || added.to_string().contains('\n') {
+        return;
+    }
+    let mut is_behind_space = false;
+    for child in object.children() {
+        let space = if is_behind_space { "" } else { " " }.to_owned();
+        // What the crate indents with is a text to it.
+        let indent = child.as_string_lit().filter(|it| it.raw_value().trim().is_empty());
+        if let Some(newline) = child.as_newline() {
+            newline.remove();
+        } else if let Some(there) = child.as_whitespace() {
+            there.set_value(space);
+            is_behind_space = true;
+        } else if let Some(there) = indent {
+            there.set_raw_value(space);
+            is_behind_space = true;
+        } else {
+            is_behind_space = false;
+        }
+    }
+}
+
+/// Adds elements to the array under a key; made where it is not there.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn append(
+    object: &CstObject,
+    key: &str,
+    values: Vec<CstInputValue>,
+) -> Result<(), Refusal> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    match (object.get(key), object.array_value(key)) {
+        (None, _) => add(object, key, CstInputValue::Array(values)),
+        (Some(_), Some(array)) if !array.elements().is_empty() => {
+            for value in values {
+                array.append(value);
+            }
+        }
+        (Some(there), Some(_)) => there.set_value(CstInputValue::Array(values)),
+        (Some(_), None) => return refuse!("its `{key}` is no array"),
+    }
+    Ok(())
+}
+
+/// Takes an object away that holds nothing any more.
+pub(super) fn drop_empty(object: &CstObject, key: &str) {
+    if let Some(there) = object.get(key)
+        && there.object_value().is_some_and(|it| it.properties().is_empty())
+    {
+        there.remove();
+    }
+}
+
+/// The first of some keys that an object has.
+pub(super) fn key_of<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a str> {
+    keys.into_iter().find(|key| object.get(key).is_some())
+}
+
+/// The elements of an array that are objects, by their places; none for those that are not.
+pub(super) fn elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> {
+    let array = object.array_value(key);
+    let elements = array.into_iter().flat_map(|array| array.elements());
+    elements.map(|element: CstNode| element.as_object()).collect()
+}
+
+/// A text to be put into a file. The crate writes a number as it is, and escapes nothing in a text but
+/// quotes.
+pub(super) fn text(value: &str) -> CstInputValue {
+    CstInputValue::Number(Json::from(value).to_string())
+}
+
+/// A value to be put into a file.
+pub(super) fn input(value: &Json) -> CstInputValue {
+    match value {
+        Json::Null => CstInputValue::Null,
+        Json::Bool(value) => CstInputValue::Bool(*value),
+        Json::Number(value) => CstInputValue::Number(value.to_string()),
+        Json::String(value) => text(value),
+        Json::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Json::Object(fields) => CstInputValue::Object(
+            fields.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+        ),
+    }
+}
+
+/// A new file.
+pub(super) fn pretty(value: CstInputValue) -> Vec<u8> {
+    let root = CstRootNode::parse("{}\n", &ParseOptions::default());
+    let Ok(root) = root else { return Vec::new() };
+    root.set_value(value);
+    let mut bytes = root.to_string().into_bytes();
+    if bytes.last() != Some(&b'\n') {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn edited(text: &str, change: impl FnOnce(&CstObject)) -> String {
+        let document = Document::read(text.as_bytes()).unwrap();
+        change(&document.object());
+        String::from_utf8(document.bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_changed_keeps_its_bytes() {
+        let text = "{\n\t// why\n\t\"properties\": {\n\t\t\"Disabled\": true, // now\n\t\t\"X\": [1,2]\n\t},\n\t\"id\":\"a\"\n}\n";
+        let set_disabled = |object: &CstObject| {
+            set(&below(object, "properties").unwrap(), "Disabled", Some(&json!(false)));
+        };
+        assert_eq!(edited(text, set_disabled), text.replace("true", "false"));
+        let added = edited(text, |object| {
+            set(&below(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
+        });
+        assert_eq!(added, text.replace("[1,2]\n", "[1,2],\n\t\t\"Y\": [1, 0.5]\n"));
+    }
+
+    #[test]
+    fn an_object_in_one_line_stays_there() {
+        let flat = |text: &str| {
+            edited(text, |object| {
+                set(&below(object, "p").unwrap(), "b", Some(&json!([1, 2])));
+            })
+        };
+        assert_eq!(flat("{ \"p\": { \"a\": 1 } }"), "{ \"p\": { \"a\": 1, \"b\": [1, 2] } }");
+        assert_eq!(flat("{\"p\":{\"a\":1}}"), "{\"p\":{ \"a\":1, \"b\": [1, 2] }}");
+    }
+
+    #[test]
+    fn texts_and_keys_are_escaped() {
+        let text = edited("{}", |object| {
+            set(object, "a\\b\n", Some(&json!("c:\\d\n\"\u{1}")));
+        });
+        let read: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, json!({ "a\\b\n": "c:\\d\n\"\u{1}" }));
+    }
+
+    #[test]
+    fn a_new_file_is_indented_by_two() {
+        let text =
+            String::from_utf8(pretty(input(&json!({ "properties": { "A": true } })))).unwrap();
+        assert_eq!(text, "{\n  \"properties\": {\n    \"A\": true\n  }\n}\n");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["[]", "{", "1", &"[".repeat(100_000)] {
+            assert!(Document::read(text.as_bytes()).is_err(), "{text:.20}");
+        }
+    }
+}

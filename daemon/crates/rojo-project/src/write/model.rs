@@ -1,0 +1,324 @@
+//! Model files: those that hold something that changed, and new ones.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jsonc_parser::cst::{CstInputValue, CstObject};
+use rbx_types::Variant;
+use rustc_hash::{FxHashMap, FxHashSet};
+use scene_schemas::refusal::{Refusal, refuse};
+use vector_place::{Format, Node, Scene, reference_of};
+
+use super::Writer;
+use super::json::{self, Document};
+use super::props::{Keys, apply};
+use crate::grow::refer;
+use crate::tree::{Origin, reference_to};
+
+/// The keys of `.model.json`, which has some of them in two ways.
+const MODEL: Keys = Keys { properties: ["properties", "Properties"], attributes: "attributes" };
+const CHILDREN: [&str; 2] = ["children", "Children"];
+const NAME: [&str; 2] = ["name", "Name"];
+
+impl Writer<'_> {
+    /// Writes the model files that hold something that changed.
+    pub(super) fn write_models(&mut self) -> Result<(), Refusal> {
+        for root in std::mem::take(&mut self.models) {
+            self.check_alone(root)?;
+            let Origin::Model { file, .. } = &self.instance(root).origin else { continue };
+            let Some(bytes) = self.files.read(file)? else { continue };
+            let is_json = |end: &std::ffi::OsStr| end == "json" || end == "jsonc";
+            let shown = self.show(file);
+            let after = if file.extension().is_some_and(is_json) {
+                self.json_changed(root, &bytes)
+            } else {
+                self.roblox_changed(root, file, bytes.clone())
+            };
+            let after =
+                after.map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))?;
+            if after != bytes {
+                self.files.put(file, true, after);
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances of a model file that are still in it, by their way from the root.
+    fn parts_of(&self, root: u32) -> Vec<(u32, Vec<u32>)> {
+        let Origin::Model { file, .. } = &self.instance(root).origin else { return Vec::new() };
+        let mut parts = Vec::new();
+        let mut open = vec![root];
+        while let Some(number) = open.pop() {
+            if let Origin::Model { file: own, at, .. } = &self.instance(number).origin
+                && own == file
+                && (number == root || !at.is_empty())
+            {
+                parts.push((number, at.clone()));
+                open.extend(&self.instance(number).children);
+            }
+        }
+        parts
+    }
+
+    /// Whether an instance of a model file is still part of it.
+    fn stays(&self, number: u32) -> bool {
+        let node = self.node(number);
+        self.known.get(&node) == Some(&number) && self.scene.is_live(node)
+    }
+
+    fn touched_names(&self, number: u32) -> Vec<&'static str> {
+        let names = self.touched.get(&self.node(number));
+        names.into_iter().flatten().copied().collect()
+    }
+
+    fn json_changed(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let document = Document::read(bytes)?;
+        let mut objects: FxHashMap<Node, CstObject> = FxHashMap::default();
+        let mut going = Vec::new();
+        for (number, at) in self.parts_of(root) {
+            let object = json_at(&document, &at)?;
+            if self.stays(number) {
+                objects.insert(self.node(number), object);
+            } else {
+                going.push((at, object));
+            }
+        }
+        for (number, _) in self.parts_of(root).into_iter().filter(|(it, _)| self.stays(*it)) {
+            let (node, instance) = (self.node(number), self.instance(number));
+            let Some(object) = objects.get(&node) else { continue };
+            let names = self.touched_names(number);
+            let settings = self.settings(number, node, &names)?;
+            apply(object, MODEL, &settings)?;
+            if number == root {
+                continue;
+            }
+            if self.scene.name(node) != instance.name {
+                let key = json::key_of(object, NAME).unwrap_or(NAME[0]);
+                json::set(object, key, Some(&self.scene.name(node).into()));
+            }
+            let was = instance.parent.map(|parent| self.node(parent));
+            if self.scene.parent(node) != was {
+                return refuse!(
+                    "{} would have to change its place in it; move it by hand.",
+                    self.path(node)
+                );
+            }
+        }
+        // The last first, so that the others keep their places; what is in another goes with it.
+        going.sort_by(|(a, _), (b, _)| b.cmp(a));
+        for (_, object) in going {
+            object.remove();
+        }
+        for (node, object) in &objects {
+            let key = json::key_of(object, CHILDREN).unwrap_or(CHILDREN[0]);
+            let new = self.scene.children(*node).filter(|child| self.parts.contains(child));
+            let new: Result<Vec<_>, Refusal> =
+                new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
+            json::append(object, key, new?)?;
+            if object.array_value(key).is_some_and(|array| array.elements().is_empty()) {
+                json::set(object, key, None);
+            }
+        }
+        Ok(document.bytes())
+    }
+
+    /// The fields of a new `.model.json`. The root is called as the file is.
+    ///
+    /// # Errors
+    /// JSON cannot hold all of it.
+    pub(super) fn json_model(&self, node: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+        let mut fields = self.json_part(node)?;
+        fields.remove(0);
+        Ok(fields)
+    }
+
+    fn json_part(&self, root: Node) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+        // The last first: an instance is whole when its children are.
+        let mut subtree: Vec<Node> = self.scene.subtree(root).collect();
+        let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
+        while let Some(node) = subtree.pop() {
+            let mut fields = vec![
+                ("name".to_owned(), json::text(self.scene.name(node))),
+                ("className".to_owned(), json::text(self.scene.class(node))),
+            ];
+            fields.extend(self.described(node, false, None)?);
+            if let Some(mut children) = below.remove(&node) {
+                children.reverse();
+                fields.push(("children".to_owned(), CstInputValue::Array(children)));
+            }
+            match self.scene.parent(node) {
+                Some(parent) if node != root => {
+                    below.entry(parent).or_default().push(CstInputValue::Object(fields));
+                }
+                _ => return Ok(fields),
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// A new file of Roblox's own format.
+    ///
+    /// # Errors
+    /// It refers to something outside of it.
+    pub(super) fn roblox_model(&self, root: Node) -> Result<Vec<u8>, Refusal> {
+        let mut model = Scene::empty(Format::Binary);
+        let mut copies = FxHashMap::default();
+        let below = model.root();
+        self.copy_into(&mut model, below, root, &mut copies);
+        self.set_copies(&mut model, &copies, &copies)?;
+        model.encode().map_err(|why| Refusal(format!("{}: {why}", self.path(root))))
+    }
+
+    /// Makes instances in a model file as they are in the scene, without their properties.
+    fn copy_into(
+        &self,
+        model: &mut Scene,
+        parent: Node,
+        root: Node,
+        copies: &mut FxHashMap<Node, Node>,
+    ) {
+        for node in self.scene.subtree(root) {
+            let above = self.scene.parent(node).filter(|_| node != root);
+            let above = above.and_then(|above| copies.get(&above)).copied().unwrap_or(parent);
+            let copy = model.create(above, self.scene.class(node), self.scene.name(node));
+            copies.insert(node, copy);
+        }
+    }
+
+    /// Gives new instances of a model file their properties; `all` are those that these may refer to.
+    fn set_copies(
+        &self,
+        model: &mut Scene,
+        made: &FxHashMap<Node, Node>,
+        all: &FxHashMap<Node, Node>,
+    ) -> Result<(), Refusal> {
+        for (node, copy) in made {
+            for (name, value) in self.scene.stored_variants(*node) {
+                let value = self.pointing(value, all).ok_or_else(|| self.outside(*node, &name))?;
+                model.know_property(*copy, &name, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn outside(&self, node: Node, name: &str) -> Refusal {
+        Refusal(format!(
+            "`{name}` of {} refers to an instance outside of the file, which Rojo's files can hold by \
+             the attributes `Rojo_Id` and `Rojo_Target_{name}` alone; write them by hand.",
+            self.path(node)
+        ))
+    }
+
+    /// A value with its references to instances of a model file; none where one leads out of it.
+    fn pointing(&self, mut value: Variant, copies: &FxHashMap<Node, Node>) -> Option<Variant> {
+        let is_outside = std::cell::Cell::new(false);
+        refer(&mut value, |number| {
+            let to = self.scene.pointed_at(reference_to(number));
+            // What is deleted is pointed to by nobody.
+            let to = to.filter(|to| self.scene.is_live(*to))?;
+            let copy = copies.get(&to).map(|copy| reference_of(*copy));
+            is_outside.set(is_outside.get() || copy.is_none());
+            copy
+        });
+        (!is_outside.get()).then_some(value)
+    }
+
+    fn roblox_changed(&self, root: u32, file: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+        let said = |why: &dyn std::fmt::Display| Refusal(format!("{}: {why}", file.display()));
+        let mut model = Scene::open(bytes.into()).map_err(|why| said(&why))?;
+        let parts = self.parts_of(root);
+        let mut copies: FxHashMap<Node, Node> = FxHashMap::default();
+        let mut going = FxHashSet::default();
+        for (number, at) in &parts {
+            let Some(node) = node_at(&model, at) else {
+                return refuse!("it is not what was read");
+            };
+            if self.stays(*number) {
+                copies.insert(self.node(*number), node);
+            } else {
+                going.insert(node);
+            }
+        }
+        self.restructure(&mut model, root, &parts, &mut copies)?;
+        for node in going {
+            // What is in another one goes with it.
+            if model.is_live(node) {
+                model.delete(node);
+            }
+        }
+        for (number, _) in parts.iter().filter(|(number, _)| self.stays(*number)) {
+            let node = self.node(*number);
+            let Some(copy) = copies.get(&node).copied() else { continue };
+            for (name, value) in self.scene.stored_variants(node) {
+                if self.pointing(value, &copies).is_none() {
+                    return Err(self.outside(node, &name));
+                }
+            }
+            for name in self.touched_names(*number) {
+                match self.stored(node, name) {
+                    Some(value) => {
+                        let value = self
+                            .pointing(value, &copies)
+                            .ok_or_else(|| self.outside(node, name))?;
+                        model.know_property(copy, name, value);
+                    }
+                    None => model.set(copy, name, None)?,
+                }
+            }
+        }
+        model.encode().map_err(|why| said(&why))
+    }
+
+    /// Names, moves and makes what a model file has otherwise than the scene.
+    fn restructure(
+        &self,
+        model: &mut Scene,
+        root: u32,
+        parts: &[(u32, Vec<u32>)],
+        copies: &mut FxHashMap<Node, Node>,
+    ) -> Result<(), Refusal> {
+        let mut made = FxHashMap::default();
+        let staying: Vec<(Node, Node)> = copies.iter().map(|(node, copy)| (*node, *copy)).collect();
+        for (node, copy) in staying {
+            for child in self.scene.children(node).filter(|child| self.parts.contains(child)) {
+                self.copy_into(model, copy, child, &mut made);
+            }
+        }
+        copies.extend(&made);
+        for (number, _) in parts.iter().filter(|(it, _)| *it != root && self.stays(*it)) {
+            let (node, instance) = (self.node(*number), self.instance(*number));
+            let Some(copy) = copies.get(&node).copied() else { continue };
+            if self.scene.name(node) != instance.name {
+                model.rename(copy, self.scene.name(node));
+            }
+            let above = self.scene.parent(node);
+            if above != instance.parent.map(|parent| self.node(parent))
+                && let Some(above) = above.and_then(|above| copies.get(&above))
+            {
+                model.move_to(copy, *above, None)?;
+            }
+        }
+        self.set_copies(model, &made, copies)
+    }
+}
+
+/// The object of an instance in a `.model.json`.
+fn json_at(document: &Document, at: &[u32]) -> Result<CstObject, Refusal> {
+    let mut object = document.object();
+    for n in at {
+        let key = json::key_of(&object, CHILDREN).unwrap_or(CHILDREN[0]);
+        let found = json::elements(&object, key).into_iter().nth(*n as usize).flatten();
+        let Some(found) = found else { return refuse!("it is not what was read") };
+        object = found;
+    }
+    Ok(object)
+}
+
+/// The instance of a model file that a way leads to.
+fn node_at(model: &Scene, at: &[u32]) -> Option<Node> {
+    let mut node = model.children(model.root()).next()?;
+    for n in at {
+        node = model.children(node).nth(*n as usize)?;
+    }
+    Some(node)
+}

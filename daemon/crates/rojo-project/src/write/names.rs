@@ -1,0 +1,120 @@
+//! Names of files for instances: by class and `RunContext`, and only such as any system can hold and
+//! Rojo reads as what is meant.
+
+use std::path::Path;
+
+use scene_schemas::refusal::{Refusal, refuse};
+
+use crate::middleware::{INITS, Middleware, Script};
+
+/// Names that Windows keeps for devices.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+
+/// How long a name may be in bytes, so that the ends fit behind it.
+const MAX_NAME: usize = 200;
+
+/// Whether every file system can hold a name.
+///
+/// # Errors
+/// One cannot.
+pub(super) fn check(name: &str) -> Result<(), Refusal> {
+    let stem = name.split('.').next().unwrap_or(name).to_lowercase();
+    let is_device = DEVICES.iter().any(|device| {
+        let rest = stem.strip_prefix(device);
+        let is_numbered = device.ends_with('m') || *device == "lpt";
+        rest.is_some_and(|rest| match rest.as_bytes() {
+            [] => !(*device == "com" || *device == "lpt"),
+            [b'1'..=b'9'] => is_numbered,
+            _ => false,
+        })
+    });
+    let why = if name.is_empty() {
+        "is empty"
+    } else if name.contains(['/', '\\', ':', '*', '?', '"', '<', '>', '|']) {
+        "has one of / \\ : * ? \" < > |"
+    } else if name.contains(|it: char| it.is_control()) {
+        "has a control character"
+    } else if name.ends_with(['.', ' ']) || name.starts_with(' ') {
+        "begins or ends with a space, or ends with a dot"
+    } else if is_device {
+        "is kept for a device by Windows"
+    } else if name.len() > MAX_NAME {
+        "is too long"
+    } else {
+        return Ok(());
+    };
+    refuse!(
+        "No file can be called {name:?} on every system, because the name {why}; choose another name."
+    )
+}
+
+/// What stands behind an instance's name in the name of a script's file, without `.lua` or `.luau`.
+pub(super) fn kind_suffix(script: Script) -> &'static str {
+    match script {
+        Script::Server => ".server",
+        Script::Client => ".client",
+        Script::Plugin => ".plugin",
+        _ => "",
+    }
+}
+
+/// The kind of script by which a file is of a class and nearest to a `RunContext`; none where no file
+/// can be of that class.
+pub(super) fn kind(class: &str, run_context: u32, emit_legacy_scripts: bool) -> Option<Script> {
+    let kinds = [Script::Server, Script::Client, Script::Plugin, Script::Module];
+    let of_class = kinds.into_iter().filter(|kind| kind.class(emit_legacy_scripts).0 == class);
+    let of_class: Vec<Script> = of_class.collect();
+    let exact = of_class.iter().find(|kind| kind.class(emit_legacy_scripts).1 == Some(run_context));
+    exact.or(of_class.first()).copied()
+}
+
+/// Whether Rojo reads a file of this name, where no rule of the project says otherwise, as a script of
+/// a kind and an instance of a name.
+pub(super) fn is_read_as(file_name: &str, script: Script, name: &str) -> bool {
+    !INITS.iter().any(|(init, _)| *init == file_name)
+        && Middleware::of(file_name) == Some((Middleware::Script(script), name))
+}
+
+/// What a file's name has behind the name of its instance.
+pub(super) fn suffix<'a>(file: &'a Path, name: &str) -> Option<&'a str> {
+    file.file_name()?.to_str()?.strip_prefix(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_some_system_cannot_hold_are_refused() {
+        for name in
+            ["", "a/b", "a:b", "a.", " a", "CON", "nul.server", "com1", "a\n", &"a".repeat(300)]
+        {
+            assert!(check(name).is_err(), "{name:?}");
+        }
+        for name in ["a", "a.b", "Console", "com", "ä b", ".hidden", "common"] {
+            assert!(check(name).is_ok(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_are_called_by_what_they_are() {
+        let check = |class: &str, run_context, legacy, expected: Option<Script>| {
+            assert_eq!(
+                kind(class, run_context, legacy),
+                expected,
+                "{class} {run_context} {legacy}"
+            );
+        };
+        check("Script", 0, true, Some(Script::Server));
+        check("Script", 2, true, Some(Script::Server));
+        check("Script", 3, true, Some(Script::Plugin));
+        check("LocalScript", 0, true, Some(Script::Client));
+        check("ModuleScript", 0, true, Some(Script::Module));
+        check("Script", 1, false, Some(Script::Server));
+        check("Script", 2, false, Some(Script::Client));
+        check("LocalScript", 0, false, None);
+        assert!(is_read_as("a.luau", Script::Module, "a"));
+        assert!(!is_read_as("a.server.luau", Script::Module, "a.server"));
+        assert!(!is_read_as("init.luau", Script::Module, "init"));
+    }
+}

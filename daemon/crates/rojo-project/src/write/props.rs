@@ -1,0 +1,391 @@
+//! Texts, properties, attributes and tags: into which file each goes.
+
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::cst::{CstInputValue, CstObject};
+use rbx_types::{Attributes, Enum, Variant};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::Value as Json;
+use vector_place::{Node, reflection};
+
+use super::{Writer, json, mount_of, text, text_file, values};
+use crate::middleware::Middleware;
+use crate::tree::Origin;
+
+/// Properties that name an instance for the engine; Rojo's files do without.
+const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
+
+/// What is set, or taken away where there is no value.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) properties: Vec<(String, Option<Json>)>,
+    pub(super) attributes: Vec<(String, Option<Json>)>,
+}
+
+/// The keys of an object that describes an instance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keys {
+    pub(super) properties: [&'static str; 2],
+    pub(super) attributes: &'static str,
+}
+
+/// Those of meta files.
+const META: Keys = Keys { properties: ["properties", "properties"], attributes: "attributes" };
+/// Those of project files.
+const NODE: Keys = Keys { properties: ["$properties", "$properties"], attributes: "$attributes" };
+
+impl Writer<'_> {
+    /// Writes what was set on instances that stay in their files.
+    pub(super) fn set_all(&mut self) -> Result<(), Refusal> {
+        let touched = self.touched;
+        for (node, names) in touched {
+            let Some(number) = self.known.get(node).copied() else { continue };
+            if !self.scene.is_live(*node) {
+                continue;
+            }
+            if let Origin::Model { mounted, .. } = &self.instance(number).origin
+                && mounted.is_none()
+            {
+                self.models.insert(self.model_root(number));
+                continue;
+            }
+            let mut rest = Vec::new();
+            for name in names {
+                if !self.set_content(number, *node, name)? {
+                    rest.push(*name);
+                }
+            }
+            if !rest.is_empty() {
+                self.set_described(number, *node, &rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is the content of a file of its own; false where the property is not.
+    fn set_content(&mut self, number: u32, node: Node, name: &str) -> Result<bool, Refusal> {
+        let instance = self.instance(number);
+        let Some(file) = text_file(&instance.origin) else { return Ok(false) };
+        let kind = file.file_name().and_then(|it| it.to_str()).and_then(Middleware::of);
+        let kind = kind.map(|(middleware, _)| middleware);
+        let text = match (name, kind) {
+            ("Source", Some(Middleware::Json | Middleware::Toml | Middleware::Yaml)) => {
+                return refuse!(
+                    "The text of {} is made of {}, which Rojo turns into a module; edit that file by \
+                     hand.",
+                    self.path(node),
+                    self.show(file)
+                );
+            }
+            ("Contents", Some(Middleware::Csv)) => {
+                return refuse!(
+                    "{} is made of {}; edit that file by hand.",
+                    self.path(node),
+                    self.show(file)
+                );
+            }
+            ("Source", _) if reflection::is_script(&instance.class) => {
+                self.scene.source(node).unwrap_or_default().into_owned()
+            }
+            ("Value", Some(Middleware::Text)) => match self.stored(node, "Value") {
+                Some(Variant::String(text)) => text,
+                _ => String::new(),
+            },
+            _ => return Ok(false),
+        };
+        self.check_same_text(number, file, name, &text)?;
+        let Some(before) = self.files.read(file)? else {
+            return refuse!("{} is gone.", self.show(file));
+        };
+        let after =
+            if name == "Source" { text::written(&before, &text) } else { text.into_bytes() };
+        if after != before {
+            self.files.put(file, true, after);
+        }
+        Ok(true)
+    }
+
+    /// A file that is mounted in several places has one text.
+    fn check_same_text(
+        &self,
+        number: u32,
+        file: &Path,
+        name: &str,
+        text: &str,
+    ) -> Result<(), Refusal> {
+        let all = super::path_of(&self.instance(number).origin).and_then(|it| self.sharing.get(it));
+        let all = all.map_or(&[][..], Vec::as_slice);
+        let is_other = |other: &u32| {
+            let node = self.node(*other);
+            let theirs = match name {
+                "Source" => self.scene.source(node).map(std::borrow::Cow::into_owned),
+                _ => match self.stored(node, name) {
+                    Some(Variant::String(text)) => Some(text),
+                    _ => None,
+                },
+            };
+            self.scene.is_live(node) && theirs.unwrap_or_default() != text
+        };
+        if !all.iter().any(is_other) {
+            return Ok(());
+        }
+        refuse!(
+            "{} is mounted in several places, all of which have its text: {}. Give all of them the \
+             same text.",
+            self.show(file),
+            self.list(all)
+        )
+    }
+
+    /// Writes properties to the meta file, or to the node of the project file.
+    fn set_described(&mut self, number: u32, node: Node, names: &[&str]) -> Result<(), Refusal> {
+        let in_project = self.set_in_project(number, node);
+        let (project, rest): (Vec<&str>, Vec<&str>) =
+            names.iter().partition(|name| in_project(name));
+        if let Some((file, nodes)) = mount_of(&self.instance(number).origin)
+            && !project.is_empty()
+        {
+            self.check_node_alone(number)?;
+            let settings = self.settings(number, node, &project)?;
+            let (file, nodes) = (file.to_owned(), nodes.to_vec());
+            self.in_project(&file, &nodes, |object| apply(object, NODE, &settings))?;
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if let Origin::Model { .. } = self.instance(number).origin {
+            self.models.insert(self.model_root(number));
+            return Ok(());
+        }
+        self.check_alone(number)?;
+        let Some((file, to)) = self.meta(number, node) else {
+            return refuse!("No file can hold the properties of {}.", self.path(node));
+        };
+        self.check_meta_alone(number, node, &file)?;
+        if !file.is_file() {
+            let is_folder = matches!(self.instance(number).origin, Origin::Folder { .. });
+            let folder = if is_folder { Some(node) } else { self.scene.parent(node) };
+            self.check_read(folder, &file, None)?;
+        }
+        let settings = self.settings(number, node, &rest)?;
+        let shown = self.show(&file);
+        self.in_json(&file, &to, |object| apply(object, META, &settings))
+            .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
+    }
+
+    /// Which properties of an instance the project file has a say in.
+    fn set_in_project(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
+        let origin = &self.instance(number).origin;
+        let is_node = matches!(origin, Origin::Node { .. });
+        let mut said: Vec<String> = Vec::new();
+        if let Some((project, names)) = mount_of(origin)
+            && !is_node
+            && let Ok(Some(bytes)) = self.files.read(project)
+            && let Ok(document) = super::json::Document::read(&bytes)
+        {
+            let mut object = document.object().object_value("tree");
+            for name in names {
+                object = object.and_then(|it| it.object_value(name));
+            }
+            if let Some(object) = object {
+                let properties = object.object_value("$properties");
+                let all = properties.into_iter().flat_map(|it| it.properties());
+                said.extend(all.filter_map(|it| it.name()?.decoded_value().ok()));
+                if object.get("$attributes").is_some() {
+                    said.push("Attributes".to_owned());
+                }
+            }
+        }
+        let class = self.scene.class(node).to_owned();
+        move |name| is_node || said.iter().any(|it| it == name || is_alias(&class, it, name))
+    }
+
+    /// A node of a project is one instance, unless the project is mounted twice.
+    pub(super) fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
+        let own = mount_of(&self.instance(number).origin);
+        let others = (0..self.nodes.len() as u32)
+            .filter(|other| mount_of(&self.instance(*other).origin) == own && own.is_some());
+        let all: Vec<u32> = others.collect();
+        if all.len() < 2 {
+            return Ok(());
+        }
+        refuse!(
+            "The node is mounted in several places, all of which would change: {}. Change it by hand.",
+            self.list(&all)
+        )
+    }
+
+    /// The meta file of an instance, where it is and where it will be.
+    fn meta(&self, number: u32, node: Node) -> Option<(PathBuf, PathBuf)> {
+        let file = match &self.instance(number).origin {
+            Origin::File { meta, .. } => meta.clone()?,
+            Origin::Folder { meta, .. } => meta.clone(),
+            Origin::Model { .. } | Origin::Node { .. } => return None,
+        };
+        let end = file.extension().unwrap_or_default().to_owned();
+        let to = match self.meta_of.get(&node) {
+            Some(to) => {
+                let mut to = to.clone().into_os_string();
+                to.push(".");
+                to.push(end);
+                PathBuf::from(to)
+            }
+            None => self.files.relocated(&file),
+        };
+        Some((file, to))
+    }
+
+    /// A meta file of a script holds for all that are called so.
+    fn check_meta_alone(&self, number: u32, node: Node, meta: &Path) -> Result<(), Refusal> {
+        let shares = |other: &u32| {
+            *other != number
+                && self.scene.is_live(self.node(*other))
+                && match &self.instance(*other).origin {
+                    Origin::File { meta: Some(its), .. } | Origin::Folder { meta: its, .. } => {
+                        its == meta
+                    }
+                    _ => false,
+                }
+        };
+        let others: Vec<u32> = (0..self.nodes.len() as u32).filter(shares).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        refuse!(
+            "{} would hold not only for {}, but for {} too; give them different names first.",
+            self.show(meta),
+            self.path(node),
+            self.list(&others)
+        )
+    }
+
+    /// What is to be set of some properties.
+    pub(super) fn settings(
+        &self,
+        number: u32,
+        node: Node,
+        names: &[&str],
+    ) -> Result<Settings, Refusal> {
+        let mut settings = Settings::default();
+        let class = self.scene.class(node);
+        for name in names {
+            let now = self.stored(node, name);
+            if *name == "Attributes" {
+                let before = self.instance(number).properties.get(*name);
+                settings.attributes = attributes(before, now.as_ref())?;
+                continue;
+            }
+            let value = now.map(|now| values::property(class, name, &now));
+            let value = value.transpose().map_err(|why| self.of(node, why))?;
+            settings.properties.push(((*name).to_owned(), value));
+        }
+        Ok(settings)
+    }
+
+    /// What a new instance says of itself, as fields of a meta or model file. What the file of a script
+    /// says already is left out where it `has_file`; a `run_context` is said whatever the file says.
+    ///
+    /// # Errors
+    /// JSON cannot hold it.
+    pub(super) fn described(
+        &self,
+        node: Node,
+        has_file: bool,
+        run_context: Option<u32>,
+    ) -> Result<Vec<(String, CstInputValue)>, Refusal> {
+        let class = self.scene.class(node);
+        let (mut properties, mut fields) = (Vec::new(), Vec::new());
+        let mut said = Vec::new();
+        let mut all = self.stored_all(node);
+        all.retain(|(name, _)| !has_file || !matches!(name.as_str(), "Source" | "RunContext"));
+        let said_apart = run_context.map(|item| Variant::Enum(Enum::from_u32(item)));
+        all.extend(said_apart.map(|value| ("RunContext".to_owned(), value)));
+        for (name, value) in all {
+            if name == "Attributes" {
+                said = attributes(None, Some(&value))?;
+                continue;
+            }
+            let json = values::property(class, &name, &value).map_err(|why| self.of(node, why))?;
+            properties.push((name, json::input(&json)));
+        }
+        if !properties.is_empty() {
+            fields.push(("properties".to_owned(), CstInputValue::Object(properties)));
+        }
+        if !said.is_empty() {
+            let said =
+                said.into_iter().filter_map(|(name, json)| Some((name, json::input(&json?))));
+            fields.push(("attributes".to_owned(), CstInputValue::Object(said.collect())));
+        }
+        Ok(fields)
+    }
+
+    /// The stored properties of a new instance that are not what they are anyway.
+    pub(super) fn stored_all(&self, node: Node) -> Vec<(String, Variant)> {
+        let class = self.scene.class(node);
+        let mut all = self.scene.stored_variants(node);
+        all.retain(|(name, value)| {
+            let is_empty = match value {
+                Variant::Attributes(all) => all.is_empty(),
+                Variant::Tags(tags) => tags.is_empty(),
+                Variant::Ref(to) => to.is_none(),
+                _ => false,
+            };
+            let is_default = reflection::default_of(class, name) == Some(value);
+            // Rojo says this of all models, as Studio would otherwise move their pivots.
+            let is_rojos = name == "NeedsPivotMigration" && *value == Variant::Bool(false);
+            !is_empty && !is_default && !is_rojos && !UNIQUE.contains(&name.as_str())
+        });
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+
+    fn of(&self, node: Node, why: Refusal) -> Refusal {
+        Refusal(format!("{}: {}", self.path(node), why.0))
+    }
+}
+
+/// Whether two names stand for one property.
+fn is_alias(class: &str, one: &str, other: &str) -> bool {
+    let name = |name| reflection::written(class, name).map(|(name, _)| name);
+    name(one).is_some_and(|one| Some(one) == name(other))
+}
+
+/// The attributes that differ.
+fn attributes(
+    before: Option<&Variant>,
+    now: Option<&Variant>,
+) -> Result<Vec<(String, Option<Json>)>, Refusal> {
+    let none = Attributes::new();
+    let of = |value: Option<&Variant>| match value {
+        Some(Variant::Attributes(all)) => all.clone(),
+        _ => none.clone(),
+    };
+    let (before, now) = (of(before), of(now));
+    let mut changed = Vec::new();
+    for (name, value) in &now {
+        if before.get(name.as_str()) != Some(value) {
+            changed.push((name.clone(), Some(values::attribute(name, value)?)));
+        }
+    }
+    let gone = before.iter().filter(|(name, _)| now.get(name.as_str()).is_none());
+    changed.extend(gone.map(|(name, _)| (name.clone(), None)));
+    Ok(changed)
+}
+
+/// Sets properties and attributes in the object that describes an instance.
+pub(super) fn apply(object: &CstObject, keys: Keys, settings: &Settings) -> Result<(), Refusal> {
+    let key = json::key_of(object, keys.properties).unwrap_or(keys.properties[0]);
+    for (key, all) in [(key, &settings.properties), (keys.attributes, &settings.attributes)] {
+        if all.iter().all(|(name, value)| {
+            value.is_none() && object.object_value(key).is_none_or(|it| it.get(name).is_none())
+        }) {
+            continue;
+        }
+        let below = json::below(object, key)?;
+        for (name, value) in all {
+            json::set(&below, name, value.as_ref());
+        }
+        json::drop_empty(object, key);
+    }
+    Ok(())
+}

@@ -1,0 +1,399 @@
+//! Who is let in beside the person: plugins that were paired, clients that have a token of their own, and
+//! pages that the person has opened, as they are kept in the ledger's folder; and the tokens of a run of the daemon.
+//!
+//! Of what is granted for long only hashes are kept. The tokens of a run are in files that their owner
+//! alone reads, and go with it. Who may do what with which of them is the server's business.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, Revoke};
+use vector_files::write_private;
+
+use crate::daemon::random;
+use crate::server::{Secret, failed};
+
+/// The token of a person at this machine's terminal, for as long as the daemon runs.
+pub const TOKEN: &str = "token";
+/// The token of the agents that this machine's user starts, for as long.
+pub const AGENT_TOKEN: &str = "agent-token";
+/// The plugins, one a line: a hash, and when it was paired.
+const PLUGINS: &str = "paired";
+/// The clients, one a line: a hash, when it was made, and a name.
+const CLIENTS: &str = "clients";
+/// The pages in browsers, as the plugins.
+const PAGES: &str = "pages";
+/// How the names of plugins and pages begin; nobody chose them.
+const PLUGIN: &str = "plugin-";
+const PAGE: &str = "page-";
+/// How many digits of its hash are in the name of a plugin or a page.
+const DIGITS: usize = 8;
+/// How many pages are known; the oldest gives way.
+const MAX_PAGES: usize = 16;
+/// How many bytes of chance a token is made of.
+const CHANCE: usize = 24;
+/// How long the name of a client is at most.
+const MAX_NAME: usize = 40;
+
+/// Somebody who has access.
+#[derive(Debug, Clone)]
+struct Known {
+    name: String,
+    made: Option<u64>,
+    secret: Secret,
+}
+
+impl Known {
+    /// One that nobody has named.
+    fn unnamed(kind: &str, secret: Secret, made: Option<u64>) -> Self {
+        let name = format!("{kind}{}", &secret.hash()[..DIGITS]);
+        Self { name, made, secret }
+    }
+
+    /// As it stands in a file; none where that is damaged.
+    fn read(line: &str, kind: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let secret = Secret::kept(words.next()?)?;
+        let made = words.next().and_then(|made| made.parse().ok());
+        Some(match words.next() {
+            Some(name) => Self { name: name.to_owned(), made, secret },
+            None => Self::unnamed(kind, secret, made),
+        })
+    }
+
+    fn line(&self, with_name: bool) -> String {
+        let (hash, made) = (self.secret.hash(), self.made.unwrap_or_default());
+        match (with_name, self.made) {
+            (true, _) => format!("{hash} {made} {}\n", self.name),
+            (false, Some(made)) => format!("{hash} {made}\n"),
+            (false, None) => format!("{hash}\n"),
+        }
+    }
+
+    fn shown(&self) -> Grant {
+        Grant { name: self.name.clone(), made: self.made.filter(|made| *made > 0) }
+    }
+}
+
+/// Who has access, as it is kept.
+#[derive(Debug)]
+pub struct Grants {
+    home: PathBuf,
+    plugins: Vec<Known>,
+    clients: Vec<Known>,
+    pages: Vec<Known>,
+}
+
+impl Grants {
+    /// Those that are kept in a folder.
+    ///
+    /// # Errors
+    /// They are there and cannot be read.
+    pub fn read(home: &Path) -> io::Result<Self> {
+        let kept = |file: &str, kind: &str| all(&home.join(file), kind);
+        Ok(Self {
+            home: home.to_owned(),
+            plugins: kept(PLUGINS, PLUGIN)?,
+            clients: kept(CLIENTS, PLUGIN)?,
+            pages: kept(PAGES, PAGE)?,
+        })
+    }
+
+    /// All of them, without what they are known by.
+    pub fn shown(&self) -> Access {
+        Access {
+            plugins: self.plugins.iter().map(Known::shown).collect(),
+            clients: self.clients.iter().map(Known::shown).collect(),
+            pages: self.pages.iter().map(Known::shown).collect(),
+        }
+    }
+
+    /// What the tokens of clients are known by.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = Secret> {
+        self.clients.iter().map(|client| client.secret.clone())
+    }
+
+    /// What the tokens of pages are known by.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = Secret> {
+        self.pages.iter().map(|page| page.secret.clone())
+    }
+
+    /// Whether a plugin that shows this was paired, and still is.
+    pub(crate) fn is_paired(&self, credential: &Secret) -> bool {
+        // All are looked at, so that the time tells nothing.
+        self.plugins.iter().fold(false, |known, it| known | it.secret.is(credential))
+    }
+
+    /// Lets a plugin in, from this moment on: what it is to show.
+    ///
+    /// # Errors
+    /// That cannot be kept, and it is not let in.
+    pub(crate) fn pair(&mut self, at: u64) -> io::Result<String> {
+        let credential = random(CHANCE)?;
+        let mut plugins = self.plugins.clone();
+        plugins.push(Known::unnamed(PLUGIN, Secret::of(&credential), Some(at)));
+        self.keep_plugins(plugins)?;
+        Ok(credential)
+    }
+
+    /// Lets a page in, from this moment on: its name and its token.
+    ///
+    /// # Errors
+    /// That cannot be kept, and it is not let in.
+    pub(crate) fn enter(&mut self, at: u64) -> io::Result<(String, String)> {
+        let token = random(CHANCE)?;
+        let known = self.pages.len().saturating_sub(MAX_PAGES - 1);
+        let mut pages = self.pages[known..].to_vec();
+        let page = Known::unnamed(PAGE, Secret::of(&token), Some(at));
+        let name = page.name.clone();
+        pages.push(page);
+        self.keep_pages(pages)?;
+        Ok((name, token))
+    }
+
+    /// Makes a token for a client, from this moment on.
+    ///
+    /// # Errors
+    /// The name is none, or is taken, or the token cannot be kept.
+    pub fn make(&mut self, name: &str, at: u64) -> Result<MadeToken, Failure> {
+        is_name(name)?;
+        if self.clients.iter().any(|client| client.name == name) {
+            return Err(failed(
+                FailureKind::Settled,
+                format!("There is a token of {name} already, and only its hash is kept."),
+                format!("Take it back first with `vector sessions revoke {name}`."),
+            ));
+        }
+        let token = random(CHANCE).map_err(|error| unkept(&error))?;
+        let mut clients = self.clients.clone();
+        let name = name.to_owned();
+        clients.push(Known { name: name.clone(), made: Some(at), secret: Secret::of(&token) });
+        self.keep_clients(clients).map_err(|error| unkept(&error))?;
+        Ok(MadeToken { name, token })
+    }
+
+    /// Takes access away: from whom, as they were listed.
+    ///
+    /// # Errors
+    /// Nobody has that name, or it cannot be kept.
+    pub fn revoke(&mut self, what: &Revoke) -> Result<Vec<String>, Failure> {
+        let part = |known: &[Known], is_kind: bool| -> (Vec<Known>, Vec<Known>) {
+            known.iter().cloned().partition(|known| match what {
+                Revoke::Named { name } => known.name == *name,
+                Revoke::Plugins {} | Revoke::Pages {} => is_kind,
+                Revoke::Run {} => false,
+                Revoke::All {} => true,
+            })
+        };
+        let (mut gone, plugins) = part(&self.plugins, matches!(what, Revoke::Plugins {}));
+        let (clients_gone, clients) = part(&self.clients, false);
+        let (pages_gone, pages) = part(&self.pages, matches!(what, Revoke::Pages {}));
+        if !gone.is_empty() {
+            self.keep_plugins(plugins).map_err(|error| unkept(&error))?;
+        }
+        if !clients_gone.is_empty() {
+            self.keep_clients(clients).map_err(|error| unkept(&error))?;
+        }
+        if !pages_gone.is_empty() {
+            self.keep_pages(pages).map_err(|error| unkept(&error))?;
+        }
+        gone.extend(clients_gone.into_iter().chain(pages_gone));
+        match what {
+            Revoke::Named { name } if gone.is_empty() => Err(failed(
+                FailureKind::NotFound,
+                format!("Nobody called {name} has access."),
+                "`vector sessions` lists who has.",
+            )),
+            _ => Ok(gone.into_iter().map(|it| it.name).collect()),
+        }
+    }
+
+    fn keep_plugins(&mut self, plugins: Vec<Known>) -> io::Result<()> {
+        keep(&self.home.join(PLUGINS), &plugins, false)?;
+        self.plugins = plugins;
+        Ok(())
+    }
+
+    fn keep_pages(&mut self, pages: Vec<Known>) -> io::Result<()> {
+        keep(&self.home.join(PAGES), &pages, false)?;
+        self.pages = pages;
+        Ok(())
+    }
+
+    fn keep_clients(&mut self, clients: Vec<Known>) -> io::Result<()> {
+        keep(&self.home.join(CLIENTS), &clients, true)?;
+        self.clients = clients;
+        Ok(())
+    }
+}
+
+fn all(file: &Path, kind: &str) -> io::Result<Vec<Known>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(text.lines().filter_map(|line| Known::read(line, kind)).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn keep(file: &Path, known: &[Known], with_names: bool) -> io::Result<()> {
+    let text: String = known.iter().map(|it| it.line(with_names)).collect();
+    write_private(file, text.as_bytes())
+}
+
+fn is_name(name: &str) -> Result<(), Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain);
+    // What begins with a dash would be an option.
+    let is_taken = [PLUGIN, PAGE, "-"].iter().any(|start| name.starts_with(start));
+    if is_fine && !is_taken {
+        return Ok(());
+    }
+    Err(failed(
+        FailureKind::BadRequest,
+        format!("`{name}` is no name for a token."),
+        format!(
+            "Take 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, of which the first is \
+             no dash; `{PLUGIN}` and `{PAGE}` begin the names of plugins and pages."
+        ),
+    ))
+}
+
+fn unkept(error: &io::Error) -> Failure {
+    let message = format!("Who has access cannot be kept: {error}.");
+    failed(FailureKind::Internal, message, "See that Vector may write to its folder; try again.")
+}
+
+/// A run of the daemon: where it is found, and by which tokens.
+#[derive(Debug)]
+pub struct Run {
+    home: PathBuf,
+    port: u16,
+    idle: Option<u64>,
+    agent: Option<Secret>,
+}
+
+impl Run {
+    /// One that listens on a port, and ends after so many minutes in which nobody asked anything.
+    pub fn new(home: &Path, port: u16, idle: Option<u64>) -> Self {
+        Self { home: home.to_owned(), port, idle, agent: None }
+    }
+
+    /// Makes its tokens, in place of those before, and puts them where this machine's user finds them;
+    /// what the person's is known by.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn begin(&mut self) -> io::Result<Secret> {
+        let (person, agent) = (random(CHANCE)?, random(CHANCE)?);
+        let keep = |file: &str, token: &str| {
+            let text = format!("{} {token}\n", self.port);
+            write_private(&self.home.join(file), text.as_bytes())
+        };
+        keep(AGENT_TOKEN, &agent)?;
+        keep(TOKEN, &person)?;
+        self.agent = Some(Secret::of(&agent));
+        Ok(Secret::of(&person))
+    }
+
+    /// Takes its tokens away.
+    pub fn end(home: &Path) {
+        for token in [TOKEN, AGENT_TOKEN] {
+            let _ = fs::remove_file(home.join(token));
+        }
+    }
+
+    pub(crate) fn idle(&self) -> Option<u64> {
+        self.idle
+    }
+
+    /// What the agents' token is known by.
+    pub(crate) fn agent(&self) -> Option<Secret> {
+        self.agent.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revoke(grants: &mut Grants, what: Revoke) -> Vec<String> {
+        grants.revoke(&what).unwrap()
+    }
+
+    #[test]
+    fn what_is_granted_is_there_again_and_what_is_taken_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let mut grants = Grants::read(home.path()).unwrap();
+        let credential = Secret::of(&grants.pair(7).unwrap());
+        let other = Secret::of(&grants.pair(8).unwrap());
+        let token = grants.make("ci", 9).unwrap().token;
+        let mut again = Grants::read(home.path()).unwrap();
+        assert_eq!(again.shown(), grants.shown());
+        assert!(again.is_paired(&credential) && again.is_paired(&other));
+        assert!(again.clients().all(|it| it.fits(&token)));
+        let name = again.shown().plugins[0].name.clone();
+        assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
+        assert!(!again.is_paired(&credential) && again.is_paired(&other));
+        assert_eq!(revoke(&mut again, Revoke::Run {}), [""; 0]);
+        assert_eq!(revoke(&mut again, Revoke::Plugins {}).len(), 1);
+        assert_eq!(revoke(&mut again, Revoke::All {}), ["ci"]);
+        let nobody = Grants::read(home.path()).unwrap().shown();
+        assert_eq!(nobody, Access { plugins: vec![], clients: vec![], pages: vec![] });
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_pages_gives_way() {
+        let home = tempfile::tempdir().unwrap();
+        let mut grants = Grants::read(home.path()).unwrap();
+        let tokens: Vec<String> =
+            (0..=MAX_PAGES as u64).map(|at| grants.enter(at).unwrap().1).collect();
+        let mut again = Grants::read(home.path()).unwrap();
+        let is_in = |grants: &Grants, token: &String| grants.pages().any(|it| it.fits(token));
+        assert!(!is_in(&again, &tokens[0]) && tokens[1..].iter().all(|it| is_in(&again, it)));
+        let name = again.shown().pages[0].name.clone();
+        assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
+        assert!(!is_in(&again, &tokens[1]) && is_in(&again, &tokens[2]));
+        assert_eq!(revoke(&mut again, Revoke::Plugins {}), [""; 0]);
+        assert_eq!(revoke(&mut again, Revoke::Pages {}).len(), MAX_PAGES - 1);
+    }
+
+    #[test]
+    fn no_file_holds_what_opens_anything() {
+        let home = tempfile::tempdir().unwrap();
+        let mut grants = Grants::read(home.path()).unwrap();
+        let told = [
+            grants.pair(7).unwrap(),
+            grants.enter(8).unwrap().1,
+            grants.make("ci", 9).unwrap().token,
+        ];
+        for file in [PLUGINS, CLIENTS, PAGES] {
+            let text = fs::read_to_string(home.path().join(file)).unwrap();
+            assert!(told.iter().all(|it| it.len() == 2 * CHANCE && !text.contains(it)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pairing_of_which_no_time_was_kept_still_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let text = format!("{}\nno hash at all\n", Secret::of("old").hash());
+        fs::write(home.path().join(PLUGINS), text).unwrap();
+        let grants = Grants::read(home.path()).unwrap();
+        assert!(grants.is_paired(&Secret::of("old")) && !grants.is_paired(&Secret::of("new")));
+        assert_eq!(grants.shown().plugins[0].made, None);
+    }
+
+    #[test]
+    fn names_are_plain_and_there_once() {
+        let home = tempfile::tempdir().unwrap();
+        let mut grants = Grants::read(home.path()).unwrap();
+        for name in ["", "a b", "a\n", "plugin-1", "page-1", "--all", "\u{e9}", &"x".repeat(41)] {
+            assert_eq!(grants.make(name, 1).unwrap_err().kind, FailureKind::BadRequest, "{name}");
+        }
+        grants.make("claude.desktop_1", 1).unwrap();
+        let again = grants.make("claude.desktop_1", 1).unwrap_err();
+        assert_eq!(again.kind, FailureKind::Settled);
+        let unknown = grants.revoke(&Revoke::Named { name: "ci".to_owned() }).unwrap_err();
+        assert_eq!(unknown.kind, FailureKind::NotFound);
+    }
+}

@@ -1,0 +1,97 @@
+//! Checkpoints: moments of a place that a person keeps, and goes back to by a proposal.
+//!
+//! A checkpoint is a position in the ledger, of a place: what Vector applied in that place since is what
+//! going back takes back. It belongs to the place and not to the window or the run that it was made in,
+//! so it is found again when the same place is opened again.
+
+use scene_schemas::api::{Checkpoint, Checkpoints, Failure, MakeCheckpoint, SessionId, Started};
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
+use scene_schemas::proposal::Mode;
+use serde_json::json;
+use vector_core::prompt::Call;
+use vector_engine::RESTORE;
+use vector_engine::thread;
+use vector_ledger::Append;
+
+use super::history::closed;
+use super::views::{away, broken, missing};
+use super::{CHECKPOINT, House};
+use crate::server::Reply;
+use crate::session::Word;
+
+impl House {
+    /// The session in which a place is open now.
+    fn session_at(&self, place: &Place) -> Option<SessionId> {
+        let is_it = |open: &Place| thread::is_same(open, place);
+        let found = self.sessions.iter().find(|(_, session)| is_it(&session.place));
+        found.map(|(session, _)| session.clone())
+    }
+
+    /// The checkpoints that can be gone back to: those of places that are open.
+    pub(super) fn checkpoints(&self) -> Result<Checkpoints, Failure> {
+        let checkpoint = |record: Record| {
+            let Entry::Started { goal, place, .. } = record.entry else {
+                return None;
+            };
+            let session = self.session_at(&place)?;
+            Some(Checkpoint {
+                seq: record.seq,
+                at: record.at,
+                session,
+                place: place.name(),
+                label: goal,
+            })
+        };
+        let checkpoints = self.started()?.into_iter().filter_map(checkpoint).collect();
+        Ok(Checkpoints { checkpoints })
+    }
+
+    /// Keeps a checkpoint: a workflow that began and ended.
+    pub(super) fn make_checkpoint(&mut self, make: MakeCheckpoint) -> Result<Checkpoint, Failure> {
+        let Some(session) = self.sessions.get(&make.session) else {
+            return Err(away());
+        };
+        let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
+        let place = session.place.name();
+        let started = Entry::Started {
+            place: session.place.clone(),
+            goal: label.clone(),
+            driver: CHECKPOINT.to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+            served: false,
+        };
+        let finished = Entry::Finished { outcome: Finish::Done, summary: None };
+        let entries = vec![started, finished];
+        let batch = Append { workflow: None, entries, blobs: Vec::new() };
+        let records = self.ledger.append(batch).map_err(|error| broken(&error))?;
+        let first = records.first().ok_or_else(away)?;
+        Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
+    }
+
+    /// Asks the session of a checkpoint's place to propose the way back.
+    pub(super) fn restore(&self, checkpoint: Seq, reply: Reply<Started>) {
+        let session = self
+            .place_of_checkpoint(checkpoint)
+            .and_then(|place| self.session_at(&place).ok_or_else(|| closed(&place)));
+        match session {
+            Ok(session) => {
+                let goal = format!("Go back to checkpoint {checkpoint}");
+                let call = Call::new(RESTORE, json!({ "checkpoint": checkpoint }));
+                self.tell(&session, |_| Word::GoBack(goal, call, reply));
+            }
+            Err(failure) => drop(reply.send(Err(failure))),
+        }
+    }
+
+    fn place_of_checkpoint(&self, checkpoint: Seq) -> Result<Place, Failure> {
+        let record = self.ledger.record(checkpoint).map_err(|error| broken(&error))?;
+        match record.map(|record| record.entry) {
+            Some(Entry::Started { place, .. }) => Ok(place),
+            _ => Err(missing(checkpoint)),
+        }
+    }
+}

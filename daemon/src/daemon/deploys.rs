@@ -1,0 +1,236 @@
+//! Deploys: each on a thread of its own, one at a time for a project. What they are at is kept while the
+//! daemon runs, and the last of them a while longer.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use scene_schemas::api::{
+    Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, Failure, FailureKind,
+    LeftOut, SessionId,
+};
+use scene_schemas::entry::Place;
+use tokio::sync::watch;
+use vector_ledger::Ledger;
+
+use super::House;
+use crate::server::{Deploying, failed};
+use crate::tasks::deploy::{DeployError, Step, Told, Wanted, prepare};
+
+/// So many deploys are remembered.
+const KEPT: usize = 16;
+/// How many steps a deploy has.
+const STEPS: u32 = 4;
+
+/// The deploys, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Deploys {
+    last: u64,
+    all: BTreeMap<u64, watch::Receiver<DeployState>>,
+}
+
+impl Deploys {
+    /// The deploy of a project that is at work.
+    fn at_work(&self, project: &str) -> Option<u64> {
+        let is_its = |state: &DeployState| state.project == project && !state.is_over;
+        self.all.iter().find(|(_, state)| is_its(&state.borrow())).map(|(id, _)| *id)
+    }
+
+    fn begin(&mut self, project: &str) -> (u64, watch::Sender<DeployState>) {
+        self.last += 1;
+        let (state, seen) = watch::channel(DeployState {
+            id: self.last,
+            project: project.to_owned(),
+            step: 1,
+            steps: STEPS,
+            doing: doing(Step::Reading).to_owned(),
+            file: None,
+            left: Vec::new(),
+            is_over: false,
+            branch: None,
+            files: Vec::new(),
+            commit: None,
+            note: None,
+            failure: None,
+        });
+        self.all.insert(self.last, seen);
+        while self.all.len() > KEPT {
+            self.all.pop_first();
+        }
+        (self.last, state)
+    }
+}
+
+impl House {
+    pub(super) fn deploy(&mut self, deploying: Deploying) {
+        let ledger = Arc::clone(&self.ledger);
+        match deploying {
+            Deploying::Plan(deploy, reply) => {
+                let project = self.project_of(&deploy.session);
+                let project = project.map(|project| (self.deploys.at_work(&project), project));
+                thread::spawn(move || {
+                    let planned = project.and_then(|(at_work, project)| {
+                        Ok(DeployPlan { at_work, ..plan(&ledger, &project, &deploy)? })
+                    });
+                    let _ = reply.send(planned);
+                });
+            }
+            Deploying::Begin(deploy, reply) => {
+                let begun = self.project_of(&deploy.session).and_then(|project| {
+                    if let Some(id) = self.deploys.at_work(&project) {
+                        let message = format!("Deploy {id} of {project} is at work.");
+                        let hint = "Wait until it is over, and deploy then.";
+                        return Err(failed(FailureKind::Settled, message, hint));
+                    }
+                    let (id, state) = self.deploys.begin(&project);
+                    thread::spawn(move || run(&ledger, &project, &deploy, &state));
+                    Ok(DeployStarted { id })
+                });
+                let _ = reply.send(begun);
+            }
+            Deploying::State(id, reply) => {
+                let state = self.deploys.all.get(&id).cloned();
+                let _ = reply.send(state.ok_or_else(|| {
+                    let message = format!("There is no deploy {id} in this daemon.");
+                    let hint =
+                        "Begin one at a project under Chat on the page, or with `vector deploy`.";
+                    failed(FailureKind::NotFound, message, hint)
+                }));
+            }
+        }
+    }
+
+    /// The project that is a session.
+    fn project_of(&self, session: &SessionId) -> Result<String, Failure> {
+        match self.sessions.get(session).map(|known| &known.place) {
+            Some(Place::Project(project)) => Ok(project.project.clone()),
+            Some(_) => Err(failed(
+                FailureKind::Settled,
+                format!("Session {session} is no Rojo project."),
+                "Deploy the session of the project whose files were changed.",
+            )),
+            None => Err(failed(
+                FailureKind::NotFound,
+                format!("No project is open as session {session}."),
+                "Open it under Chat on the page, or with `vector serve --project DIR`.",
+            )),
+        }
+    }
+}
+
+fn wanted<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> Wanted<'w> {
+    let (branch, message) = (deploy.branch.as_deref(), deploy.message.as_deref());
+    Wanted { project: Path::new(project), branch, message, is_dry }
+}
+
+fn left_out(file: &str, why: &str) -> LeftOut {
+    LeftOut { file: file.to_owned(), why: why.to_owned() }
+}
+
+/// What would be committed.
+fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
+    let mut left = Vec::new();
+    let mut tell = |told: Told<'_>| {
+        if let Told::Left(file, why) = told {
+            left.push(left_out(file, why));
+        }
+    };
+    let wanted = wanted(project, deploy, true);
+    let ready = prepare(ledger, wanted, &mut tell).map_err(|error| why(&error))?;
+    let proposals = ready.proposals.iter();
+    Ok(DeployPlan {
+        project: project.to_owned(),
+        branch: ready.branch.clone(),
+        is_new: ready.is_new,
+        message: ready.message.clone(),
+        files: ready.files.clone(),
+        proposals: proposals
+            .map(|(seq, title)| DeployedProposal { seq: *seq, title: title.clone() })
+            .collect(),
+        left,
+        at_work: None,
+    })
+}
+
+/// Deploys, and says how far it is.
+fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
+    let over = Over(state);
+    let mut tell = |told: Told<'_>| told_of(state, told);
+    let done = prepare(ledger, wanted(project, deploy, false), &mut tell).and_then(|ready| {
+        state.send_modify(|state| state.branch = Some(ready.branch.clone()));
+        let committed = (!ready.files.is_empty()).then(|| ready.commit(&mut tell)).transpose()?;
+        Ok((ready.files, committed))
+    });
+    state.send_modify(|state| {
+        match done {
+            Ok((files, committed)) => {
+                state.files = files;
+                let (commit, note) = committed.map(|it| (it.commit, it.note)).unzip();
+                (state.commit, state.note) = (commit, note.flatten());
+            }
+            Err(error) => state.failure = Some(why(&error)),
+        }
+        state.is_over = true;
+    });
+    drop(over);
+}
+
+/// Sees to it that a deploy is over, whatever became of whoever was at it.
+struct Over<'s>(&'s watch::Sender<DeployState>);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.send_if_modified(|state| {
+            let is_lost = !state.is_over;
+            if is_lost {
+                let message = "The deploy stopped within Vector.";
+                let hint = "Look with `git log` what is committed, and deploy again.";
+                state.failure = Some(failed(FailureKind::Internal, message, hint));
+                state.is_over = true;
+            }
+            is_lost
+        });
+    }
+}
+
+/// Whoever waits is woken by steps; files follow each other too fast.
+fn told_of(state: &watch::Sender<DeployState>, told: Told<'_>) {
+    state.send_if_modified(|state| match told {
+        Told::Step(step) => {
+            state.step = step as u32 + 1;
+            doing(step).clone_into(&mut state.doing);
+            state.file = None;
+            true
+        }
+        Told::File(file) => {
+            state.file = Some(file.to_owned());
+            false
+        }
+        Told::Left(file, why) => {
+            state.left.push(left_out(file, why));
+            false
+        }
+    });
+}
+
+fn doing(step: Step) -> &'static str {
+    match step {
+        Step::Reading => "Reading what was accepted",
+        Step::Comparing => "Comparing the files with it",
+        Step::Staging => "Putting them into an index",
+        Step::Committing => "Committing",
+    }
+}
+
+fn why(error: &DeployError) -> Failure {
+    match error {
+        DeployError::Ledger(error) => {
+            failed(FailureKind::Internal, error.to_string(), "Try again.")
+        }
+        DeployError::Refused(why) => {
+            let message = format!("{}.", why.trim_end_matches('.'));
+            failed(FailureKind::Settled, message, "Mend that, and deploy again.")
+        }
+    }
+}

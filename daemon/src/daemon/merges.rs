@@ -1,0 +1,110 @@
+//! Merges with open conflicts beside the places that are open: each question on a thread of its own,
+//! for it reads files and asks Git.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{anyhow, bail};
+use scene_schemas::api::{
+    DecideConflicts, Failure, FailureKind, FinishMerge, FinishedMerge, KeptConflict, MergeEnd,
+    MergeView, Merges,
+};
+use scene_schemas::entry::Place;
+use vector_place::merge::fits;
+
+use super::House;
+use crate::merges::{self, MergeState};
+use crate::server::{Merging, failed};
+
+impl House {
+    pub(super) fn merge(&mut self, merging: Merging) {
+        let folders = self.place_folders();
+        thread::spawn(move || match merging {
+            Merging::List(reply) => drop(reply.send(list(&folders))),
+            Merging::Decide(decide, reply) => drop(reply.send(decided(&folders, &decide))),
+            Merging::Finish(finish, reply) => drop(reply.send(finished(&folders, &finish))),
+        });
+    }
+
+    /// The folders of the files and projects that are open.
+    fn place_folders(&self) -> BTreeSet<PathBuf> {
+        let files = self.sessions.values().filter_map(|session| match &session.place {
+            Place::File(file) => Some(file.out.as_ref().unwrap_or(&file.file)),
+            Place::Project(project) => Some(&project.project),
+            Place::Open(_) => None,
+        });
+        files.filter_map(|file| Some(Path::new(file).parent()?.to_owned())).collect()
+    }
+}
+
+fn list(folders: &BTreeSet<PathBuf>) -> Result<Merges, Failure> {
+    let states = merges::all(folders.iter().map(PathBuf::as_path)).map_err(|error| why(&error))?;
+    Ok(Merges { merges: states.iter().map(MergeState::view).collect() })
+}
+
+fn found(folders: &BTreeSet<PathBuf>, id: &str) -> Result<MergeState, Failure> {
+    let states = merges::all(folders.iter().map(PathBuf::as_path)).map_err(|error| why(&error))?;
+    states.into_iter().find(|state| state.id() == id).ok_or_else(|| {
+        let message = format!("There is no open merge `{id}` beside the places that are open.");
+        let hint = "It is over, or its place was closed: look at the list again.";
+        failed(FailureKind::NotFound, message, hint)
+    })
+}
+
+fn decided(folders: &BTreeSet<PathBuf>, decide: &DecideConflicts) -> Result<MergeView, Failure> {
+    let mut state = found(folders, &decide.merge)?;
+    let changed = state.change(|conflicts| {
+        let count = conflicts.len();
+        let meant: Vec<&mut KeptConflict> = match decide.conflict {
+            Some(number) => conflicts.iter_mut().skip(number.wrapping_sub(1)).take(1).collect(),
+            None => conflicts.iter_mut().filter(|kept| kept.choice.is_none()).collect(),
+        };
+        if let (Some(number), true) = (decide.conflict, meant.is_empty()) {
+            bail!("there is no conflict {number}; the last is {count}");
+        }
+        for kept in meant {
+            if let Some(choice) = &decide.choice {
+                fits(&kept.conflict, choice).map_err(|refusal| anyhow!(refusal.0))?;
+            }
+            kept.choice.clone_from(&decide.choice);
+        }
+        Ok(())
+    });
+    changed.map_err(|error| why(&error))?;
+    Ok(state.view())
+}
+
+fn finished(folders: &BTreeSet<PathBuf>, finish: &FinishMerge) -> Result<FinishedMerge, Failure> {
+    let state = found(folders, &finish.merge)?;
+    let settled = |message: String, hint| Err(failed(FailureKind::Settled, message, hint));
+    if finish.how != MergeEnd::AsIs {
+        let open = state.open();
+        if open > 0 {
+            let what = if open == 1 { "conflict is" } else { "conflicts are" };
+            let hint = "Decide about each of them, or take the file as it is.";
+            return settled(format!("{open} {what} still open, so nothing was written."), hint);
+        }
+        if finish.how == MergeEnd::Write && state.is_file_changed() {
+            let message =
+                format!("{} was changed since the merge, so it was not written.", state.name());
+            return settled(message, "Write the merge over it, or take the file as it is.");
+        }
+        state.write().map_err(|error| why(&error))?;
+    }
+    state.finish().map_err(|error| why(&error))?;
+    Ok(FinishedMerge { file: state.name(), is_staged: state.is_in_git() })
+}
+
+fn why(error: &anyhow::Error) -> Failure {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message.push('.');
+    let hint = "Nothing was decided; `vector merge --list` in that folder shows what is kept.";
+    failed(FailureKind::Settled, message, hint)
+}

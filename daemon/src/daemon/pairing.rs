@@ -1,0 +1,344 @@
+//! Who is let in: the code that pairs a plugin, the ways to the page, and what was granted and is taken
+//! back.
+//!
+//! A code has six digits, so it must not be tried often: it holds for ten minutes from when a person was
+//! told one, and after five wrong tries it is void. The codes after that have twelve digits, which
+//! nobody can guess, and which wrong tries cannot void: a program that tries codes again and again keeps
+//! nobody from pairing. Once somebody has paired, codes have six digits again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use scene_schemas::api::{
+    About, EnterPage, EnteredPage, Failure, FailureKind, MadeToken, PROTOCOL, PageLink, Pair,
+    Paired, PairingCode, Revoke, Revoked, SessionId,
+};
+
+use super::{House, random};
+use crate::daemon::access::Run;
+use crate::server::{Door, Reply, Secret, failed};
+
+/// How long a code holds.
+const HOLDS: Duration = Duration::from_mins(10);
+/// Wrong tries before the code is another one.
+const MAX_TRIES: usize = 5;
+/// How many digits a code has, and one after that was guessed at.
+const DIGITS: usize = 6;
+const MANY_DIGITS: usize = 12;
+
+/// How many ways to the page hold at once; the oldest gives way.
+const MAX_LINKS: usize = 8;
+/// How many bytes of chance a way to the page is made of.
+const LINK: usize = 24;
+
+/// Tells what time it is.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// The code that a person has been told last, and who tried it.
+pub(super) struct Pairing {
+    code: Secret,
+    ends: Instant,
+    tries: usize,
+    /// Whether a code was guessed at since somebody has paired.
+    is_guessed_at: bool,
+    /// The ways to the page that nobody has gone yet, and until when each holds.
+    links: Vec<(Secret, Instant)>,
+    clock: Clock,
+}
+
+/// Who has taken access away.
+pub(super) struct Revoking {
+    /// The sessions that have not ended yet.
+    left: HashSet<SessionId>,
+    revoked: Result<Revoked, Failure>,
+    reply: Reply<Revoked>,
+}
+
+fn digits(count: usize) -> std::io::Result<String> {
+    let mut chance = [0; 8];
+    getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
+    let most = 10_u64.pow(count as u32);
+    Ok(format!("{:0count$}", u64::from_le_bytes(chance) % most))
+}
+
+impl Pairing {
+    /// One whose code nobody was told.
+    pub(super) fn new() -> std::io::Result<Self> {
+        let clock: Clock = Arc::new(Instant::now);
+        let (code, ends) = (Secret::of(&digits(DIGITS)?), clock());
+        Ok(Self { code, ends, tries: 0, is_guessed_at: false, links: Vec::new(), clock })
+    }
+
+    /// Makes a code, which a person is told now.
+    fn make(&mut self) -> std::io::Result<String> {
+        let code = digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
+        (self.code, self.tries, self.ends) = (Secret::of(&code), 0, (self.clock)() + HOLDS);
+        Ok(code)
+    }
+
+    /// Makes a way to the page.
+    fn link(&mut self) -> std::io::Result<String> {
+        let (code, ends) = (random(LINK)?, (self.clock)() + HOLDS);
+        let old = self.links.len().saturating_sub(MAX_LINKS - 1);
+        self.links.drain(..old);
+        self.links.push((Secret::of(&code), ends));
+        Ok(code)
+    }
+
+    /// Goes a way to the page, which is gone then; false where there is none.
+    fn follow(&mut self, code: &str) -> bool {
+        let now = (self.clock)();
+        self.links.retain(|(_, ends)| now < *ends);
+        let known = self.links.len();
+        self.links.retain(|(link, _)| !link.fits(code));
+        self.links.len() < known
+    }
+
+    /// Tries a code.
+    ///
+    /// # Errors
+    /// It is not the one that holds; the flag says whether that is another one from now on.
+    fn take(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
+        if (self.clock)() >= self.ends {
+            let failure = failed(
+                FailureKind::Unpaired,
+                "The code has expired.",
+                "`vector pair` shows a new one; type that.",
+            );
+            return Err((failure, false));
+        }
+        if self.code.fits(typed) {
+            self.is_guessed_at = false;
+            return Ok(());
+        }
+        if self.is_guessed_at {
+            return Err((too_many(), false));
+        }
+        self.tries += 1;
+        if self.tries < MAX_TRIES {
+            let failure = failed(
+                FailureKind::Unpaired,
+                "That is not the code.",
+                "Type the six digits that Vector printed last; `vector pair` shows new ones.",
+            );
+            return Err((failure, false));
+        }
+        self.is_guessed_at = true;
+        Err((too_many(), true))
+    }
+}
+
+fn too_many() -> Failure {
+    failed(
+        FailureKind::TooMany,
+        format!("{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are void."),
+        format!("`vector pair` shows one of {MANY_DIGITS} digits, which wrong tries cannot void."),
+    )
+}
+
+/// A code as a person reads it.
+fn in_groups(code: &str) -> String {
+    let groups: Vec<&str> =
+        (0..code.len()).step_by(3).filter_map(|at| code.get(at..at + 3)).collect();
+    groups.join(" ")
+}
+
+fn internal(error: &std::io::Error) -> Failure {
+    let message = format!("It cannot be kept, or made: {error}.");
+    failed(FailureKind::Internal, message, "Try again.")
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
+impl House {
+    /// Takes the time of pairings from this clock.
+    #[must_use]
+    pub fn by_clock(mut self, clock: Clock) -> Self {
+        // A code that was told holds as long by the one as by the other.
+        let left = self.pairing.ends.saturating_duration_since((self.pairing.clock)());
+        self.pairing.ends = clock() + left;
+        self.pairing.clock = clock;
+        self
+    }
+
+    /// Is this run, whose tokens it makes anew when a person says so.
+    #[must_use]
+    pub fn running(mut self, run: Run) -> Self {
+        self.run = Some(run);
+        self.admit();
+        self
+    }
+
+    /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
+    pub(super) fn admit(&self) {
+        let run = self.run.as_ref().and_then(Run::agent);
+        self.board.know_run(run.clone());
+        self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
+        self.board.admit_pages(self.grants.pages().collect());
+        self.board.settings_change();
+    }
+
+    /// Makes a code, and tells whoever looks at the terminal of the daemon.
+    ///
+    /// # Errors
+    /// The system has no chance to give.
+    pub fn print_code(&mut self) -> std::io::Result<()> {
+        let code = self.pairing.make()?;
+        self.tell_code(&code, "within ten minutes");
+        Ok(())
+    }
+
+    fn tell_code(&mut self, code: &str, when: &str) {
+        let code = in_groups(code);
+        (self.say)(&format!("To pair a plugin, type {code} in its widget {when}."));
+    }
+
+    /// Takes the six digits as they were typed.
+    fn take(&mut self, typed: &str) -> Result<(), Failure> {
+        let typed: String = typed.chars().filter(char::is_ascii_digit).collect();
+        let Err((failure, is_over)) = self.pairing.take(&typed) else {
+            return Ok(());
+        };
+        if is_over {
+            self.change_code().map_err(|error| internal(&error))?;
+        }
+        Err(failure)
+    }
+
+    /// Makes a way to the page, as its address on this machine shows it.
+    ///
+    /// # Errors
+    /// The system has no chance to give.
+    pub fn link(&mut self) -> std::io::Result<String> {
+        self.pairing.link()
+    }
+
+    /// Lets a page in that shows the code of its link, or the six digits.
+    fn enter(&mut self, enter: &EnterPage) -> Result<EnteredPage, Failure> {
+        let is_link = enter.code.len() == 2 * LINK;
+        if is_link && !self.pairing.follow(&enter.code) {
+            return Err(failed(
+                FailureKind::Unpaired,
+                "This link was used already, or has expired.",
+                "`vector open` opens the page with a new one.",
+            ));
+        }
+        if !is_link {
+            self.take(&enter.code)?;
+        }
+        let (name, token) = self.grants.enter(now()).map_err(|error| internal(&error))?;
+        self.admit();
+        (self.say)("The page was opened in a browser.");
+        if !is_link {
+            self.print_code().map_err(|error| internal(&error))?;
+        }
+        Ok(EnteredPage { name, token })
+    }
+
+    pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+        self.take(&pair.code)?;
+        let credential = self.grants.pair(now()).map_err(|error| internal(&error))?;
+        self.board.settings_change();
+        (self.say)("A plugin was paired.");
+        // A code pairs once.
+        self.print_code().map_err(|error| internal(&error))?;
+        Ok(Paired { credential })
+    }
+
+    /// Makes another code that holds no longer than the one that was guessed at.
+    fn change_code(&mut self) -> std::io::Result<()> {
+        let ends = self.pairing.ends;
+        let code = self.pairing.make()?;
+        self.pairing.ends = ends;
+        (self.say)("Wrong codes were tried, so the code is a longer one now.");
+        self.tell_code(&code, "while the one before would have held");
+        Ok(())
+    }
+
+    /// Answers what concerns who is let in.
+    pub(super) fn door(&mut self, door: Door) {
+        match door {
+            Door::Code(reply) => {
+                let code = self.pairing.make().map_err(|error| internal(&error));
+                let seconds = HOLDS.as_secs();
+                drop(reply.send(code.map(|code| PairingCode { code, seconds })));
+            }
+            Door::Link(reply) => {
+                let code = self.link().map_err(|error| internal(&error));
+                let seconds = HOLDS.as_secs();
+                drop(reply.send(code.map(|code| PageLink { code, seconds })));
+            }
+            Door::Enter(enter, reply) => drop(reply.send(self.enter(&enter))),
+            Door::About(reply) => drop(reply.send(Ok(self.about()))),
+            Door::Access(reply) => drop(reply.send(Ok(self.grants.shown()))),
+            Door::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
+            Door::Revoke(what, reply) => self.revoke(&what, reply),
+        }
+    }
+
+    fn about(&self) -> About {
+        About {
+            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
+            process: std::process::id(),
+            idle: self.run.as_ref().and_then(Run::idle),
+        }
+    }
+
+    fn make_token(&mut self, name: &str) -> Result<MadeToken, Failure> {
+        let made = self.grants.make(name, now())?;
+        self.admit();
+        Ok(made)
+    }
+
+    /// Takes access away, from the files first: what was said to be gone is not there after a crash. It is
+    /// answered when nobody is at work any more who had it.
+    fn revoke(&mut self, what: &Revoke, reply: Reply<Revoked>) {
+        let names = self.grants.revoke(what);
+        let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
+        let changed = if is_run { self.change_run() } else { Ok(()) };
+        // Where some of it failed, the rest holds.
+        self.admit();
+        let greeted = self.greeted.iter();
+        let out = greeted.filter(|(_, paired)| !self.grants.is_paired(paired));
+        let out: HashSet<SessionId> = out.map(|(session, _)| session.clone()).collect();
+        let ended: Vec<_> = self.sessions.extract_if(|session, _| out.contains(session)).collect();
+        let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
+        sessions.sort();
+        let revoked = changed.and(names).map(|names| Revoked { names, sessions });
+        self.close(ended);
+        let left: HashSet<_> = out.into_iter().filter(|it| self.ending.contains_key(it)).collect();
+        if left.is_empty() {
+            return drop(reply.send(revoked));
+        }
+        self.revoking.push(Revoking { left, revoked, reply });
+    }
+
+    /// A session has ended: those are answered who waited for it alone.
+    pub(super) fn answer_revoked(&mut self, ended: &SessionId) {
+        let has_all = |it: &mut Revoking| {
+            it.left.remove(ended);
+            it.left.is_empty()
+        };
+        for Revoking { revoked, reply, .. } in self.revoking.extract_if(.., has_all) {
+            let _ = reply.send(revoked);
+        }
+    }
+
+    fn change_run(&mut self) -> Result<(), Failure> {
+        let Some(run) = &mut self.run else {
+            return Err(failed(
+                FailureKind::Settled,
+                "This Vector has no tokens of its own to make anew.",
+                "Start it with `vector serve`.",
+            ));
+        };
+        let person = run.begin().map_err(|error| internal(&error))?;
+        self.board.know(person);
+        Ok(())
+    }
+}

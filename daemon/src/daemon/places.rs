@@ -1,0 +1,59 @@
+//! The place and model files that the daemon has open. Somebody else may change one at any time: it is
+//! looked at before anything is said of it, and a watch has that done soon after it has changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+use vector_engine::EngineError;
+use vector_engine::recover;
+use vector_files::place_file::{self, PlaceFile};
+use vector_rojo_project::{Heard, Watch};
+
+use super::Word;
+use super::opened::{Beginning, Means, NotOpened};
+
+/// The file that a path leads to.
+pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
+    // Whatever else it is, reading it may never end.
+    match fs::metadata(path) {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            return Err(NotOpened::Missing(path.to_owned()));
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(NotOpened::NoFile(path.to_owned()));
+        }
+        Ok(metadata) if metadata.permissions().readonly() => {
+            return Err(NotOpened::ReadOnly(path.to_owned()));
+        }
+        // Why it cannot be read is said by whoever reads it.
+        _ => {}
+    }
+    place_file::real(path).map_err(|error| NotOpened::Engine(error.into()))
+}
+
+/// Reads a place or model file. What an earlier process left unfinished in it is settled first.
+pub(super) fn read(
+    means: &Means,
+    file: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Beginning, NotOpened> {
+    let notices = means.settle(file, || recover(&means.ledger, file))?;
+    notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
+    let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
+    let words = Arc::new(OnceLock::<Sender<Word>>::new());
+    let later = Arc::clone(&words);
+    // A session that has not begun, or has ended, needs to hear nothing.
+    let hear = move |heard: Heard| {
+        if let Some(words) = later.get() {
+            let _ = words.send(Word::Files(heard));
+        }
+    };
+    let watch = Watch::start(&[file.to_owned()], hear).map_err(|why| {
+        notes.push(format!(
+            "note: {why}. What others change in it is seen when you next ask or decide something."
+        ));
+    });
+    Ok(Beginning { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
+}

@@ -1,0 +1,213 @@
+//! The sessions of the house: how one begins, and how it ends.
+//!
+//! A session that ends may be in the middle of a long plan. Its name stays taken until its thread has let
+//! go of its workflows, and whoever wants it meanwhile waits for that, as does who took its access away,
+//! and nobody else.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use scene_schemas::api::{
+    Failure, FailureKind, Hello, PROTOCOL, SessionId, SessionView, Sessions, Welcome,
+};
+use scene_schemas::entry::{Place, Seq, StudioPlace};
+use vector_engine::Target;
+use vector_engine::studio::Studio;
+use vector_place::Scene;
+
+use super::views::{check_protocol, session_of};
+use super::{AWAY, Ending, House, MEMORIES, STACK, Session, random};
+use crate::server::{Ask, Reply, Seat, Secret, failed};
+use crate::session::{AtOnce, Live, Word};
+
+impl House {
+    /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
+    /// told again when it comes back, and their workflows go on then.
+    pub(super) fn tidy(&mut self) {
+        self.tell_all(|| Word::Tidy);
+        let is_left = |session: &SessionId, _: &mut Session| {
+            self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
+        };
+        let left = self.sessions.extract_if(is_left).collect();
+        self.close(left);
+    }
+
+    /// Ends sessions.
+    pub(super) fn close(&mut self, ended: Vec<(SessionId, Session)>) {
+        for (name, Session { words, thread, .. }) in ended {
+            self.board.leave(&name);
+            self.ending.insert(name.clone(), Ending { thread, waiting: Vec::new() });
+            // One that panicked hears nothing any more, and has let go as well.
+            if words.send(Word::End).is_err() {
+                self.has_ended(&name, thread);
+            }
+        }
+    }
+
+    /// A session has let go of its workflows: whoever waited for that has their turn.
+    pub(super) fn has_ended(&mut self, name: &SessionId, thread: ThreadId) {
+        // One that panicked may be followed by another of its name, which goes on.
+        if self.ending.get(name).is_none_or(|it| it.thread != thread) {
+            return;
+        }
+        let waiting = self.ending.remove(name).map(|it| it.waiting).unwrap_or_default();
+        self.greeted.remove(name);
+        self.answer_revoked(name);
+        for ask in waiting {
+            self.answer(ask);
+        }
+    }
+
+    /// Who waits for the end of the session that has a workflow.
+    pub(super) fn ending_with(&mut self, workflow: Seq) -> Option<&mut Vec<Ask>> {
+        if self.ending.is_empty() {
+            return None;
+        }
+        let started = self.ledger.record(workflow).ok().flatten()?;
+        Some(&mut self.ending.get_mut(&session_of(&started)?)?.waiting)
+    }
+
+    /// Begins a session, once the one before it of that name has ended.
+    pub(super) fn greet(&mut self, hello: Box<Hello>, reply: Reply<Welcome>) {
+        let given = match self.check_hello(&hello) {
+            Ok(given) => given,
+            Err(failure) => return drop(reply.send(Err(failure))),
+        };
+        if let Some(before) = self.ending.get_mut(&hello.session) {
+            return before.waiting.push(Ask::Hello(hello, reply));
+        }
+        // Who has given up waiting says hello again.
+        if !reply.is_closed() {
+            drop(reply.send(self.hello(*hello, given)));
+        }
+    }
+
+    /// What shows that a plugin is paired whose hello is as it has to be.
+    fn check_hello(&self, hello: &Hello) -> Result<Secret, Failure> {
+        check_protocol(hello)?;
+        let given = Secret::of(hello.credential.as_deref().unwrap_or_default());
+        if !self.grants.is_paired(&given) {
+            return Err(failed(
+                FailureKind::Unpaired,
+                "This plugin is not paired with Vector.",
+                "Type the six digits that `vector pair` shows.",
+            ));
+        }
+        self.check_window(&hello.session)?;
+        Ok(given)
+    }
+
+    fn hello(&mut self, hello: Hello, given: Secret) -> Result<Welcome, Failure> {
+        let internal = |error: &dyn std::fmt::Display| {
+            let message = format!("The session cannot begin: {error}.");
+            failed(FailureKind::Internal, message, "Try again.")
+        };
+        let token = random(24).map_err(|error| internal(&error))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.epoch = (now as u64).max(self.epoch + 1);
+        let session = hello.session.clone();
+        let place = StudioPlace { session: session.clone(), place: hello.place };
+        let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
+        let cursor = self.board.head();
+        self.greeted.insert(session.clone(), given);
+        match self.sessions.get_mut(&session) {
+            // One that panicked hears nothing any more, and another takes its place.
+            Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {
+                known.place = Place::Open(place);
+            }
+            _ => {
+                let memories = self.home.join(MEMORIES);
+                let opened = (Target::Open(Studio::new(place, memories)), Scene::open_place());
+                self.begin(&seat, opened).map_err(|error| internal(&error))?;
+            }
+        }
+        Ok(Welcome {
+            protocol: PROTOCOL,
+            daemon: env!("CARGO_PKG_VERSION").to_owned(),
+            epoch: self.epoch,
+            token,
+            cursor,
+        })
+    }
+
+    /// Whether a plugin's window can be called so. What is open without a plugin is nobody's window.
+    fn check_window(&self, session: &SessionId) -> Result<(), Failure> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let name = &session.0;
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                "A session is called by 1 to 64 letters, digits and dashes.",
+                "Update the plugin.",
+            ));
+        }
+        if self.sessions.get(session).is_some_and(|known| known.place.open().is_none()) {
+            return Err(failed(
+                FailureKind::BadRequest,
+                format!("Session {session} is not of a window of Studio."),
+                "Close the place in Studio, and open it again.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Lets a session begin; the way to it.
+    pub(super) fn begin(
+        &mut self,
+        seat: &Arc<Seat>,
+        opened: (Target, Scene),
+    ) -> std::io::Result<Sender<Word>> {
+        let (words, heard) = channel();
+        let place = opened.0.place();
+        let name = place.session();
+        let live = Live::new(
+            Arc::clone(&self.ledger),
+            Arc::clone(&self.board),
+            (name.clone(), Arc::clone(seat)),
+            opened,
+            Arc::clone(&self.chosen),
+            (Arc::clone(&self.who), words.clone()),
+        );
+        let is_open = place.open().is_some();
+        let live = if is_open { live.beside(self.projects.clone()) } else { live };
+        if is_open && let Ok(mut followers) = self.followers.lock() {
+            followers.push(words.clone());
+        }
+        // Who lists the places may come before anything happens in this one.
+        live.post();
+        let live = Arc::new(Mutex::new(live));
+        seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
+        let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
+        let ends = self.ways.ends(name.clone());
+        let thread = session.spawn(move || {
+            let _ends = ends;
+            // All that it has is dropped before.
+            let (live, heard) = (live, heard);
+            Live::run(&live, &heard);
+        })?;
+        let session = Session { words: words.clone(), thread: thread.thread().id(), place };
+        self.sessions.insert(name, session);
+        Ok(words)
+    }
+
+    pub(super) fn list(&self) -> Sessions {
+        let view = |(session, known): (&SessionId, &Session)| {
+            let seat = self.board.seat(session)?;
+            let size = seat.size();
+            Some(SessionView {
+                session: session.clone(),
+                epoch: seat.epoch(),
+                place: known.shown(),
+                connected: seat.silence() < AWAY && !self.files.is_gone(session),
+                instances: size.instances,
+                version: size.version,
+                project: size.project,
+            })
+        };
+        let mut sessions: Vec<SessionView> = self.sessions.iter().filter_map(view).collect();
+        sessions.sort_by(|a, b| a.session.cmp(&b.session));
+        Sessions { sessions }
+    }
+}

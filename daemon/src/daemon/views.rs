@@ -1,0 +1,146 @@
+//! What the desk shows of workflows and proposals, read from the ledger, and how it says no.
+
+use scene_schemas::api::{
+    Failure, FailureKind, Hello, PROTOCOL, ProposalView, SessionId, WorkflowState, WorkflowView,
+};
+use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::policy;
+use vector_core::workflow::{State, Status, Workflow};
+use vector_engine::settled;
+use vector_ledger::{Ledger, LedgerError};
+
+use super::{AWAY, CHECKPOINT};
+use crate::server::{Board, failed};
+
+pub(super) fn away() -> Failure {
+    failed(
+        FailureKind::NotFound,
+        "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
+        "Open the place in Studio, and look whether the plugin is connected.",
+    )
+}
+
+pub(super) fn missing(seq: Seq) -> Failure {
+    let message = format!("There is nothing of that kind at position {seq}.");
+    failed(
+        FailureKind::NotFound,
+        message,
+        "History on the page, or `vector log`, lists what there is.",
+    )
+}
+
+pub(super) fn broken(error: &LedgerError) -> Failure {
+    failed(FailureKind::Internal, error.to_string(), "Try again.")
+}
+
+pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
+    if hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let hint = if hello.protocol < PROTOCOL {
+        "Update the plugin: `vector plugin install`, and restart Studio."
+    } else {
+        "Update Vector: the plugin is newer than the daemon."
+    };
+    Err(failed(
+        FailureKind::Protocol,
+        format!("The plugin speaks protocol {}, and Vector speaks {PROTOCOL}.", hello.protocol),
+        hint,
+    ))
+}
+
+pub(super) fn session_of(started: &Record) -> Option<SessionId> {
+    match &started.entry {
+        Entry::Started { place, .. } => Some(place.session()),
+        _ => None,
+    }
+}
+
+pub(super) fn is_checkpoint(started: &Record) -> bool {
+    matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
+}
+
+pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
+    settled::read(ledger, workflow).map_err(|error| broken(&error))
+}
+
+pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
+    view(ledger, board, seq, &state_of(ledger, seq)?)
+}
+
+/// A workflow as it was read.
+pub(super) fn view(
+    ledger: &Ledger,
+    board: &Board,
+    seq: Seq,
+    state: &State,
+) -> Result<WorkflowView, Failure> {
+    let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
+    let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
+    let session = session_here(ledger, seq, workflow);
+    let seat = session.as_ref().map(|session| board.seat(session));
+    let state = match (workflow.finished, seat) {
+        (Some(_), _) => WorkflowState::Finished,
+        (None, Some(None)) => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
+        (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
+        (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
+        (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
+        (None, _) if workflow.is_idle() => WorkflowState::Idle,
+        (None, _) => WorkflowState::Working,
+    };
+    Ok(WorkflowView {
+        seq,
+        cursor: Board::before(seq),
+        session,
+        goal: workflow.goal.clone(),
+        attached: workflow.attached.clone(),
+        driver: workflow.driver.clone(),
+        mode: workflow.mode,
+        state,
+        outcome: workflow.finished,
+        plan: workflow.plan.clone(),
+        proposals: workflow.proposals().map(|(seq, _)| seq).collect(),
+    })
+}
+
+/// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
+/// here. An open place is nobody else's.
+pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
+    !workflow.is_over() && workflow.place.open().is_none() && !ledger.holds(seq)
+}
+
+/// The session of a workflow; none where that is at work elsewhere.
+pub(super) fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
+    (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
+}
+
+pub(super) fn elsewhere(workflow: Seq) -> Failure {
+    failed(
+        FailureKind::Settled,
+        format!("Workflow {workflow} is at work in another process, or was left by one."),
+        "Decide where it was asked for. Where that has ended, it is settled when its file is opened next.",
+    )
+}
+
+pub(super) fn proposal_view(
+    ledger: &Ledger,
+    workflow: &Workflow,
+    name: Seq,
+    seq: Seq,
+) -> Option<ProposalView> {
+    let pending = workflow.proposal(seq)?;
+    Some(ProposalView {
+        seq,
+        workflow: name,
+        session: session_here(ledger, name, workflow),
+        status: pending.status.shown(),
+        reason: workflow.reason(seq),
+        successor: workflow.successor(seq),
+        disconnected: workflow.disconnected_agent().map(str::to_owned),
+        needs_twice: policy::needs_second_confirmation(&pending.proposal),
+        has_geometry: vector_render::has_geometry(&pending.proposal.preview),
+        proposal: pending.proposal.clone(),
+    })
+}

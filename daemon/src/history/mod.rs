@@ -1,0 +1,298 @@
+//! The history: what has happened, as a person looks through it; a reading of the ledger that several
+//! threads share.
+//!
+//! A page reads no more of the ledger than it shows, or than a filter has to look at; what was read once
+//! is kept, as far as there is room. It decides nothing, and what is open is not known here.
+
+mod facts;
+mod known;
+mod measured;
+mod row;
+mod script;
+
+use std::sync::{Mutex, PoisonError};
+
+use regex::{Regex, RegexBuilder};
+use scene_schemas::InstancePath;
+use scene_schemas::api::{History, HistoryRecord, ScriptAt};
+use scene_schemas::entry::{Entry, Record, Seq};
+
+pub use self::known::Meant;
+pub use self::measured::Measured;
+
+use vector_engine::spent::day;
+use vector_ledger::{Ledger, LedgerError};
+
+use self::known::{Known, touched};
+use self::row::Row;
+use self::script::Script;
+use crate::server::{Filter, Wanted};
+
+/// How many entries a page reads before it says where it goes on.
+const BUDGET: usize = 5_000;
+
+/// How many entries are exported at once.
+const EXPORTED: usize = 50;
+
+/// What has happened.
+#[derive(Debug, Default)]
+pub struct Seen(Mutex<Known>);
+
+impl Seen {
+    /// Forgets what was read: some of it was erased since.
+    pub fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::default();
+    }
+
+    /// A page of it.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn page(&self, ledger: &Ledger, wanted: &Wanted) -> Result<History, LedgerError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        let mut at = wanted.before.unwrap_or(known.end()).min(known.end());
+        known.reach(ledger, at)?;
+        let mut looking = Looking { known: &mut known, ledger, wanted: Fits::of(&wanted.filter) };
+        let (mut entries, mut read) = (Vec::new(), 0);
+        'page: while at > Seq(1) && entries.len() < wanted.limit && read < BUDGET {
+            let (rows, were_read) = looking.known.before(ledger, at)?;
+            read += if were_read { rows.len() } else { 0 };
+            if rows.is_empty() {
+                at = Seq(1);
+            }
+            for row in rows {
+                if wanted.filter.day.is_some_and(|wanted| day(row.at) < wanted) {
+                    at = Seq(1);
+                    break 'page;
+                }
+                at = row.seq;
+                entries.extend(looking.line(&row)?);
+                if entries.len() == wanted.limit {
+                    break 'page;
+                }
+            }
+        }
+        let older = (at > Seq(1)).then_some(at);
+        Ok(History { entries, older, places: known.places(), tools: known.tools() })
+    }
+
+    /// An entry, whole; none where there is none.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn entry(&self, ledger: &Ledger, seq: Seq) -> Result<Option<HistoryRecord>, LedgerError> {
+        let Some(record) = ledger.record(seq)? else {
+            return Ok(None);
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        known.reach(ledger, seq)?;
+        let line = known.line(ledger, &Row::of(&record))?.entry;
+        let (previous, next) = ledger.neighbours(record.workflow, seq)?;
+        Ok(Some(HistoryRecord { line, record: Box::new(record), previous, next }))
+    }
+}
+
+impl Seen {
+    /// All entries that fit, oldest first, as JSON lines, some at a time, until nobody takes them any
+    /// more. What happens meanwhile is not among them.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn export(
+        &self,
+        ledger: &Ledger,
+        filter: &Filter,
+        mut take: impl FnMut(Vec<u8>) -> bool,
+    ) -> Result<(), LedgerError> {
+        let (head, mut after) = (ledger.head()?, Seq(0));
+        while after < head {
+            let records = ledger.read(after, EXPORTED)?;
+            let Some(last) = records.last() else {
+                return Ok(());
+            };
+            after = last.seq;
+            let mut lines = Vec::new();
+            for record in self.fitting(ledger, filter, records)? {
+                if record.seq <= head {
+                    // What was read as JSON can be written as such.
+                    let _ = serde_json::to_writer(&mut lines, &record);
+                    lines.push(b'\n');
+                }
+            }
+            if !lines.is_empty() && !take(lines) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of some records that fit.
+    fn fitting(
+        &self,
+        ledger: &Ledger,
+        filter: &Filter,
+        records: Vec<Record>,
+    ) -> Result<Vec<Record>, LedgerError> {
+        if *filter == Filter::default() {
+            return Ok(records);
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        // What became of things may stand anywhere behind them.
+        known.reach(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
+        let mut looking = Looking { known: &mut known, ledger, wanted: Fits::of(filter) };
+        let mut fitting = Vec::new();
+        for record in records {
+            if looking.line(&Row::of(&record))?.is_some() {
+                fitting.push(record);
+            }
+        }
+        Ok(fitting)
+    }
+}
+
+impl Seen {
+    /// What a script said right after a position, or says now; none where nothing is known of it. `now`
+    /// is what it says in its place, where that is open.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn script(
+        &self,
+        ledger: &Ledger,
+        (meant, path): (&Meant, InstancePath),
+        seq: Option<Seq>,
+        now: Vec<String>,
+    ) -> Result<Option<ScriptAt>, LedgerError> {
+        let (changes, reads) = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.refresh(ledger)?;
+            known.changes(ledger, meant, &path.to_string())?
+        };
+        let script = Script::read(ledger, &path, changes, (now, &reads))?;
+        Ok(script.is_known().then(|| script.at(path, seq)))
+    }
+}
+
+/// What stands in the way of taking a proposal back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// Another one has taken it back.
+    Taken(Seq),
+    /// Another one that would waits for a decision.
+    Waits(Seq),
+}
+
+impl Seen {
+    /// Whether a proposal that was applied is taken back already, or about to be.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn way_back(&self, ledger: &Ledger, proposal: Seq) -> Result<Option<Back>, LedgerError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.refresh(ledger)?;
+        known.reach(ledger, proposal)?;
+        let taken = known.facts.taken_back(proposal).map(Back::Taken);
+        Ok(taken.or_else(|| known.facts.going_back(proposal).map(Back::Waits)))
+    }
+}
+
+/// A filter, ready to be looked through by.
+struct Fits<'f> {
+    filter: &'f Filter,
+    path: Option<Regex>,
+    text: Option<Regex>,
+}
+
+impl<'f> Fits<'f> {
+    fn of(filter: &'f Filter) -> Self {
+        // Whatever the case; a text that is escaped is always one to look for.
+        let finder = |text: &String| {
+            RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build().ok()
+        };
+        let path = filter.path.as_ref().and_then(finder);
+        Self { filter, path, text: filter.text.as_ref().and_then(finder) }
+    }
+
+    /// Whether nothing more than the line itself decides.
+    fn may(&self, row: &Row) -> bool {
+        self.filter.day.is_none_or(|wanted| day(row.at) == wanted)
+            && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
+            && (!self.filter.is_brief || BRIEF.contains(&row.kind))
+    }
+}
+
+/// What a person looks for first: what was asked and answered or failed, and each change once. What became of a change
+/// stands in its line.
+const BRIEF: [&str; 7] =
+    ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
+
+struct Looking<'a> {
+    known: &'a mut Known,
+    ledger: &'a Ledger,
+    wanted: Fits<'a>,
+}
+
+impl Looking<'_> {
+    /// The line of an entry, where it fits.
+    fn line(&mut self, row: &Row) -> Result<Option<scene_schemas::api::HistoryEntry>, LedgerError> {
+        let filter = self.wanted.filter;
+        if !self.wanted.may(row)
+            || filter.outcome.is_some_and(|it| self.known.became(row).0 != Some(it))
+        {
+            return Ok(None);
+        }
+        if let Some(place) = &filter.place {
+            let found = self.known.place(self.ledger, row.workflow)?;
+            if found.name != *place && found.session.as_ref().is_none_or(|it| it.0 != *place) {
+                return Ok(None);
+            }
+        }
+        if filter.tool.is_some() && self.known.tool(self.ledger, row)? != filter.tool {
+            return Ok(None);
+        }
+        if self.wanted.text.is_none() && self.wanted.path.is_none() {
+            return self.known.line(self.ledger, row).map(|line| Some(line.entry));
+        }
+        // Most lines say nothing of what is looked for, and are not made.
+        let line = self.known.line(self.ledger, row)?;
+        let says = match &self.wanted.text {
+            Some(text) => {
+                text.is_match(&row.text)
+                    || text.is_match(&line.entry.title)
+                    || (row.is_cut && self.says_later(row, text)?)
+            }
+            None => true,
+        };
+        let touches = match &self.wanted.path {
+            Some(path) if says => {
+                let is_more =
+                    line.entry.more_paths as usize + line.entry.paths.len() > line.paths.len();
+                line.paths.iter().any(|it| path.is_match(it))
+                    || (is_more && self.touches_more(line.entry.proposal, path)?)
+            }
+            Some(_) => false,
+            None => true,
+        };
+        Ok((says && touches).then_some(line.entry))
+    }
+
+    /// Whether what was not kept of a text has it.
+    fn says_later(&self, row: &Row, text: &Regex) -> Result<bool, LedgerError> {
+        let record = self.ledger.record(row.seq)?;
+        Ok(record.is_some_and(|record| text.is_match(&row::text(&record.entry))))
+    }
+
+    /// Whether the paths that were not kept of a proposal have it.
+    fn touches_more(&self, proposal: Option<Seq>, path: &Regex) -> Result<bool, LedgerError> {
+        let record = proposal.map(|seq| self.ledger.record(seq)).transpose()?.flatten();
+        Ok(match record.map(|record| record.entry) {
+            Some(Entry::Proposed { proposal, .. }) => {
+                touched(&proposal).iter().any(|it| path.is_match(it))
+            }
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! What an entry is in a line, before anybody has asked what became of it.
+
+use std::borrow::Cow;
+
+use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
+use vector_core::workflow::brief;
+use vector_place::count;
+
+/// How much of a text is kept to be searched, in characters; what is longer is read again.
+const KEPT: usize = 1_000;
+
+/// An entry, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) seq: Seq,
+    pub(super) at: u64,
+    pub(super) workflow: Seq,
+    pub(super) kind: &'static str,
+    pub(super) about: About,
+    pub(super) by: Option<Approver>,
+    /// The beginning of what it says.
+    pub(super) text: Box<str>,
+    /// Whether it says more.
+    pub(super) is_cut: bool,
+}
+
+/// What an entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// A workflow as a whole, or what is said in it.
+    Nothing,
+    /// A call.
+    Call(Seq),
+    /// A proposal.
+    Proposal(Seq),
+}
+
+impl Row {
+    pub(super) fn of(record: &Record) -> Self {
+        let text = text(&record.entry);
+        let end = text.char_indices().nth(KEPT).map(|(end, _)| end);
+        let by = match &record.entry {
+            Entry::Approved { by, .. } => Some(*by),
+            _ => None,
+        };
+        Self {
+            seq: record.seq,
+            at: record.at,
+            workflow: record.workflow,
+            kind: kind(&record.entry),
+            about: about(record),
+            by,
+            text: text[..end.unwrap_or(text.len())].into(),
+            is_cut: end.is_some(),
+        }
+    }
+
+    /// How much memory it takes, about.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>() + self.text.len()
+    }
+}
+
+/// The name of an entry, as it is written.
+fn kind(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Started { .. } => "started",
+        Entry::Context { .. } => "context",
+        Entry::Asked { .. } => "asked",
+        Entry::Requested { .. } => "requested",
+        Entry::Replied { .. } => "replied",
+        Entry::Unanswered { .. } => "unanswered",
+        Entry::Resumed {} => "resumed",
+        Entry::Cleared {} => "cleared",
+        Entry::Disconnected { .. } => "disconnected",
+        Entry::Erased {} => "erased",
+        Entry::Told { .. } => "told",
+        Entry::Summarised { .. } => "summarised",
+        Entry::Said { .. } => "said",
+        Entry::Called { .. } => "called",
+        Entry::Questioned { .. } => "questioned",
+        Entry::Answered { .. } => "answered",
+        Entry::Refused { .. } => "refused",
+        Entry::Planned { .. } => "planned",
+        Entry::Proposed { .. } => "proposed",
+        Entry::Approved { .. } => "approved",
+        Entry::Rejected { .. } => "rejected",
+        Entry::Withdrawn { .. } => "withdrawn",
+        Entry::Applying { .. } => "applying",
+        Entry::Applied { .. } => "applied",
+        Entry::Failed { .. } => "failed",
+        Entry::Undone { .. } => "undone",
+        Entry::Redone { .. } => "redone",
+        Entry::Finished { .. } => "finished",
+    }
+}
+
+/// What is said of a proposal by an entry of this name.
+pub(super) fn verdict(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "approved" => "Approved",
+        "rejected" => "Rejected",
+        "withdrawn" => "Withdrawn",
+        "applying" => "About to be applied",
+        "applied" => "Applied",
+        "failed" => "Failed",
+        "undone" => "Undone in Studio",
+        "redone" => "Redone in Studio",
+        _ => return None,
+    })
+}
+
+fn about(record: &Record) -> About {
+    match &record.entry {
+        Entry::Called { .. } => About::Call(record.seq),
+        Entry::Questioned { call, .. }
+        | Entry::Answered { call, .. }
+        | Entry::Refused { call, .. }
+        | Entry::Planned { call, .. } => About::Call(*call),
+        Entry::Proposed { .. } => About::Proposal(record.seq),
+        Entry::Approved { proposal, .. }
+        | Entry::Rejected { proposal, .. }
+        | Entry::Withdrawn { proposal, .. }
+        | Entry::Applied { proposal, .. }
+        | Entry::Failed { proposal, .. }
+        | Entry::Undone { proposal, .. }
+        | Entry::Redone { proposal, .. } => About::Proposal(*proposal),
+        Entry::Applying { proposals, .. } => {
+            proposals.first().map_or(About::Nothing, |first| About::Proposal(*first))
+        }
+        _ => About::Nothing,
+    }
+}
+
+/// All that an entry says, which is what is searched; of what is about a proposal, what is said besides.
+pub(super) fn text(entry: &Entry) -> Cow<'_, str> {
+    match entry {
+        Entry::Started { goal: text, .. }
+        | Entry::Asked { text, .. }
+        | Entry::Told { text }
+        | Entry::Said { text, .. }
+        | Entry::Unanswered { message: text, .. }
+        | Entry::Questioned { question: text, .. }
+        | Entry::Refused { reason: text, .. }
+        | Entry::Withdrawn { reason: text, .. }
+        | Entry::Failed { reason: text, .. } => text.into(),
+        Entry::Rejected { reason: text, .. }
+        | Entry::Undone { left: text, .. }
+        | Entry::Redone { left: text, .. } => text.as_deref().unwrap_or_default().into(),
+        Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
+        Entry::Called { tool, args, .. } => {
+            format!("{tool} {}", brief(args)).trim_end().to_owned().into()
+        }
+        Entry::Answered { answer, .. } => brief(answer).into(),
+        Entry::Planned { steps, notes, .. } => {
+            let done = steps.iter().filter(|step| step.done).count();
+            let mut text = format!("Plan: {done} of {} done", count(steps.len(), "step", "steps"));
+            let lines = steps.iter().map(|step| step.text.as_str()).chain(notes.as_deref());
+            lines.for_each(|line| text.extend(["\n", line]));
+            text.into()
+        }
+        Entry::Finished { outcome, summary } => {
+            let outcome = match outcome {
+                Finish::Done => "Done",
+                Finish::NotApproved => "Ended without approval",
+                Finish::Failed => "Failed",
+            };
+            match summary {
+                Some(summary) => format!("{outcome}: {summary}").into(),
+                None => outcome.into(),
+            }
+        }
+        entry => of_the_model(entry).into(),
+    }
+}
+
+/// What is said of a talk with a model, in our words.
+fn of_the_model(entry: &Entry) -> String {
+    match entry {
+        Entry::Context { context } => {
+            format!("{} chosen for the model", count(context.scripts.len(), "script", "scripts"))
+        }
+        Entry::Requested { request } => format!("Asked {}", request.model),
+        Entry::Replied { model, tokens, cost, .. } => {
+            let written = tokens.map(|it| format!(", {} tokens", it.prompt + it.generated));
+            let cost = cost.map(|dollars| format!(", ${dollars:.4}"));
+            let (written, cost) = (written.unwrap_or_default(), cost.unwrap_or_default());
+            format!("{model} answered{written}{cost}")
+        }
+        Entry::Resumed {} => "Went on".to_owned(),
+        Entry::Cleared {} => "The conversation ended".to_owned(),
+        Entry::Disconnected { client } => format!("{client} disconnected"),
+        Entry::Erased {} => "The texts of this task were erased".to_owned(),
+        Entry::Summarised { turns, text, .. } => {
+            format!("{} summarised\n{text}", count(*turns as usize, "message", "messages"))
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(entry: Json, says: &str) {
+        let read: Entry = serde_json::from_value(entry.clone()).unwrap();
+        assert_eq!(kind(&read), entry["entry"], "it is called as it is written");
+        assert_eq!(text(&read), says);
+    }
+
+    #[test]
+    fn an_entry_is_a_line() {
+        check(json!({ "entry": "asked", "text": "and a door" }), "and a door");
+        check(json!({ "entry": "told", "text": "go on" }), "go on");
+        check(json!({ "entry": "resumed" }), "Went on");
+        check(json!({ "entry": "cleared" }), "The conversation ended");
+        let gone = json!({ "entry": "disconnected", "client": "claude-code" });
+        check(gone, "claude-code disconnected");
+        let replied = json!({ "entry": "replied", "model": "maker/model", "cost": 0.25,
+            "tokens": { "prompt": 10, "generated": 5 } });
+        check(replied, "maker/model answered, 15 tokens, $0.2500");
+        let step = |done| json!({ "text": "a step", "done": done });
+        let planned = json!({ "entry": "planned", "call": 1, "steps": [step(true), step(false)] });
+        check(planned, "Plan: 1 of 2 steps done\na step\na step");
+        check(
+            json!({ "entry": "summarised", "text": "so far", "until": 1, "turns": 1 }),
+            "1 message summarised\nso far",
+        );
+        let called =
+            json!({ "entry": "called", "tool": "read_script", "args": { "path": "game.X" } });
+        check(called, "read_script game.X");
+        check(json!({ "entry": "called", "tool": "complete", "args": {} }), "complete");
+        check(json!({ "entry": "questioned", "call": 1, "question": "Which?" }), "Which?");
+        check(json!({ "entry": "answered", "call": 1, "answer": { "count": 3 } }), "count: 3");
+        check(json!({ "entry": "refused", "call": 1, "reason": "no" }), "no");
+        check(json!({ "entry": "rejected", "proposal": 1 }), "");
+        check(
+            json!({ "entry": "withdrawn", "proposal": 1, "reason": "gone", "again": false }),
+            "gone",
+        );
+        check(json!({ "entry": "failed", "proposal": 1, "reason": "full" }), "full");
+        check(json!({ "entry": "undone", "proposal": 1 }), "");
+        check(json!({ "entry": "redone", "proposal": 1, "left": "a file" }), "a file");
+        let applying = json!({ "entry": "applying", "proposals": [1], "file": "x", "acks": [] });
+        check(applying, "");
+        let finished = json!({ "entry": "finished", "outcome": "done", "summary": "all is well" });
+        check(finished, "Done: all is well");
+        check(json!({ "entry": "finished", "outcome": "not_approved" }), "Ended without approval");
+    }
+}

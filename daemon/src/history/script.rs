@@ -1,0 +1,374 @@
+//! What a script said at a moment: from the texts that are known back and forth through the changes that
+//! are on record. Each text is known by its hash, so that nothing is made up where somebody else has
+//! changed it in between.
+
+use std::collections::HashMap;
+
+use scene_schemas::api::{ScriptAt, ScriptVersion};
+use scene_schemas::command::Command;
+use scene_schemas::entry::{Entry, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
+use scene_schemas::text::TextEdit;
+use scene_schemas::{Fingerprint, InstancePath, Value};
+use vector_ledger::{Ledger, LedgerError};
+use vector_rojo_project::Journal;
+
+use super::known::Change;
+
+/// A change of a script.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Step {
+    title: String,
+    /// The hash of the text that the edits are made on.
+    before: Option<Fingerprint>,
+    /// The hash of the text that they leave.
+    after: Option<Fingerprint>,
+    /// The edits of each command, in order.
+    forth: Vec<Vec<TextEdit>>,
+    back: Vec<Vec<TextEdit>>,
+    /// What it was made with, where it was.
+    made: Option<String>,
+    /// Whether it is gone.
+    goes: bool,
+    /// The blob that says which files were changed, where it is of a project.
+    files: Option<Fingerprint>,
+}
+
+impl Step {
+    /// What a proposal did to a script.
+    pub(super) fn of(proposal: &Proposal, ack: &Ack, path: &InstancePath) -> Self {
+        let mut step = Self { title: proposal.title.clone(), ..Self::default() };
+        let in_files = ack.files.as_deref().unwrap_or(ack);
+        step.files = in_files.bytes.as_ref().map(|bytes| bytes.patch.clone());
+        let own = proposal.commands.iter().enumerate().filter(|(at, _)| !proposal.is_in_files(*at));
+        own.for_each(|(_, command)| step.forth(command, path));
+        step.back(&ack.inverse, path);
+        if let (Some(files), Some(ack)) = (&proposal.files, &ack.files) {
+            files.commands.iter().for_each(|command| step.forth(command, path));
+            step.back(&ack.inverse, path);
+        }
+        step
+    }
+
+    fn forth(&mut self, command: &Command, path: &InstancePath) {
+        match command {
+            Command::EditScript { target, edits, .. }
+                if target.path == *path
+                    && let Some(made) = &mut self.made =>
+            {
+                // What was made a moment before is not expected to be anything.
+                if let Ok(text) = vector_text_edit::apply(made, edits) {
+                    self.after = Some(Fingerprint::of(text.as_bytes()));
+                    *made = text;
+                }
+            }
+            Command::EditScript { target, edits, expect } if target.path == *path => {
+                self.before.get_or_insert_with(|| expect.clone());
+                self.forth.push(edits.clone());
+            }
+            Command::Create { parent, name, props, .. }
+                if parent.path.child(name, None) == *path =>
+            {
+                let text = match props.get("Source") {
+                    Some(Some(Value::String(text))) => text.clone(),
+                    _ => String::new(),
+                };
+                self.after = Some(Fingerprint::of(text.as_bytes()));
+                self.made = Some(text);
+                self.goes = false;
+            }
+            Command::Delete { target, .. } if path.segments.starts_with(&target.path.segments) => {
+                (self.goes, self.after) = (true, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn back(&mut self, inverse: &[Command], path: &InstancePath) {
+        for command in inverse {
+            if let Command::EditScript { target, edits, expect } = command
+                && target.path == *path
+            {
+                // The first way back begins with what all of them left.
+                if self.back.is_empty() && !self.goes {
+                    self.after = Some(expect.clone());
+                }
+                self.back.push(edits.clone());
+            }
+        }
+    }
+
+    /// The same, undone.
+    fn undone(&self) -> Self {
+        Self {
+            title: self.title.clone(),
+            before: self.after.clone(),
+            after: self.before.clone().filter(|_| self.made.is_none()),
+            forth: self.back.clone(),
+            back: self.forth.clone(),
+            made: None,
+            goes: self.made.is_some(),
+            files: None,
+        }
+    }
+}
+
+/// Texts by their hashes.
+#[derive(Debug, Default)]
+struct Texts(HashMap<Fingerprint, String>);
+
+impl Texts {
+    fn know(&mut self, text: String) {
+        self.0.insert(Fingerprint::of(text.as_bytes()), text);
+    }
+
+    fn of(&self, hash: Option<&Fingerprint>) -> Option<&String> {
+        self.0.get(hash?)
+    }
+
+    /// Goes from one text to another by edits, where that leads to what has to be there; whether it did.
+    fn go(
+        &mut self,
+        from: Option<&Fingerprint>,
+        edits: &[Vec<TextEdit>],
+        to: Option<&Fingerprint>,
+    ) -> bool {
+        let (Some(from), Some(to)) = (self.of(from), to) else {
+            return false;
+        };
+        if self.0.contains_key(to) || edits.is_empty() {
+            return false;
+        }
+        let gone = edits
+            .iter()
+            .try_fold(from.clone(), |text, edits| vector_text_edit::apply(&text, edits));
+        // What does not lead there was changed by somebody else, or stands for something else.
+        let Some(text) = gone.ok().filter(|text| Fingerprint::of(text.as_bytes()) == *to) else {
+            return false;
+        };
+        self.0.insert(to.clone(), text);
+        true
+    }
+}
+
+/// What is known of a script.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    changes: Vec<Change>,
+    steps: Vec<Step>,
+    texts: Texts,
+    /// What it says now, where its place is open.
+    now: Option<String>,
+}
+
+impl Script {
+    /// Reads the changes of a script, which are in order, and finds out what it said. `now` is what it
+    /// says in the place and in its file, and `reads` are calls that were answered with its text.
+    pub(super) fn read(
+        ledger: &Ledger,
+        path: &InstancePath,
+        changes: Vec<Change>,
+        (now, reads): (Vec<String>, &[Seq]),
+    ) -> Result<Self, LedgerError> {
+        let mut script = Self::default();
+        let mut done: HashMap<Seq, Step> = HashMap::new();
+        for change in changes {
+            let step = match ledger.record(change.seq)?.map(|record| record.entry) {
+                Some(Entry::Applied { proposal, ack }) => match ledger.record(proposal)? {
+                    Some(record) => match record.entry {
+                        Entry::Proposed { proposal, .. } => Step::of(&proposal, &ack, path),
+                        _ => continue,
+                    },
+                    None => continue,
+                },
+                Some(Entry::Undone { proposal, .. }) => match done.get(&proposal) {
+                    Some(step) => step.undone(),
+                    None => continue,
+                },
+                Some(Entry::Redone { proposal, .. }) => match done.get(&proposal) {
+                    Some(step) => step.clone(),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if change.kind == "applied" {
+                done.insert(change.proposal, step.clone());
+            }
+            if step.after.is_some() || step.goes || step.before.is_some() {
+                script.changes.push(change);
+                script.steps.push(step);
+            }
+        }
+        let left = script.steps.last().and_then(|step| step.after.clone());
+        let is_left = |text: &&String| Some(Fingerprint::of(text.as_bytes())) == left;
+        script.now = now.iter().find(is_left).or(now.first()).cloned();
+        for text in now {
+            script.texts.know(text);
+        }
+        script.seed(ledger, reads)?;
+        script.spread();
+        Ok(script)
+    }
+
+    /// Texts that the ledger has whole.
+    fn seed(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
+        self.texts.know(String::new());
+        for step in &self.steps {
+            step.made.iter().for_each(|text| self.texts.know(text.clone()));
+            for hash in step.before.iter().chain(&step.after) {
+                if self.texts.of(Some(hash)).is_none()
+                    && let Some(text) = ledger.blob(hash)?.and_then(|it| String::from_utf8(it).ok())
+                {
+                    self.texts.know(text);
+                }
+            }
+        }
+        let files: Vec<Fingerprint> = self.steps.iter().filter_map(|it| it.files.clone()).collect();
+        for hash in files {
+            let journal = ledger.blob(&hash)?.as_deref().and_then(Journal::read);
+            for before in journal.iter().flat_map(Journal::needs) {
+                let text = ledger.blob(before)?.and_then(|it| String::from_utf8(it).ok());
+                // In a scene the lines of a file end in LF.
+                let text = text.map(|text| text.replace("\r\n", "\n"));
+                if let Some(text) = text.filter(|text| self.is_named(text)) {
+                    self.texts.know(text);
+                }
+            }
+        }
+        for read in reads {
+            if let Some(Entry::Answered { answer, .. }) = ledger.record(*read)?.map(|it| it.entry)
+                && let Some(text) = answer["text"].as_str()
+                && answer["fingerprint"] == Fingerprint::of(text.as_bytes()).0.as_str()
+            {
+                self.texts.know(text.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a text is one that a change was made on, or left.
+    fn is_named(&self, text: &str) -> bool {
+        let hash = Some(Fingerprint::of(text.as_bytes()));
+        self.steps.iter().any(|step| step.before == hash || step.after == hash)
+    }
+
+    /// Goes on from what is known until nothing more is found.
+    fn spread(&mut self) {
+        let mut is_news = true;
+        while is_news {
+            is_news = false;
+            for step in self.steps.iter().rev() {
+                is_news |= self.texts.go(step.after.as_ref(), &step.back, step.before.as_ref());
+            }
+            for step in &self.steps {
+                is_news |= self.texts.go(step.before.as_ref(), &step.forth, step.after.as_ref());
+            }
+        }
+    }
+
+    /// Whether anything is known of it.
+    pub(super) fn is_known(&self) -> bool {
+        self.now.is_some() || !self.steps.is_empty()
+    }
+
+    /// What it said right after a position, or says now.
+    pub(super) fn at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAt {
+        let version = |(change, step): (&Change, &Step)| ScriptVersion {
+            seq: change.seq,
+            at: change.at,
+            kind: change.kind.to_owned(),
+            proposal: change.proposal,
+            title: step.title.clone(),
+            hash: step.after.clone(),
+            is_known: step.goes || self.texts.of(step.after.as_ref()).is_some(),
+        };
+        let mut at = ScriptAt {
+            path,
+            text: None,
+            hash: None,
+            seq: None,
+            proposal: None,
+            before: None,
+            note: None,
+            versions: self.changes.iter().zip(&self.steps).rev().map(version).collect(),
+        };
+        let last = match seq {
+            Some(seq) => self.changes.iter().rposition(|change| change.seq <= seq),
+            None => self.steps.len().checked_sub(1),
+        };
+        match (last, &self.now) {
+            (last, Some(now)) if seq.is_none() && !self.is_left(last, now) => {
+                at.text = Some(now.clone());
+                at.note = last.map(|last| {
+                    let by = self.changes[last].proposal;
+                    format!("Somebody else has changed it since proposal {by} was applied.")
+                });
+            }
+            (Some(last), _) => self.left_by(last, &mut at),
+            (None, _) => self.as_it_began(&mut at),
+        }
+        let hash = at.text.as_ref().map(|text| Fingerprint::of(text.as_bytes()));
+        at.hash = hash.or(at.hash);
+        at
+    }
+
+    /// Whether a text is what a change has left.
+    fn is_left(&self, change: Option<usize>, text: &str) -> bool {
+        let after = change.and_then(|change| self.steps[change].after.as_ref());
+        after == Some(&Fingerprint::of(text.as_bytes()))
+    }
+
+    fn left_by(&self, change: usize, at: &mut ScriptAt) {
+        let (step, Change { seq, proposal, .. }) = (&self.steps[change], &self.changes[change]);
+        (at.seq, at.proposal) = (Some(*seq), Some(*proposal));
+        at.hash.clone_from(&step.after);
+        at.text = self.texts.of(step.after.as_ref()).cloned();
+        at.before = match step.made {
+            Some(_) => None,
+            None => self.texts.of(step.before.as_ref()).cloned(),
+        };
+        if step.goes {
+            at.note = Some(format!("Entry {seq} took it away."));
+        } else if at.text.is_none() {
+            at.note = Some(self.why_not(change));
+        }
+    }
+
+    /// As it was before the first change.
+    fn as_it_began(&self, at: &mut ScriptAt) {
+        let Some((step, change)) = self.steps.first().zip(self.changes.first()) else {
+            at.text.clone_from(&self.now);
+            at.note = Some("No change of it is on record.".to_owned());
+            return;
+        };
+        let seq = change.seq;
+        if step.made.is_some() {
+            at.note = Some(format!("It was not there before entry {seq}."));
+            return;
+        }
+        at.hash.clone_from(&step.before);
+        at.text = self.texts.of(step.before.as_ref()).cloned();
+        at.note = Some(match at.text {
+            Some(_) => format!("As entry {seq} found it; who changed it before is not on record."),
+            None => self.why_not(0),
+        });
+    }
+
+    /// Why it is not known what a change has left.
+    fn why_not(&self, change: usize) -> String {
+        let is_known = |step: &Step| self.texts.of(step.after.as_ref()).is_some();
+        let later = self.steps.iter().skip(change + 1).position(is_known);
+        match later.map(|later| self.changes[change + 1 + later].seq) {
+            Some(seq) => format!(
+                "What it said then is not on record, and somebody else has changed it since; it is known \
+                 from entry {seq} on."
+            ),
+            None if self.now.is_some() => "What it said then is not on record, and somebody else has \
+                                           changed it since."
+                .to_owned(),
+            None => "The ledger has the changes and not the text. Open the place and ask again: what it \
+                     says now leads back."
+                .to_owned(),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What Vector keeps in a repository while the conflicts of a place are open.
+//!
+//! Git takes whatever stands in the work tree as resolved when it is added, and a place has no room for
+//! conflict markers. So for as long as a place has open conflicts, and for that file alone, a filter
+//! stands before `git add` that refuses it. It is named in `info/attributes`, which is not committed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use scene_schemas::Fingerprint;
+use vector_files::write_file;
+
+/// The filter's name in the configuration of the repository.
+const FILTER: &str = "vector-unresolved";
+/// Where merges are kept in Git's own folder.
+const MERGES: &str = "vector/merge";
+
+/// Runs Git in a folder; what it prints.
+fn git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        // It may name a program, which Git would run to read the index.
+        .args(["-c", "core.fsmonitor=false"])
+        .args(args)
+        .output()
+        .context("git cannot be started")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("git {} failed: {}", args.join(" "), said.trim());
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    Ok(printed.strip_suffix('\n').unwrap_or(&printed).to_owned())
+}
+
+/// Whether Vector may have kept merges in the repository that a folder is in: Git is not asked for that, as
+/// the answer is mostly no.
+pub(super) fn may_have_merges(folder: &Path) -> bool {
+    if std::env::var_os("GIT_DIR").is_some() {
+        return true;
+    }
+    let Ok(folder) = std::path::absolute(folder) else { return true };
+    let Some(found) = folder.ancestors().map(|it| it.join(".git")).find(|it| it.exists()) else {
+        return false;
+    };
+    // A worktree has a file there, which names the folder.
+    let named = fs::read_to_string(&found).ok();
+    let named = named.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: "));
+    let own = named.map_or(found.clone(), |named| found.with_file_name(named));
+    own.join(MERGES).is_dir()
+}
+
+/// How Git starts this program: it hands the line to a shell.
+pub fn program() -> anyhow::Result<String> {
+    let program = std::env::current_exe().context("the program's own file is not known")?;
+    Ok(format!("'{}'", program.display().to_string().replace('\'', "'\\''")))
+}
+
+/// A work tree of Git.
+#[derive(Debug, Clone)]
+pub struct WorkTree {
+    /// Its top.
+    pub top: PathBuf,
+}
+
+impl WorkTree {
+    /// The work tree that a folder is in.
+    ///
+    /// # Errors
+    /// It is in none, or Git cannot be started.
+    pub fn of(folder: &Path) -> anyhow::Result<Self> {
+        Ok(Self { top: PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"])?) })
+    }
+
+    /// Runs Git at the top; what it prints.
+    pub fn git(&self, args: &[&str]) -> anyhow::Result<String> {
+        git(&self.top, args)
+    }
+
+    /// A file of Git's own folder.
+    fn own(&self, name: &str) -> anyhow::Result<PathBuf> {
+        Ok(self.top.join(self.git(&["rev-parse", "--git-path", name])?))
+    }
+
+    /// Where the merges of this work tree are kept.
+    pub(super) fn merges_folder(&self) -> anyhow::Result<PathBuf> {
+        self.own(MERGES)
+    }
+
+    /// Where the merge of a path is kept.
+    pub(super) fn merge_folder(&self, path: &str) -> anyhow::Result<PathBuf> {
+        let name = Fingerprint::of(path.as_bytes()).to_string();
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        Ok(self.merges_folder()?.join(&name[..name.len().min(24)]))
+    }
+
+    /// Whether Git still has all versions of a path.
+    pub(super) fn is_unmerged(&self, path: &str) -> anyhow::Result<bool> {
+        let path = format!(":(top,literal){path}");
+        Ok(!self.git(&["ls-files", "--unmerged", "--", &path])?.is_empty())
+    }
+
+    /// Lets Git take a path as it stands in the work tree.
+    pub(super) fn stage(&self, path: &str) -> anyhow::Result<()> {
+        self.git(&["add", "--", &format!(":(top,literal){path}")]).map(drop)
+    }
+
+    /// Sets the filter up.
+    ///
+    /// # Errors
+    /// Git does not take it.
+    pub fn configure_filter(&self) -> anyhow::Result<()> {
+        let clean = format!("{} git check-resolved %f", program()?);
+        self.git(&["config", &format!("filter.{FILTER}.clean"), &clean])?;
+        // A filter that has to work needs both ways.
+        self.git(&["config", &format!("filter.{FILTER}.smudge"), "cat"])?;
+        self.git(&["config", &format!("filter.{FILTER}.required"), "true"])?;
+        Ok(())
+    }
+
+    /// Lets Git refuse to add a path.
+    pub(super) fn block(&self, path: &str) -> anyhow::Result<()> {
+        self.configure_filter()?;
+        let line = attribute(path);
+        self.change_attributes(|lines| {
+            if !lines.contains(&line) {
+                lines.push(line.clone());
+            }
+        })
+    }
+
+    /// Lets Git add a path again.
+    pub(super) fn unblock(&self, path: &str) -> anyhow::Result<()> {
+        let line = attribute(path);
+        self.change_attributes(|lines| lines.retain(|it| *it != line))
+    }
+
+    fn change_attributes(&self, change: impl FnOnce(&mut Vec<String>)) -> anyhow::Result<()> {
+        let file = self.own("info/attributes")?;
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).context(format!("{} cannot be read", file.display())),
+        };
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        change(&mut lines);
+        let mut after = lines.join("\n");
+        if !after.is_empty() {
+            after.push('\n');
+        }
+        if after == text {
+            return Ok(());
+        }
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        write_file(&file, after.as_bytes())
+            .with_context(|| format!("{} cannot be written", file.display()))
+    }
+}
+
+/// The line of a path, as `gitattributes` has it: a pattern from the top, quoted as in C.
+fn attribute(path: &str) -> String {
+    let mut pattern = String::from("\"/");
+    for c in path.chars() {
+        match c {
+            // A backslash for the pattern, and each written as two in quotes.
+            '*' | '?' | '[' => pattern.extend(['\\', '\\', c]),
+            '\\' => pattern.push_str("\\\\\\\\"),
+            '"' => pattern.push_str("\\\""),
+            '\t' => pattern.push_str("\\t"),
+            '\n' => pattern.push_str("\\n"),
+            c => pattern.push(c),
+        }
+    }
+    format!("{pattern}\" filter={FILTER}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attribute;
+
+    #[test]
+    fn a_path_is_a_pattern_that_is_that_path_alone() {
+        assert_eq!(attribute("a/b.rbxl"), "\"/a/b.rbxl\" filter=vector-unresolved");
+        assert_eq!(
+            attribute("a [1]*\"\\.rbxl"),
+            "\"/a \\\\[1]\\\\*\\\"\\\\\\\\.rbxl\" filter=vector-unresolved"
+        );
+    }
+}

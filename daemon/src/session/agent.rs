@@ -1,0 +1,367 @@
+//! The calls of agents of their own in a session: each connection has one workflow here, and each call
+//! is answered when it is planned.
+//!
+//! What a person has still to decide upon is not waited for here; whoever wants to know asks again when
+//! something has happened. An agent decides nothing: it can only take back what nobody has decided upon.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use scene_schemas::api::{AgentCall, Became, CallView, Failure, FailureKind};
+use scene_schemas::entry::{Finish, Seq};
+use scene_schemas::proposal::Mode;
+use tokio::sync::oneshot;
+use vector_core::prompt::Call;
+use vector_core::workflow::{Input, Workflow};
+use vector_engine::asked;
+use vector_engine::settled;
+use vector_engine::{Driver, Due, EngineError};
+use vector_ledger::LedgerError;
+use vector_place::count;
+
+use super::{Job, Live, wrong};
+use crate::server::{Board, Reply, failed};
+
+/// A connection that holds nothing and has called nothing for this long is over.
+const IDLE: Duration = Duration::from_mins(30);
+/// How long a client that was connected to an earlier daemon may take to come back.
+const RETURNS: Duration = Duration::from_mins(1);
+const SECONDS_OF_A_DAY: usize = 24 * 60 * 60;
+/// How many calls are remembered that were taken back before they came.
+const CANCELLED: usize = 64;
+
+/// A call that an agent makes.
+pub(crate) struct Calling {
+    pub(crate) call: AgentCall,
+    pub(crate) mode: Mode,
+    /// Told what the call is called as soon as it is durable.
+    pub(crate) noted: oneshot::Sender<CallView>,
+    /// Told when it is planned.
+    pub(crate) reply: Reply<CallView>,
+}
+
+/// The agent of a workflow.
+#[derive(Debug)]
+pub(super) struct Agent {
+    /// Its connection; none where that has ended.
+    connection: Option<String>,
+    called: Instant,
+    /// Whether it has called nothing since its workflow was taken up again.
+    is_restored: bool,
+    /// Those who wait until a call is planned.
+    waiting: Vec<(Seq, Reply<CallView>)>,
+}
+
+impl Agent {
+    fn of(connection: Option<String>) -> Self {
+        Self { connection, called: Instant::now(), is_restored: false, waiting: Vec::new() }
+    }
+
+    /// The agent of a workflow that was left so long ago: its connection may come back.
+    pub(super) fn left(workflow: &Workflow, ago: Duration) -> Option<Self> {
+        workflow.agent()?;
+        let is_away = workflow.disconnected.is_some() || ago >= IDLE;
+        let name = workflow.last_name().filter(|_| !is_away);
+        let connection = name.and_then(|name| name.split_once(':'));
+        let connection = connection.map(|(connection, _)| connection.to_owned());
+        Some(Self { is_restored: true, ..Self::of(connection) })
+    }
+
+    /// Whether its client is known to be there.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+}
+
+/// What a call is called in the ledger.
+pub(crate) fn name(connection: &str, id: &str) -> String {
+    format!("{connection}:{id}")
+}
+
+impl Live {
+    /// Writes a call down, to be planned when its workflow has its turn.
+    pub(super) fn agent_calls(&mut self, calling: Calling) {
+        let Calling { call, mode, noted, reply } = calling;
+        let name = name(&call.connection, &call.id);
+        // Whoever has gone by now was told that nothing was called, and what was taken back is not.
+        if reply.is_closed() || self.cancelled.contains(&name) {
+            return;
+        }
+        let written = match self.called_before(&name) {
+            Some(known) => Ok(known),
+            None => self.write_down(&call, &name, mode),
+        };
+        let (workflow, seq) = match written {
+            Ok(written) => written,
+            Err(failure) => return drop(reply.send(Err(failure))),
+        };
+        let Some(view) = self.called(seq) else {
+            return;
+        };
+        if noted.send(view).is_err() {
+            let _ = self.cancel_call(workflow, seq);
+        }
+        self.wait_for(workflow, seq, reply);
+        // What only reads is answered by now.
+        self.answer_agents(workflow, None);
+    }
+
+    fn wait_for(&mut self, workflow: Seq, call: Seq, reply: Reply<CallView>) {
+        let job = self.jobs.entry(workflow).or_default();
+        job.stopped = false;
+        let agent = job.agent.get_or_insert_with(|| Agent::of(None));
+        (agent.called, agent.is_restored) = (Instant::now(), false);
+        agent.waiting.push((call, reply));
+    }
+
+    /// The same call, where its answer was lost.
+    fn called_before(&self, name: &str) -> Option<(Seq, Seq)> {
+        // What a model calls its calls is its own business.
+        let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent().is_some());
+        of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
+    }
+
+    fn write_down(
+        &mut self,
+        call: &AgentCall,
+        name: &str,
+        mode: Mode,
+    ) -> Result<(Seq, Seq), Failure> {
+        let workflow = self.workflow_of(call, mode)?;
+        self.engine.turn_to(workflow);
+        let id = Some(name.to_owned());
+        let written = Call { id, ..Call::new(call.tool.clone(), call.args.clone()) };
+        let read = self.engine.answer_at_once(&written).map_err(|error| wrong(&error))?;
+        if let Some(seq) = read {
+            return Ok((workflow, seq));
+        }
+        let records = self.engine.input(Input::Called(vec![written]));
+        let records = records.map_err(|error| wrong(&error))?;
+        let seq = records.first().map(|record| record.seq);
+        seq.map(|seq| (workflow, seq)).ok_or_else(|| {
+            failed(FailureKind::Internal, "The call could not be written down.", "Call again.")
+        })
+    }
+
+    /// The workflow of a connection. Where a person has chosen another mode since it began, a new one
+    /// does.
+    fn workflow_of(&mut self, call: &AgentCall, mode: Mode) -> Result<Seq, Failure> {
+        let is_its = |(_, job): &(&Seq, &mut Job)| {
+            let connection = job.agent.as_ref().and_then(|agent| agent.connection.as_ref());
+            connection == Some(&call.connection)
+        };
+        if let Some((seq, job)) = self.jobs.iter_mut().find(is_its) {
+            let seq = *seq;
+            self.engine.turn_to(seq);
+            if self.engine.workflow().is_some_and(|workflow| workflow.mode == mode) {
+                return Ok(seq);
+            }
+            // Who waits there is answered, and then it is over.
+            if let Some(agent) = &mut job.agent {
+                agent.connection = None;
+            }
+        }
+        let driver = Driver::Agent { name: call.client.clone() };
+        let goal = format!("{} (MCP)", call.client);
+        self.engine.read_memory();
+        let begun =
+            self.engine.begin(goal.as_str(), driver, mode).map_err(|error| wrong(&error))?;
+        let agent = Some(Agent::of(Some(call.connection.clone())));
+        self.jobs.insert(begun, Job { agent, ..Job::default() });
+        Ok(begun)
+    }
+
+    /// What became of a call, by its number or its proposal's; none where it is not at work here.
+    fn called(&self, seq: Seq) -> Option<CallView> {
+        let mut at_work = self.engine.at_work();
+        at_work.find_map(|(name, workflow)| view(workflow, name, seq))
+    }
+
+    /// What became of a call, also where its workflow is over.
+    pub(super) fn agent_called(&self, seq: Seq) -> Result<CallView, Failure> {
+        if let Some(view) = self.called(seq) {
+            return Ok(view);
+        }
+        let recorded = || {
+            let workflow = self.ledger.record(seq)?.map(|record| record.workflow);
+            let Some(workflow) = workflow else { return Ok(None) };
+            let state = settled::read(&self.ledger, workflow)?;
+            Ok(state.workflow(workflow).and_then(|it| view(it, workflow, seq)))
+        };
+        let recorded: Result<Option<CallView>, LedgerError> = recorded();
+        recorded.map_err(|error| wrong(&error.into()))?.ok_or_else(|| no_call(seq))
+    }
+
+    /// Takes a call back for whoever made it, also one that is still on its way here.
+    pub(super) fn agent_cancels(&mut self, name: &str) {
+        if let Some((workflow, call)) = self.called_before(name) {
+            if let Err(error) = self.cancel_call(workflow, call) {
+                self.went_wrong(workflow, &error);
+            }
+            return;
+        }
+        self.cancelled.push_back(name.to_owned());
+        while self.cancelled.len() > CANCELLED {
+            self.cancelled.pop_front();
+        }
+    }
+
+    /// Takes a call back, where nobody has decided upon it.
+    fn cancel_call(&mut self, workflow: Seq, call: Seq) -> Result<(), EngineError> {
+        self.engine.turn_to(workflow);
+        if self.engine.is_asking_for(call) {
+            self.engine.forget_questions();
+        }
+        self.engine.end_look(call);
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.asking.take_if(|asking| asking.is_for(call));
+        }
+        self.engine.input(Input::Cancelled { call }).map(drop)
+    }
+
+    /// A connection has ended: what waits can still be decided upon, and then its workflow is over.
+    pub(super) fn agent_ends(&mut self, connection: &str) {
+        self.disconnect_agents(|agent, _| agent.connection.as_deref() == Some(connection));
+    }
+
+    /// Ends the connections of these agents, also for whoever looks.
+    fn disconnect_agents(&mut self, is_gone: impl Fn(&Agent, &Board) -> bool) {
+        let board = Arc::clone(&self.board);
+        let agents =
+            self.jobs.iter_mut().filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
+        let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &board));
+        let gone: Vec<Seq> = gone
+            .map(|(seq, agent)| {
+                agent.connection = None;
+                seq
+            })
+            .collect();
+        for workflow in gone {
+            self.note_disconnected(workflow);
+        }
+    }
+
+    /// Writes down that the client of a workflow has gone. Where nothing of it waits, the workflow ends by
+    /// itself, and nothing has to be said.
+    pub(super) fn note_disconnected(&mut self, workflow: Seq) {
+        self.engine.turn_to(workflow);
+        if self.engine.workflow().is_none_or(Workflow::is_idle) {
+            return;
+        }
+        if let Err(error) = self.engine.input(Input::Disconnected) {
+            self.went_wrong(workflow, &error);
+        }
+    }
+
+    /// Withdraws what disconnected clients proposed and nobody decided upon in time.
+    pub(super) fn expire_disconnected(&mut self) {
+        let Some(limit) = self.chosen.pending_limit() else {
+            return;
+        };
+        let now = asked::now();
+        let workflows: Vec<Seq> = self.jobs.keys().copied().collect();
+        for workflow in workflows {
+            self.engine.turn_to(workflow);
+            let at = self.engine.workflow().and_then(|it| it.disconnected);
+            // What cannot be read now is looked at again in a minute.
+            let record = at.and_then(|at| self.ledger.record(at).ok().flatten());
+            let is_over = |at: u64| Duration::from_millis(now.saturating_sub(at)) >= limit;
+            if record.is_none_or(|record| !is_over(record.at)) {
+                continue;
+            }
+            let after = count(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
+            if let Err(error) = self.engine.input(Input::Expired { after }) {
+                self.went_wrong(workflow, &error);
+            }
+        }
+    }
+
+    /// The session ends: who waits is told how far their calls are, and what rests is over.
+    pub(super) fn leave_agents(&mut self) {
+        let workflows: Vec<Seq> =
+            self.jobs.iter().filter(|(_, job)| job.agent.is_some()).map(|(seq, _)| *seq).collect();
+        for workflow in workflows {
+            let agent = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut());
+            let waiting = agent.map(|agent| std::mem::take(&mut agent.waiting)).unwrap_or_default();
+            for (call, reply) in waiting {
+                if let Some(view) = self.called(call) {
+                    let _ = reply.send(Ok(view));
+                }
+            }
+            self.engine.turn_to(workflow);
+            if self.engine.workflow().is_some_and(Workflow::is_idle) {
+                // What cannot be written down is idle when it is opened again.
+                let _ = self.engine.input(Input::Finish { outcome: Finish::Done });
+            }
+        }
+    }
+
+    /// Connections that have been silent for long are over as well.
+    pub(super) fn agents_are_idle(&mut self) {
+        self.disconnect_agents(|agent, board| {
+            let limit = if agent.is_restored { RETURNS } else { IDLE };
+            let is_there = agent.connection.as_deref().is_some_and(|it| board.clients().has(it));
+            !is_there && agent.called.elapsed() > limit
+        });
+    }
+
+    /// Ends the workflow whose turn it is, where its agent will not call any more.
+    pub(super) fn no_more_calls(&mut self, workflow: Seq) -> Result<Due, EngineError> {
+        let agent = self.jobs.get(&workflow).and_then(|job| job.agent.as_ref());
+        if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiting.is_empty()) {
+            return Ok(Due::Call);
+        }
+        self.engine.input(Input::Finish { outcome: Finish::Done })?;
+        self.engine.run()
+    }
+
+    /// Tells those who wait what became of their calls, as far as they are planned. Where the workflow
+    /// cannot go on, the others are told so.
+    pub(super) fn answer_agents(&mut self, workflow: Seq, trouble: Option<&str>) {
+        let Some(agent) = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut()) else {
+            return;
+        };
+        let waiting = std::mem::take(&mut agent.waiting);
+        let mut left = Vec::new();
+        for (call, reply) in waiting {
+            match (self.called(call), trouble) {
+                (Some(view), _) if !matches!(view.became, Became::Working {}) => {
+                    let on_top_of = self.engine.undecided();
+                    let _ = reply.send(Ok(CallView { on_top_of, ..view }));
+                }
+                (Some(_), None) => left.push((call, reply)),
+                (_, trouble) => {
+                    // What is told to be an error must not be done later on.
+                    let is_off = self.cancel_call(workflow, call).is_ok();
+                    let kind = if is_off { FailureKind::Internal } else { FailureKind::Lost };
+                    let message = trouble.unwrap_or("The call is not at work any more.");
+                    let hint =
+                        "proposal_status lists what there is; where it stays, start Vector anew.";
+                    let _ = reply.send(Err(failed(kind, message, hint)));
+                }
+            }
+        }
+        if let Some(agent) = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut()) {
+            agent.waiting = left;
+        }
+    }
+}
+
+/// What became of a call of a workflow, by its number or its proposal's.
+pub(crate) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView> {
+    workflow.agent()?;
+    let call = workflow.call_of(seq)?;
+    Some(CallView {
+        call,
+        workflow: name,
+        session: workflow.place.session(),
+        tool: workflow.call(call)?.0.to_owned(),
+        became: workflow.became(call)?,
+        on_top_of: Vec::new(),
+    })
+}
+
+pub(crate) fn no_call(seq: Seq) -> Failure {
+    let message = format!("There is no call of an agent with the number {seq}.");
+    failed(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
+}

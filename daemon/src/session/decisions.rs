@@ -1,0 +1,184 @@
+//! What a person decides upon proposals, and does to workflows.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use scene_schemas::api::{Decide, Decided, Decision, Failure, FailureKind, Part, ProposalStatus};
+use scene_schemas::entry::{Approver, Finish, Seq};
+use scene_schemas::proposal::Proposal;
+use vector_core::proposal::{Unit, draft_part, units};
+use vector_core::workflow::{Input, Status, Workflow};
+use vector_engine::Engine;
+
+use super::{Live, Word, wrong};
+use crate::server::{Decides, Verb, failed};
+
+/// More commands than this are not made ready while somebody's request waits.
+const MAX_AT_ONCE: usize = 1_000;
+
+/// The way to a session for whoever brings a decision.
+pub(crate) struct AtOnce {
+    live: Arc<Mutex<Live>>,
+    words: Sender<Word>,
+}
+
+impl AtOnce {
+    pub(crate) fn new(live: &Arc<Mutex<Live>>, words: &Sender<Word>) -> Self {
+        Self { live: Arc::clone(live), words: words.clone() }
+    }
+}
+
+impl fmt::Debug for AtOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AtOnce")
+    }
+}
+
+impl Decides for AtOnce {
+    fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+        let mut live = self.live.try_lock().ok()?;
+        // It may have been closed since it was found.
+        if live.seat.is_left() || !live.is_short(seq, &decide.decision) {
+            return None;
+        }
+        let decided = live.decide(seq, decide);
+        if live.engine.is_acting() {
+            live.go_on();
+        } else {
+            // A thread that has ended is missed by whoever says something next.
+            let _ = self.words.send(Word::GoOn);
+        }
+        Some(decided)
+    }
+}
+
+impl Live {
+    /// Whether a decision takes no longer than a request may.
+    fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
+        let pending = self.engine.proposal(seq);
+        let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
+        // A part is planned anew, and a plan may read whole scripts; a file that changed is read first.
+        is_small && !matches!(decision, Decision::Take { .. }) && self.engine.looks_as_read()
+    }
+
+    pub(super) fn decide(&mut self, seq: Seq, decide: &Decide) -> Result<Decided, Failure> {
+        let Some((_, pending)) = self.engine.proposal(seq) else {
+            let message = format!("Proposal {seq} does not wait for a decision in this place.");
+            return Err(failed(FailureKind::Settled, message, "Look at what became of it."));
+        };
+        if pending.proposal.patch_id != decide.patch_id || pending.proposal.base != decide.base {
+            return Err(failed(
+                FailureKind::Stale,
+                format!("Proposal {seq} is not what was seen."),
+                "Look at it again, and decide then.",
+            ));
+        }
+        let stands = match &decide.decision {
+            Decision::Approve { twice } => {
+                self.may_be_approved(seq)?;
+                self.engine.approve(seq, Approver::Person, *twice).map(|()| seq)
+            }
+            Decision::Reject { reason } => {
+                let reason = reason.clone();
+                self.engine.turn_to_proposal(seq);
+                self.engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
+            }
+            Decision::Take { parts } => {
+                self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
+                let proposal = pending.proposal.clone();
+                let taken = taken(&proposal, parts);
+                self.engine.revise(seq, |draft| draft_part(draft, &proposal, &taken))
+            }
+        };
+        let stands = stands.map_err(|error| wrong(&error))?;
+        let status = self.engine.proposal(stands).map(|(_, pending)| pending.status.shown());
+        let status = status.unwrap_or(ProposalStatus::Withdrawn);
+        Ok(Decided { proposal: stands, status })
+    }
+
+    fn may_be_approved(&self, seq: Seq) -> Result<(), Failure> {
+        if self.chosen.is_dry_run() {
+            return Err(failed(
+                FailureKind::Settled,
+                "Dry run is on: proposals are shown and never applied.",
+                "Switch it off in the settings, and approve again.",
+            ));
+        }
+        self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
+        let first = self.engine.decided_before(seq);
+        let Some((first, (_, below))) = first.and_then(|it| Some((it, self.engine.proposal(it)?)))
+        else {
+            return Ok(());
+        };
+        let title = &below.proposal.title;
+        Err(failed(
+            FailureKind::Settled,
+            format!("Proposal {seq} was planned on top of proposal {first}, which waits: {title}."),
+            format!("Decide upon proposal {first} first."),
+        ))
+    }
+
+    /// Does something to a workflow.
+    pub(super) fn act(
+        &mut self,
+        workflow: Seq,
+        verb: Verb,
+        model: Option<&str>,
+    ) -> Result<(), Failure> {
+        let Some(job) = self.jobs.get_mut(&workflow) else {
+            let message = format!("Workflow {workflow} is not at work any more.");
+            return Err(failed(FailureKind::Settled, message, "Ask for something new."));
+        };
+        match verb {
+            // What ends has to go on until it has.
+            Verb::Cancel | Verb::Retry | Verb::Resume => job.stopped = false,
+            Verb::Clear => {}
+        }
+        self.engine.turn_to(workflow);
+        match verb {
+            Verb::Cancel => {
+                if let Some(job) = self.jobs.get_mut(&workflow) {
+                    job.asking = None;
+                }
+                let outcome = Finish::NotApproved;
+                self.engine.input(Input::Finish { outcome }).map_err(|error| wrong(&error))?;
+            }
+            Verb::Clear => reject_all(&mut self.engine),
+            Verb::Retry | Verb::Resume if self.engine.has_trouble() => {
+                // Whoever was not to be asked may not be the one who is chosen now.
+                let driver = self.driver_of(model);
+                self.engine.drive(driver);
+                self.engine.input(Input::Resume).map_err(|error| wrong(&error))?;
+            }
+            Verb::Retry | Verb::Resume => {}
+        }
+        Ok(())
+    }
+}
+
+/// Rejects all that waits in the workflow whose turn it is.
+fn reject_all(engine: &mut Engine) {
+    let waiting = engine.workflow().into_iter().flat_map(Workflow::proposals);
+    let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
+    let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
+    for proposal in waiting {
+        // One that stood on another is gone with it.
+        let reason = Some("The person cleared all that waited.".to_owned());
+        let _ = engine.input(Input::Reject { proposal, reason });
+    }
+}
+
+/// The pieces of a proposal that are taken.
+fn taken(proposal: &Proposal, parts: &[Part]) -> Vec<Unit> {
+    let named: HashSet<Unit> = parts.iter().map(unit).collect();
+    units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
+}
+
+fn unit(part: &Part) -> Unit {
+    match *part {
+        Part::Command { command } => Unit::Command(command as usize),
+        Part::Hunk { script, hunk } => Unit::Hunk { script: script as usize, hunk: hunk as usize },
+    }
+}

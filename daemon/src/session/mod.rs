@@ -1,0 +1,558 @@
+//! A session at work: what is known of one open place, and the workflows in it, side by side.
+//!
+//! It hears what the plugin says, what a person asks and decides, and works until somebody else is
+//! due. What there is to do for the plugin, and what has happened, it puts on the board. It has a
+//! thread of its own, with a large stack, for all that may take long. A decision need not wait for
+//! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
+
+mod agent;
+mod asking;
+mod attached;
+mod decisions;
+mod moment;
+mod pictures;
+mod plugin_reports;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use scene_schemas::InstancePath;
+use scene_schemas::api::{
+    ApplyAck, ApplyTaken, CallView, Decide, Decided, EventRecord, Failure, FailureKind, Need,
+    SceneTaken, SceneUpdate, ScriptPage, SessionId, Started, ThinkingPhase,
+};
+use scene_schemas::entry::{Attached, Entry, Record, Seq, StudioPlace};
+use scene_schemas::proposal::Mode;
+use serde_json::Value as Json;
+use vector_core::prompt::Call;
+use vector_core::workflow::{AGENT, CALLS, Workflow, events};
+use vector_ledger::Ledger;
+use vector_place::Scene;
+use vector_providers::Provider;
+use vector_providers::answer::Answer;
+use vector_providers::choose::OFFLINE;
+use vector_providers::http::HttpError;
+use vector_providers::who::Who;
+
+use self::agent::Agent;
+pub(crate) use self::agent::{Calling, name, no_call, view};
+use self::asking::Asking;
+pub(crate) use self::attached::Request;
+use self::attached::instances;
+pub(crate) use self::decisions::AtOnce;
+use vector_engine::asked;
+use vector_engine::asked::Ask;
+use vector_engine::pictured::Pictured;
+use vector_engine::studio::Studio;
+use vector_engine::{Asked, Driver, Due, Engine, EngineError, Listener, Target};
+use vector_rojo_project::{Heard, Project};
+
+use crate::daemon::kept::Chosen;
+use crate::server::{Board, FoundInstance, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
+
+/// What a session is told.
+pub(crate) enum Word {
+    /// Its plugin began anew.
+    Hello(StudioPlace),
+    /// Its files may have changed.
+    Files(Heard),
+    /// This project is open as well from now on.
+    Beside(PathBuf),
+    /// Somebody has let go of workflows which may be its own.
+    TakeUp,
+    /// Its plugin says something of the place.
+    Scene(Box<SceneUpdate>, Reply<SceneTaken>),
+    /// Its plugin says what became of a proposal.
+    Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
+    /// A person asks for something.
+    Chat(Box<Request>, Reply<Started>),
+    /// What a request points at was read, or cannot be.
+    Mentioned(Box<Request>, Result<Vec<Attached>, String>, Reply<Started>),
+    /// The instances whose names fit what a person is typing.
+    Find(String, Reply<Vec<FoundInstance>>),
+    /// An agent calls a tool.
+    Call(Box<Calling>),
+    /// What became of a call is wanted.
+    Called(Seq, Reply<CallView>),
+    /// A call is taken back.
+    CancelCall(String),
+    /// A connection of an agent has ended.
+    AgentEnds(String),
+    /// A page of the scripts is wanted, from where a cursor says.
+    Scripts(Option<String>, Reply<ScriptPage>),
+    /// Connections of agents that were silent for long are over.
+    Tidy,
+    /// A model has answered in a workflow, or has not.
+    Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
+    /// What was seen that a call wanted to look at, or why it could not be.
+    Looked(Seq, Seq, Result<Json, String>),
+    /// A person decides.
+    Decide(Seq, Decide, Reply<Decided>),
+    /// A person does something to a workflow; where it is to go on, with this model.
+    Do(Seq, Verb, Option<String>, Reply<()>),
+    /// A person wants to go back: what that is called, and the call that plans it.
+    GoBack(String, Call, Reply<Started>),
+    /// A picture is wanted.
+    Picture(Pictured, PictureAsked, Reply<Vec<u8>>),
+    /// What a script says, in the place and in its file.
+    Text(InstancePath, Sender<Vec<String>>),
+    /// Something was decided, and there is more to do.
+    GoOn,
+    /// It ends; its workflows go on when it comes back.
+    End,
+}
+
+/// What a session knows of a workflow at work in it.
+#[derive(Debug, Default)]
+struct Job {
+    /// Whether it was said that what is approved cannot be applied for the moment.
+    held_up: bool,
+    /// Whether something went wrong that has to be tried again.
+    stopped: bool,
+    /// What was last said of the moment.
+    moment: Option<ThinkingPhase>,
+    /// The model that is being asked, or the page that is being read.
+    asking: Option<Asking>,
+    /// The agent that calls, where one does.
+    agent: Option<Agent>,
+}
+
+/// A session.
+pub(crate) struct Live {
+    ledger: Arc<Ledger>,
+    board: Arc<Board>,
+    seat: Arc<Seat>,
+    session: SessionId,
+    /// The place, and the workflows at work in it.
+    engine: Engine,
+    jobs: BTreeMap<Seq, Job>,
+    /// Calls of agents that were taken back before they came, by their names.
+    cancelled: VecDeque<String>,
+    /// The last requests by the names that were given to them, and what they became.
+    requests: VecDeque<(String, Seq)>,
+    /// Requests whose mentions are being read.
+    reading: attached::Reading,
+    version: u64,
+    /// How much was asked of Studio when that was last said.
+    asked: usize,
+    /// What the person has chosen, which may be another by now.
+    chosen: Arc<Chosen>,
+    who: Arc<dyn Who>,
+    /// The way to this session, for what a model answers.
+    words: Sender<Word>,
+    /// The projects that are opened beside an open place.
+    projects: Vec<PathBuf>,
+    pictures: pictures::Pictures,
+}
+
+impl Live {
+    /// A session of a place, of which nothing may be known yet.
+    pub(crate) fn new(
+        ledger: Arc<Ledger>,
+        board: Arc<Board>,
+        (session, seat): (SessionId, Arc<Seat>),
+        opened: (Target, Scene),
+        chosen: Arc<Chosen>,
+        (who, words): (Arc<dyn Who>, Sender<Word>),
+    ) -> Self {
+        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
+        engine.serve();
+        Self {
+            engine,
+            ledger,
+            seat,
+            board,
+            session,
+            jobs: BTreeMap::new(),
+            cancelled: VecDeque::new(),
+            requests: VecDeque::new(),
+            reading: attached::Reading::new(),
+            version: 0,
+            asked: 0,
+            chosen,
+            who,
+            words,
+            projects: Vec::new(),
+            pictures: pictures::Pictures::default(),
+        }
+    }
+
+    /// Opens these projects as well, with which the open place may be synced.
+    pub(crate) fn beside(self, projects: Vec<PathBuf>) -> Self {
+        Self { projects, ..self }
+    }
+
+    /// Works until nobody speaks any more.
+    pub(crate) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
+        // Who panicked leaves a session that is lost, and the next hello begins it anew.
+        let Ok(()) = live.lock().map(|mut live| {
+            // That of files was read with them.
+            if live.engine.studio().is_some() {
+                live.engine.read_memory();
+            }
+            live.open_projects();
+            live.resume();
+            live.go_on();
+        }) else {
+            return;
+        };
+        while let Ok(word) = words.recv() {
+            let Ok(mut live) = live.lock() else {
+                return;
+            };
+            if matches!(word, Word::End) {
+                live.leave_agents();
+                return;
+            }
+            live.hear(word);
+        }
+    }
+
+    /// Opens the projects that are open beside the place. One that cannot be read now is read when
+    /// something in it has changed.
+    fn open_projects(&mut self) {
+        let engine = &mut self.engine;
+        self.projects.retain(|project| match Project::open(project, false) {
+            Ok((project, scene)) => {
+                engine.know_project((project.without_memory(), scene));
+                false
+            }
+            Err(_) => true,
+        });
+    }
+
+    /// A project was opened after the place.
+    fn has_beside(&mut self, project: PathBuf) {
+        self.projects.push(project);
+        self.open_projects();
+        // It is looked for in what is there, and not in what is proposed.
+        self.engine.told();
+        // What cannot be written down now is missed when the engine works.
+        let _ = self.engine.look_for_project();
+    }
+
+    /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
+    /// when that is done.
+    fn resume(&mut self) {
+        let Ok(unfinished) = self.ledger.unfinished() else {
+            return;
+        };
+        let before = self.jobs.len();
+        for record in unfinished {
+            let Entry::Started { place, driver, served, .. } = &record.entry else {
+                continue;
+            };
+            // What a terminal has left in files was settled when they were opened.
+            let is_ours = place.open().is_some() || *served || driver.starts_with(AGENT);
+            if !is_ours || place.session() != self.session || self.jobs.contains_key(&record.seq) {
+                continue;
+            }
+            let driver = match driver.as_str() {
+                CALLS => Driver::Calls,
+                name if name.starts_with(AGENT) => {
+                    Driver::Agent { name: name[AGENT.len()..].to_owned() }
+                }
+                name => self.driver_of(Some(name)),
+            };
+            let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
+                continue;
+            };
+            self.jobs.insert(record.seq, Job::default());
+            if let Err(error) = self.engine.resume_open(lease, driver) {
+                self.went_wrong(record.seq, &error);
+            }
+            let end = self.ledger.end(record.seq).ok().flatten();
+            let ago = asked::now().saturating_sub(end.map_or(0, |end| end.at));
+            if let Some(job) = self.jobs.get_mut(&record.seq) {
+                let left = |it| Agent::left(it, Duration::from_millis(ago));
+                job.agent = self.engine.workflow().and_then(left);
+                let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
+                if is_gone {
+                    self.note_disconnected(record.seq);
+                }
+            }
+        }
+        if self.jobs.len() > before {
+            // Until now these were at work elsewhere to whoever looked.
+            self.board.places_change();
+        }
+    }
+
+    fn hear(&mut self, word: Word) {
+        self.look();
+        if !matches!(word, Word::Picture(..)) {
+            self.pictures.forget();
+        }
+        match word {
+            Word::Hello(place) => self.began_anew(place),
+            Word::Beside(project) => self.has_beside(project),
+            Word::TakeUp => self.resume(),
+            // A project that cannot be read now is read again when somebody has mended it, and nothing is
+            // written meanwhile: its files are not what was read.
+            Word::Files(heard) => {
+                self.open_projects();
+                let _ = self.engine.read_again(&heard);
+                let _ = self.engine.follow_beside(&heard);
+            }
+            Word::Scene(update, reply) => {
+                let taken = self.scene(&update);
+                // Who says that a snapshot is whole is not asked for it again.
+                self.post();
+                let _ = reply.send(taken);
+            }
+            Word::Ack(seq, ack, reply) => {
+                let taken = self.acknowledged(seq, *ack);
+                // What is acknowledged is offered no more, however long the next plan takes.
+                self.post();
+                let _ = reply.send(taken);
+            }
+            Word::Chat(request, reply) => self.chat(*request, reply),
+            Word::Mentioned(request, read, reply) => self.has_read(*request, read, reply),
+            Word::Find(typed, reply) => {
+                let _ = reply.send(Ok(instances(self.engine.scene(), &typed)));
+                return;
+            }
+            Word::GoBack(goal, call, reply) => {
+                // A call that cannot be written down is missed when the engine works.
+                let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
+                let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
+                let _ = reply.send(started);
+            }
+            Word::Decide(seq, decide, reply) => {
+                let decided = self.decide(seq, &decide);
+                let _ = reply.send(decided);
+            }
+            Word::Replied(workflow, ask, answer) => self.replied(workflow, &ask, *answer),
+            Word::Looked(workflow, call, seen) => self.looked(workflow, call, seen),
+            Word::Call(calling) => self.agent_calls(*calling),
+            Word::Called(seq, reply) => {
+                let _ = reply.send(self.agent_called(seq));
+                return;
+            }
+            Word::CancelCall(name) => self.agent_cancels(&name),
+            Word::AgentEnds(connection) => self.agent_ends(&connection),
+            Word::Tidy => {
+                self.agents_are_idle();
+                self.expire_disconnected();
+            }
+            Word::Scripts(cursor, reply) => {
+                let listed = self.engine.list_scripts(cursor.as_deref());
+                let _ = reply.send(listed.map_err(|refusal| wrong(&refusal.into())));
+                return;
+            }
+            Word::Do(workflow, verb, model, reply) => {
+                let done = self.act(workflow, verb, model.as_deref());
+                let _ = reply.send(done);
+            }
+            Word::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
+            Word::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
+            Word::GoOn | Word::End => {}
+        }
+        self.go_on();
+    }
+
+    /// A model has answered, or has not.
+    fn replied(&mut self, workflow: Seq, ask: &Ask, answer: Result<Answer, HttpError>) {
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.asking = None;
+            // That it is asked once more is said once more.
+            job.moment = None;
+        }
+        self.engine.turn_to(workflow);
+        if let Err(error) = self.engine.replied(ask, answer) {
+            self.went_wrong(workflow, &error);
+        }
+    }
+
+    /// Something was seen that a call wanted to look at, or was not.
+    fn looked(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.asking.take_if(|asking| asking.is_for(call));
+        }
+        self.engine.turn_to(workflow);
+        if let Err(error) = self.engine.has_looked(call, seen) {
+            self.went_wrong(workflow, &error);
+        }
+    }
+
+    /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
+    fn look(&mut self) {
+        // What could not be written down then is missed when the engine works.
+        if self.engine.look_at_file().unwrap_or(true) {
+            self.pictures.forget();
+            self.go_on();
+        }
+    }
+
+    /// Begins a workflow.
+    fn start(
+        &mut self,
+        asked: Asked,
+        driver: Driver,
+        mode: Mode,
+        begin: impl FnOnce(&mut Engine),
+    ) -> Result<Started, Failure> {
+        if asked.goal.trim().is_empty() {
+            let hint = "Say what is to be done.";
+            return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
+        }
+        self.engine.read_memory();
+        let workflow = self.engine.begin(asked, driver, mode).map_err(|error| wrong(&error))?;
+        self.jobs.insert(workflow, Job::default());
+        begin(&mut self.engine);
+        Ok(Started { workflow })
+    }
+
+    /// Works until somebody else is due, and puts on the board what there is to do.
+    fn go_on(&mut self) {
+        // What one does may concern another: all have their turns until nothing more happens.
+        let mut due = BTreeMap::new();
+        loop {
+            let last = self.engine.last();
+            for workflow in self.engine.turns() {
+                match self.work(workflow) {
+                    Some(is_due) => drop(due.insert(workflow, is_due)),
+                    None => drop(due.remove(&workflow)),
+                }
+            }
+            if self.engine.last() == last {
+                break;
+            }
+        }
+        self.take_pictures();
+        self.say_what_is_asked();
+        for (workflow, due) in due {
+            self.thinks(workflow, due);
+        }
+        self.post();
+    }
+
+    /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
+    fn work(&mut self, workflow: Seq) -> Option<Due> {
+        if self.jobs.get(&workflow).is_none_or(|job| job.stopped) {
+            return None;
+        }
+        self.engine.turn_to(workflow);
+        self.engine.let_through_at_most(self.chosen.mode());
+        let due = match self.engine.run() {
+            Ok(Due::Call) => self.no_more_calls(workflow),
+            due => due,
+        };
+        if let Some(job) = self.jobs.get_mut(&workflow).filter(|_| due.is_ok()) {
+            job.held_up = false;
+        }
+        self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
+        match due {
+            Ok(Due::Model) => self.asks(workflow),
+            Ok(Due::Look(call)) => Some(self.looks(workflow, call)),
+            Ok(Due::Nothing) => {
+                self.engine.end(workflow);
+                self.jobs.remove(&workflow);
+                None
+            }
+            Ok(due) => Some(due),
+            Err(EngineError::Place(error)) if error.is_passing() => {
+                self.is_held_up(workflow, &error);
+                None
+            }
+            Err(error) => {
+                self.went_wrong(workflow, &error);
+                None
+            }
+        }
+    }
+
+    /// Has a model asked for the next message of a workflow, unless it is being asked.
+    fn asks(&mut self, workflow: Seq) -> Option<Due> {
+        let job = self.jobs.entry(workflow).or_default();
+        if job.asking.is_some() {
+            return Some(Due::Model);
+        }
+        match self.engine.ask() {
+            Ok(Some(ask)) => {
+                let to = (Arc::clone(&self.board), self.session.clone());
+                job.asking = Some(Asking::send(ask, workflow, to, self.words.clone()));
+                Some(Due::Model)
+            }
+            // Why not is an entry, and a person has to say that it goes on.
+            Ok(None) => Some(Due::GoAhead),
+            Err(error) => {
+                self.went_wrong(workflow, &error);
+                None
+            }
+        }
+    }
+
+    /// Has something looked at for a call, unless it is being looked at.
+    fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
+        // All connections of a program have their turns together.
+        let agent = self.engine.workflow().and_then(Workflow::agent).map(str::to_owned);
+        let client = agent.unwrap_or_else(|| workflow.to_string());
+        let job = self.jobs.entry(workflow).or_default();
+        if job.asking.is_none() {
+            let looking = self.engine.look(call);
+            job.asking =
+                looking.map(|it| Asking::look(it, (workflow, call), &client, self.words.clone()));
+        }
+        Due::Look(call)
+    }
+
+    /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
+    fn driver_of(&self, name: Option<&str>) -> Driver {
+        match self.who.answers(name) {
+            Ok(None) => Driver::Provider(Provider::Offline),
+            Ok(Some(models)) => Driver::Provider(Provider::Model(models)),
+            Err(why) => Driver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
+        }
+    }
+
+    pub(crate) fn post(&self) {
+        // Also while one is being told: it may never end.
+        let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
+        let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
+        let stopped = stopped.map(|(workflow, _)| *workflow).collect();
+        let seen = self.seat.shows(Size {
+            instances: self.engine.scene().instance_count(),
+            is_whole: need.is_none(),
+            version: self.version,
+            project: self.engine.joined().map(Project::name),
+        });
+        match seen {
+            Seen::Same => {}
+            Seen::Size => self.board.sizes_change(),
+            Seen::Place => self.board.places_change(),
+        }
+        self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
+        self.board.wake(Some(&self.session));
+    }
+}
+
+fn listener(board: &Arc<Board>, session: &SessionId) -> Listener {
+    let (board, session) = (Arc::clone(board), session.clone());
+    Box::new(move |record: &Record| {
+        // What is approved comes with its work.
+        let comes_with_more = matches!(record.entry, Entry::Approved { .. });
+        for event in events(record) {
+            let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+            let event = EventRecord { seq, at, workflow, event };
+            if comes_with_more {
+                board.note(Some(&session), event, false);
+            } else {
+                board.publish(Some(&session), event, false);
+            }
+        }
+    })
+}
+
+/// What an engine's error is to whoever asked.
+fn wrong(error: &EngineError) -> Failure {
+    match error {
+        EngineError::Refused(refusal) => {
+            failed(FailureKind::Settled, refusal.0.clone(), "Look at it again.")
+        }
+        error => failed(FailureKind::Internal, error.to_string(), "Try again."),
+    }
+}

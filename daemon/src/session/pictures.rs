@@ -1,0 +1,127 @@
+//! Pictures that somebody wants of a session: gathered in its turn, drawn in a thread of their own, so
+//! that a large one keeps nobody waiting.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use scene_schemas::api::{Failure, FailureKind};
+use scene_schemas::entry::Seq;
+use vector_engine::EngineError;
+use vector_engine::pictured::{Drawing, Pictured};
+use vector_render::Sides;
+
+use super::{Live, wrong};
+use crate::daemon::AWAY;
+use crate::server::{PictureAsked, Reply, failed};
+
+/// How often one picture asks Studio for something before it is refused.
+const MAX_ROUNDS: usize = 16;
+/// How many pictures wait for Studio at once.
+const MAX_WAITING: usize = 32;
+
+/// Pictures are drawn one after the other, whoever wants them.
+static PEN: Mutex<()> = Mutex::new(());
+
+/// A picture that waits for what Studio tells.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    of: Pictured,
+    asked: PictureAsked,
+    rounds: usize,
+    reply: Reply<Vec<u8>>,
+}
+
+/// The pictures that wait for what Studio tells, and what the last one was drawn from.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    wanted: Vec<Wanted>,
+    /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
+    last: Option<(Seq, Seq, Arc<Sides>)>,
+}
+
+impl Pictures {
+    /// Something may be otherwise now.
+    pub(super) fn forget(&mut self) {
+        self.last = None;
+    }
+}
+
+impl Live {
+    /// Somebody wants a picture.
+    pub(super) fn wants_picture(
+        &mut self,
+        of: Pictured,
+        asked: PictureAsked,
+        reply: Reply<Vec<u8>>,
+    ) {
+        if self.pictures.wanted.len() >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} pictures of this place are being made.");
+            let hint = "Wait until they are there.";
+            return drop(reply.send(Err(failed(FailureKind::TooMany, message, hint))));
+        }
+        self.pictures.wanted.push(Wanted { of, asked, rounds: 0, reply });
+    }
+
+    /// Makes the pictures for which all is known.
+    pub(super) fn take_pictures(&mut self) {
+        for mut wanted in std::mem::take(&mut self.pictures.wanted) {
+            if wanted.reply.is_closed() {
+                continue;
+            }
+            wanted.rounds += 1;
+            let is_away = self.engine.studio().is_some() && self.seat.silence() > AWAY;
+            match self.pictured(&wanted.of) {
+                Ok(Some(drawing)) => draw(drawing, wanted.asked, wanted.reply),
+                Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
+                    let message = "Studio does not tell what the place looks like.";
+                    let hint = "Look whether its plugin is connected, and ask again.";
+                    let failure = failed(FailureKind::NotFound, message, hint);
+                    let _ = wanted.reply.send(Err(failure));
+                }
+                Ok(None) => self.pictures.wanted.push(wanted),
+                Err(error) => drop(wanted.reply.send(Err(unseen(&error)))),
+            }
+        }
+    }
+
+    /// What a picture is drawn from, which may be what the last one was.
+    fn pictured(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
+        let now = self.engine.last();
+        if let (Pictured::Proposal(seq, when), Some((last, at, sides))) = (of, &self.pictures.last)
+            && (seq, &now) == (last, at)
+        {
+            return Ok(Some(Drawing::Side(Arc::clone(sides), *when)));
+        }
+        let drawing = self.engine.pictured(of)?;
+        if let (Pictured::Proposal(seq, _), Some(Drawing::Side(sides, _))) = (of, &drawing) {
+            self.pictures.last = Some((*seq, now, Arc::clone(sides)));
+        }
+        Ok(drawing)
+    }
+}
+
+/// Why there is no picture.
+fn unseen(error: &EngineError) -> Failure {
+    match error {
+        EngineError::Refused(refusal) => {
+            let hint = "Ask for another picture, or look again when the place has changed.";
+            failed(FailureKind::NotFound, refusal.0.clone(), hint)
+        }
+        error => wrong(error),
+    }
+}
+
+fn draw(drawing: Drawing, PictureAsked { view, size }: PictureAsked, reply: Reply<Vec<u8>>) {
+    let draw = move || {
+        // Whoever panicked has left nothing behind.
+        let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if reply.is_closed() {
+            return;
+        }
+        let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.png());
+        let drawn = drawn.map_err(|refusal| unseen(&EngineError::Refused(refusal)));
+        let _ = reply.send(drawn);
+    };
+    // Where no thread can be had, the reply is dropped, which says so.
+    let _ = thread::Builder::new().name("picture".to_owned()).spawn(draw);
+}

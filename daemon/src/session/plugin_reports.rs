@@ -1,0 +1,84 @@
+//! What the plugin reports of its place: that it began again, what its instances are, what a person has
+//! undone there, and what became of a proposal.
+
+use scene_schemas::api::{
+    ApplyAck, ApplyTaken, Failure, FailureKind, ScenePart, SceneTaken, SceneUpdate,
+};
+use scene_schemas::entry::{Seq, StudioPlace};
+use vector_core::workflow::Input;
+use vector_engine::EngineError;
+use vector_engine::studio::recorded;
+
+use super::{Live, wrong};
+use crate::daemon::orphaned;
+use crate::server::failed;
+
+impl Live {
+    /// The plugin knows nothing any more of what was asked, and tells the place anew.
+    pub(super) fn began_anew(&mut self, place: StudioPlace) {
+        if let Some(seat) = self.board.seat(&self.session) {
+            self.seat = seat;
+        }
+        self.engine.opened(place);
+        self.engine.began_anew();
+    }
+
+    /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
+    pub(super) fn is_now(&self, epoch: u64) -> Result<(), Failure> {
+        if epoch == self.seat.epoch() {
+            return Ok(());
+        }
+        let message = format!("Session {} began anew.", self.session);
+        Err(failed(FailureKind::Stale, message, "Say hello again."))
+    }
+
+    pub(super) fn scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
+        self.is_now(update.epoch)?;
+        for part in &update.parts {
+            self.note_undone(part).map_err(|error| wrong(&error))?;
+            let heard = self.engine.hear(part).map_err(|error| wrong(&error))?;
+            if let Err(torn) = heard {
+                // Nothing of the place is known any more.
+                self.engine.began_anew();
+                return Err(failed(
+                    FailureKind::Stale,
+                    format!("What was said does not fit the mirror: {torn}."),
+                    "Send a whole snapshot.",
+                ));
+            }
+        }
+        self.version = update.version;
+        if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
+            self.engine.look_for_project().map_err(|error| wrong(&error))?;
+        }
+        Ok(SceneTaken { instances: self.engine.scene().mirrored() })
+    }
+
+    /// What was undone may be of a workflow that is over.
+    fn note_undone(&mut self, part: &ScenePart) -> Result<(), EngineError> {
+        let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
+            return Ok(());
+        };
+        let Some(proposal) = recorded(recording) else {
+            return Ok(());
+        };
+        let Some(record) = self.ledger.record(proposal)? else {
+            return Ok(());
+        };
+        if self.engine.is_at_work(record.workflow) {
+            return Ok(());
+        }
+        let again = matches!(part, ScenePart::Redone { .. });
+        let left = self.engine.undo_files(proposal, again)?;
+        let input = Input::Undone { proposal, again, left };
+        let records = orphaned::input(&self.ledger, &self.board, record.workflow, [input])?;
+        self.engine.heard_of(&records);
+        Ok(())
+    }
+
+    pub(super) fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
+        self.is_now(ack.epoch)?;
+        let is_news = self.engine.acknowledged(seq, &ack.patch_id, ack.outcome);
+        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| wrong(&error))
+    }
+}

@@ -1,0 +1,273 @@
+//! All that is wrong with all scripts of a place: over all cores, in an order that is always the same.
+//!
+//! Where the scripts come from is not its business: it is given texts, each with the path of its
+//! instance and, where it has one, its file. It writes nothing but what a checker of types reads, in a
+//! folder of its own.
+
+pub mod types;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use scene_schemas::InstancePath;
+use vector_luau::{Finder, Finding, LintSettings, Linter, Severity, Span, Stack, inspect, syntax};
+use vector_place::{Node, Scene};
+
+/// The stack of whoever parses: parsers recurse.
+const STACK: usize = 64 << 20;
+
+/// A script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// The path of its instance.
+    pub path: InstancePath,
+    /// Its class.
+    pub class: String,
+    /// Its file, from the project's folder and with `/`, where it has one of its own.
+    pub file: Option<String>,
+    /// Its text; none where it is no UTF-8.
+    pub text: Option<String>,
+}
+
+impl Script {
+    /// What a project's patterns are held against: its file, or its path as if each instance was a
+    /// folder.
+    pub fn fits(&self) -> String {
+        self.file.clone().unwrap_or_else(|| {
+            let names: Vec<&str> = self.path.segments.iter().map(|it| it.name.as_str()).collect();
+            names.join("/")
+        })
+    }
+}
+
+/// The scripts below some instances of a place, in the order of the tree, each once, with the file that
+/// each has of its own.
+pub fn scripts(
+    scene: &Scene,
+    roots: &[Node],
+    file: impl Fn(Node) -> Option<String>,
+) -> Vec<Script> {
+    let mut seen = std::collections::HashSet::new();
+    let below = roots.iter().flat_map(|root| scene.subtree(*root));
+    let all = below.filter(|node| scene.is_script(*node) && seen.insert(*node));
+    all.map(|node| Script {
+        path: scene.path(node),
+        class: scene.class(node).to_owned(),
+        file: file(node),
+        text: scene.source(node).map(std::borrow::Cow::into_owned),
+    })
+    .collect()
+}
+
+/// The lints of a place's scripts.
+#[derive(Debug)]
+pub struct Linters {
+    all: Linter,
+    /// Those of specs, where they differ.
+    specs: Option<Linter>,
+}
+
+impl Linters {
+    /// The lints by a project's settings, where it has some, and what is wrong with those. Without
+    /// settings specs know the words of TestEZ; with them, the project says what is known.
+    pub fn of(settings: Option<&LintSettings>) -> (Self, Vec<Finding>) {
+        match settings {
+            None => (Self { all: Linter::plain(), specs: Some(Linter::of_specs()) }, Vec::new()),
+            Some(settings) => {
+                let (all, wrong) = Linter::of(settings);
+                (Self { all, specs: None }, wrong)
+            }
+        }
+    }
+
+    fn for_script(&self, script: &Script) -> &Linter {
+        let is_spec = script.path.name().strip_suffix(".spec").is_some();
+        self.specs.as_ref().filter(|_| is_spec).unwrap_or(&self.all)
+    }
+}
+
+/// What is wrong with each script, in their order. It ends between two scripts where somebody asks it
+/// to, and says of those behind that they were not checked.
+pub fn check(
+    scripts: &[Script],
+    linters: &Linters,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Vec<Finding>> {
+    on_threads(scripts, linters, STACK, is_cancelled)
+}
+
+fn on_threads(
+    scripts: &[Script],
+    linters: &Linters,
+    stack: usize,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
+) -> Vec<Vec<Finding>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![None; scripts.len()]);
+    let work = |stack: Stack| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(script) = scripts.get(at).filter(|_| !is_cancelled()) else {
+                return;
+            };
+            let found = one(script, linters.for_script(script), stack);
+            let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            results[at] = Some(found);
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..cores.min(scripts.len()) {
+            let thread = thread::Builder::new().stack_size(stack);
+            // Where no more threads can be had, those that there are do it.
+            if thread.spawn_scoped(scope, || work(Stack::Large)).is_err() {
+                break;
+            }
+        }
+    });
+    // What nobody took, because there was no thread at all.
+    work(Stack::Usual);
+    let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let message = "the script was not checked; check again";
+    let lost = || vec![about(Severity::Error, "not_checked", message)];
+    results.into_iter().map(|found| found.unwrap_or_else(lost)).collect()
+}
+
+/// Adds what a checker of types says, where one is installed.
+///
+/// # Errors
+/// Why types were not checked: a sentence.
+pub fn add_types(
+    scripts: &[Script],
+    found: &mut [Vec<Finding>],
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let typed = types::Checker::installed()?.check(scripts, is_cancelled)?;
+    for (found, typed) in found.iter_mut().zip(typed) {
+        found.extend(typed);
+        found.sort_by_key(|it| it.at);
+    }
+    Ok(())
+}
+
+fn about(severity: Severity, code: &str, message: &str) -> Finding {
+    Finding {
+        severity,
+        finder: Finder::Compiler,
+        code: code.to_owned(),
+        message: message.to_owned(),
+        notes: Vec::new(),
+        at: Span::START,
+    }
+}
+
+fn one(script: &Script, linter: &Linter, stack: Stack) -> Vec<Finding> {
+    let Some(text) = &script.text else {
+        let message = "the text is no UTF-8; save the script as UTF-8";
+        return vec![about(Severity::Error, "not_utf8", message)];
+    };
+    if linter.excludes(&script.fits()) {
+        return Vec::new();
+    }
+    // Lints are somebody else's code, and one that fails must not take the other scripts with it.
+    let found = catch_unwind(AssertUnwindSafe(|| inspect(text, linter, stack)));
+    found.unwrap_or_else(|_| {
+        let message = "a lint failed on this script; no lint was looked for in it";
+        let mut found = syntax(text);
+        found.push(about(Severity::Note, "not_linted", message));
+        found
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(path: &str, text: &str) -> Script {
+        let (path, class) = (path.parse().unwrap(), "ModuleScript".to_owned());
+        Script { path, class, file: None, text: Some(text.to_owned()) }
+    }
+
+    #[test]
+    fn each_script_has_its_own_findings_in_their_order() {
+        let mut scripts: Vec<Script> = (0..200)
+            .map(|at| script(&format!("game.A{at}"), if at % 2 == 0 { "print(x)" } else { "" }))
+            .collect();
+        scripts[1].text = None;
+        scripts[3].text = Some("local =".to_owned());
+        let found = check(&scripts, &Linters::of(None).0, &|| false);
+        assert_eq!(found, check(&scripts, &Linters::of(None).0, &|| false));
+        assert_eq!(found[0][0].code, "undefined_variable");
+        assert_eq!(found[1][0].code, "not_utf8");
+        assert_eq!(found[3][0].code, "syntax");
+        assert!(found.iter().skip(4).step_by(2).all(|it| it.len() == 1));
+        assert!(found.iter().skip(5).step_by(2).all(Vec::is_empty));
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_nothing_counts_as_clean() {
+        let texts = ["print(x)", "local =", "", &"do ".repeat(500)];
+        let scripts = texts.map(|text| script("game.A", text));
+        let found = on_threads(&scripts, &Linters::of(None).0, 1 << 60, &|| false);
+        let codes: Vec<Vec<&str>> =
+            found.iter().map(|it| it.iter().map(|it| it.code.as_str()).collect()).collect();
+        assert_eq!(codes, [vec!["undefined_variable"], vec!["syntax"], vec![], vec!["syntax"]]);
+    }
+
+    #[test]
+    fn specs_know_the_words_of_their_runner() {
+        let text = "return function() it('a', function() expect(1).to.be.ok() end) end";
+        let found = check(&[script("game.A", text)], &Linters::of(None).0, &|| false);
+        assert_eq!(found[0].len(), 2, "{found:?}");
+        let found = check(&[script("game[\"A.spec\"]", text)], &Linters::of(None).0, &|| false);
+        assert!(found[0].is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));
+        let texts = [
+            blocks(190),
+            blocks(100_000),
+            format!("return {}1{}", "(".repeat(700), ")".repeat(700)),
+            format!("return 1{}", " + 1".repeat(1_500)),
+            format!("return 1{}", " + 1".repeat(200_000)),
+            format!("return {}{}", "{".repeat(150), "}".repeat(150)),
+            format!("return {}1", "not ".repeat(900)),
+            format!("return {}", "function() return ".repeat(150) + &"end ".repeat(150)),
+            format!("local a: {}number{} = 1 return a", "{".repeat(300), "}".repeat(300)),
+            format!("return f{}", "()".repeat(30_000)),
+            format!("return f{}", ".a".repeat(30_000)),
+        ];
+        let scripts: Vec<Script> = texts.iter().map(|text| script("game.A", text)).collect();
+        assert_eq!(check(&scripts, &Linters::of(None).0, &|| false).len(), scripts.len());
+    }
+
+    #[test]
+    fn a_check_ends_between_two_scripts_when_it_is_asked_to() {
+        let scripts: Vec<Script> =
+            (0..100).map(|at| script(&format!("game.A{at}"), "print(x)")).collect();
+        let asked = AtomicUsize::new(0);
+        let is_cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+        let found = check(&scripts, &Linters::of(None).0, &is_cancelled);
+        let is_checked = |it: &&Vec<Finding>| it[0].code == "undefined_variable";
+        assert_eq!(found.iter().filter(is_checked).count(), 3);
+        assert_eq!(found.iter().filter(|it| it[0].code == "not_checked").count(), 97);
+    }
+
+    #[test]
+    fn a_project_leaves_files_out() {
+        let text = "exclude = [\"Packages/*\"]".to_owned();
+        let settings = vector_luau::LintSettings { text, ..Default::default() };
+        let (linters, _) = Linters::of(Some(&settings));
+        let scripts = [
+            script("game.Packages.A", "print(x)"),
+            script("game.B", "print(x)"),
+            Script { file: Some("Packages/c.luau".to_owned()), ..script("game.C", "print(x)") },
+        ];
+        let found: Vec<usize> = check(&scripts, &linters, &|| false).iter().map(Vec::len).collect();
+        assert_eq!(found, [0, 1, 0]);
+    }
+}

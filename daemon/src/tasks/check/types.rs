@@ -1,0 +1,423 @@
+//! Types, by a checker that is installed: `luau-lsp` or `luau-analyze`.
+//!
+//! It runs over a copy of the scripts in a folder of its own, for a limited time, and what it prints is
+//! never trusted. None is built in: Luau's own takes seven minutes of a core to compile, and sees one
+//! file at a time. What depends on Roblox's types needs a file of definitions, which is the person's to
+//! name; without one, what the checker says of unknown globals is passed over, as lints know them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use scene_schemas::path::Segment;
+use serde_json::{Value as Json, json};
+use vector_luau::{Finder, Finding, Lines, Severity, Span, cap};
+
+use super::Script;
+
+/// The variable that names the program.
+pub const PROGRAM: &str = "VECTOR_TYPE_CHECKER";
+/// The variable that names a file with the types of Roblox, `*.d.luau`.
+pub const DEFINITIONS: &str = "VECTOR_TYPE_DEFINITIONS";
+/// How long it may take.
+pub const TIME: Duration = Duration::from_mins(2);
+
+/// How long a command line may be, in characters: Windows takes 32,767.
+const MAX_LINE: usize = 30_000;
+/// How deep an instance may stand whose types are checked: the map is nested as the place is.
+const MAX_DEPTH: usize = 200;
+/// What a checker finds of where it runs.
+const KEPT: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USERPROFILE",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SystemRoot",
+    "SystemDrive",
+    "windir",
+    "ComSpec",
+    "PATHEXT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "LANG",
+];
+
+/// What is read of what it prints, in bytes.
+const MAX_PRINTED: u64 = 16 << 20;
+/// How often it is asked whether anybody still waits.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long one that has printed everything may take to end.
+const ENDING: Duration = Duration::from_millis(20);
+
+/// A checker of types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checker {
+    /// The program.
+    pub program: PathBuf,
+    /// The file with Roblox's types.
+    pub definitions: Option<PathBuf>,
+    /// How long it may take.
+    pub time: Duration,
+}
+
+impl Checker {
+    /// The one that is installed.
+    ///
+    /// # Errors
+    /// There is none: a sentence that says what to do.
+    pub fn installed() -> Result<Self, String> {
+        let definitions = env::var_os(DEFINITIONS).map(PathBuf::from);
+        let named = env::var_os(PROGRAM).map(PathBuf::from);
+        let folders: Vec<PathBuf> = env::var_os("PATH")
+            .map(|it| env::split_paths(&it).filter(|it| it.is_absolute()).collect())
+            .unwrap_or_default();
+        if let Some(named) = named.as_ref().filter(|it| !it.is_absolute()) {
+            return Err(format!(
+                "Types are not checked: {PROGRAM} names {}, which could be another program in each \
+                 folder. Write where it stands, from the root.",
+                named.display()
+            ));
+        }
+        let program = named.or_else(|| found(&folders)).ok_or_else(|| {
+            format!(
+                "Types are not checked: no luau-lsp or luau-analyze was found. Install luau-lsp, or name \
+                 one in {PROGRAM}."
+            )
+        })?;
+        Ok(Self { program, definitions, time: TIME })
+    }
+
+    fn is_lsp(&self) -> bool {
+        self.program.file_stem().is_some_and(|name| name.to_string_lossy().contains("lsp"))
+    }
+
+    /// What it says of each script, in their order.
+    ///
+    /// # Errors
+    /// It did not run, did not end in time, or was ended: a sentence that says what to do.
+    pub fn check(
+        &self,
+        scripts: &[Script],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<Finding>>, String> {
+        let name = self.program.display();
+        let failed = |why: io::Error| {
+            format!(
+                "Types are not checked: {name} cannot be run: {why}. Look whether it is a program; \
+                 {PROGRAM} names another."
+            )
+        };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let files = copied(folder.path(), scripts).map_err(failed)?;
+        let mut base = self.arguments();
+        if self.is_lsp() {
+            let map = sourcemap(scripts, &files);
+            fs::write(folder.path().join("sourcemap.json"), map.to_string()).map_err(failed)?;
+        }
+        base.push("--formatter=plain".into());
+        let until = Instant::now() + self.time;
+        let mut found: Vec<Vec<Finding>> = vec![Vec::new(); scripts.len()];
+        for batch in batches(&self.program, &base, &files) {
+            let mut command = Command::new(&self.program);
+            command.args(&base).args(batch.iter().map(|at| name_of(*at)));
+            command.current_dir(folder.path()).stdin(Stdio::null());
+            command.env_clear().envs(KEPT.iter().filter_map(|it| Some((it, env::var_os(it)?))));
+            let left = until.saturating_duration_since(Instant::now());
+            let (printed, complained, status) =
+                run(command, folder.path(), (left, is_cancelled)).map_err(failed)?;
+            let Some(status) = status else {
+                if is_cancelled() {
+                    return Err("Types are not checked: it was ended. Ask again.".to_owned());
+                }
+                return Err(format!(
+                    "Types are not checked: {name} did not end within {} s, and was ended. Check fewer \
+                     scripts.",
+                    self.time.as_secs()
+                ));
+            };
+            // A checker that finds something ends with 1, as does one that does not know an option.
+            if !status.success() && printed.trim().is_empty() {
+                let mut lines = complained.lines();
+                let first = lines.find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let first = &first[..first.floor_char_boundary(300)];
+                return Err(format!(
+                    "Types are not checked: {name} ended with {status}: {first}. Look whether it runs by \
+                     itself; {PROGRAM} names another."
+                ));
+            }
+            self.read(&printed, scripts, &mut found);
+        }
+        for (script, found) in scripts.iter().zip(&mut found) {
+            finish(script, found);
+        }
+        Ok(found)
+    }
+
+    /// What it is told besides the names of files.
+    fn arguments(&self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        if self.is_lsp() {
+            arguments.extend(["analyze".into(), "--sourcemap=sourcemap.json".into()]);
+            if let Some(definitions) = &self.definitions {
+                let file = fs::canonicalize(definitions).unwrap_or_else(|_| definitions.clone());
+                let mut argument = OsString::from("--definitions=");
+                argument.push(file);
+                arguments.push(argument);
+            }
+        }
+        arguments
+    }
+
+    fn read(&self, printed: &str, scripts: &[Script], found: &mut [Vec<Finding>]) {
+        // The last one, for the lines of a message that has several.
+        let mut last = None;
+        for line in printed.lines() {
+            let said = said(line).and_then(|said| {
+                let at: usize = said.file.strip_suffix(".luau")?.parse().ok()?;
+                scripts.get(at).filter(|it| is_checked(it))?;
+                Some((at, said))
+            });
+            let Some((at, said)) = said else {
+                if let Some((at, index)) = last {
+                    let found: &mut Vec<Finding> = &mut found[at];
+                    let finding: &mut Finding = &mut found[index];
+                    if finding.notes.len() < 8 && !line.trim().is_empty() {
+                        finding.notes.push(line.trim().to_owned());
+                    }
+                }
+                continue;
+            };
+            last = None;
+            let (kind, message) = said.message.split_once(": ").unwrap_or(("", said.message));
+            // What does not parse is the compiler's to say.
+            if kind == "SyntaxError" || self.definitions.is_none() && is_for_definitions(message) {
+                continue;
+            }
+            let severity = if kind == "TypeError" { Severity::Error } else { Severity::Warning };
+            found[at].push(Finding {
+                severity,
+                finder: Finder::Types,
+                code: if kind.is_empty() { "type".to_owned() } else { kind.to_owned() },
+                message: message.to_owned(),
+                notes: Vec::new(),
+                at: said.at,
+            });
+            last = Some((at, found[at].len() - 1));
+        }
+    }
+}
+
+/// Puts what was found in a script in order, and where there is text.
+fn finish(script: &Script, found: &mut Vec<Finding>) {
+    found.sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
+    found.dedup();
+    // Before places are looked for, as each takes as long as its line.
+    let more = cap(found, |it| it.severity);
+    let lines = Lines::of(script.text.as_deref().unwrap_or_default());
+    for it in found.iter_mut() {
+        it.at = lines.clamped(it.at);
+    }
+    found.extend(more);
+    if script.text.is_some() && !is_checked(script) {
+        found.push(Finding {
+            severity: Severity::Note,
+            finder: Finder::Types,
+            code: "not_typed".to_owned(),
+            message: format!(
+                "types were not checked: the script stands deeper than {MAX_DEPTH} instances; move it up"
+            ),
+            notes: Vec::new(),
+            at: Span::START,
+        });
+    }
+    found.sort_by_key(|it| it.at);
+}
+
+/// The first program of the ones that are known, in the order of the folders.
+fn found(folders: &[PathBuf]) -> Option<PathBuf> {
+    let names =
+        ["luau-lsp", "luau-analyze"].map(|name| format!("{name}{}", env::consts::EXE_SUFFIX));
+    names.iter().find_map(|name| folders.iter().map(|it| it.join(name)).find(|it| it.is_file()))
+}
+
+/// Whether a script's types are checked at all.
+fn is_checked(script: &Script) -> bool {
+    script.text.is_some() && script.path.segments.len() <= MAX_DEPTH
+}
+
+/// The name of a script's file by the script's index. It is our own: one from a place could be any
+/// path.
+fn name_of(at: usize) -> String {
+    format!("{at}.luau")
+}
+
+/// Writes the scripts: the indices of those that are checked, in order.
+fn copied(folder: &Path, scripts: &[Script]) -> io::Result<Vec<usize>> {
+    let mut files = Vec::new();
+    for (at, script) in scripts.iter().enumerate() {
+        if let Some(text) = script.text.as_ref().filter(|_| is_checked(script)) {
+            fs::write(folder.join(name_of(at)), text)?;
+            files.push(at);
+        }
+    }
+    Ok(files)
+}
+
+/// The files that each run is given: as many as a command line holds.
+fn batches(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>> {
+    // A blank, and the quotes that an argument may be given.
+    let cost = |length: usize| length + 3;
+    let given = base.iter().map(|it| cost(it.len())).sum::<usize>();
+    let room = MAX_LINE.saturating_sub(given + cost(program.as_os_str().len()));
+    let (mut batches, mut left) = (Vec::<Vec<usize>>::new(), 0);
+    for at in files {
+        let length = cost(name_of(*at).len());
+        if let Some(batch) = batches.last_mut().filter(|_| length <= left) {
+            batch.push(*at);
+        } else {
+            batches.push(vec![*at]);
+            left = room;
+        }
+        left = left.saturating_sub(length);
+    }
+    batches
+}
+
+/// The tree of the scripts as `rojo sourcemap` prints it.
+fn sourcemap(scripts: &[Script], files: &[usize]) -> Json {
+    let mut root = Branch::default();
+    for at in files {
+        let script = &scripts[*at];
+        let mut branch = &mut root;
+        for segment in &script.path.segments {
+            branch = branch.children.entry(segment.clone()).or_default();
+        }
+        branch.class = Some(script.class.clone());
+        branch.file = Some(name_of(*at));
+    }
+    root.print("game", "DataModel")
+}
+
+#[derive(Default)]
+struct Branch {
+    class: Option<String>,
+    file: Option<String>,
+    children: BTreeMap<Segment, Branch>,
+}
+
+impl Branch {
+    fn print(&self, name: &str, class: &str) -> Json {
+        let children: Vec<Json> =
+            self.children.iter().map(|(at, it)| it.print(&at.name, "Folder")).collect();
+        let class = self.class.as_deref().unwrap_or(class);
+        let files: Vec<&String> = self.file.iter().collect();
+        json!({ "name": name, "className": class, "filePaths": files, "children": children })
+    }
+}
+
+/// Whether a message is about what only definitions could tell.
+fn is_for_definitions(message: &str) -> bool {
+    ["Unknown global", "Unknown require", "Unknown type 'Enum"]
+        .iter()
+        .any(|start| message.starts_with(start))
+        || message.starts_with("Unknown type '") && !message.contains("'_")
+}
+
+/// A line of what is printed.
+struct Said<'a> {
+    file: &'a str,
+    at: Span,
+    message: &'a str,
+}
+
+/// Reads `FILE:LINE:COLUMN-END: (W0) KIND: MESSAGE`, or `FILE(LINE,COLUMN): KIND: MESSAGE`.
+fn said(line: &str) -> Option<Said<'_>> {
+    let plain = || {
+        let (place, message) = line.split_once(": ")?;
+        let message = message.strip_prefix("(W0) ").unwrap_or(message);
+        let mut parts = place.rsplitn(3, ':');
+        let columns = parts.next()?;
+        let line: u32 = parts.next()?.parse().ok()?;
+        let file = parts.next()?;
+        let (from, to) = columns.split_once('-').unwrap_or((columns, columns));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        let at = Span { line, column: from, end_line: line, end_column: to.saturating_add(1) };
+        Some(Said { file, at, message })
+    };
+    let default = || {
+        let (place, message) = line.split_once("): ")?;
+        let (file, at) = place.rsplit_once('(')?;
+        let (line, column) = at.split_once(',')?;
+        let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
+        let at = Span { line, column, end_line: line, end_column: column.saturating_add(1) };
+        Some(Said { file, at, message })
+    };
+    let said = plain().or_else(default)?;
+    let file = said.file.rsplit(['/', '\\']).next().unwrap_or(said.file);
+    Some(Said { file, ..said })
+}
+
+/// Runs a program: what it prints, what it complains, and how it ended; none where it did not in time,
+/// or nobody wants to know any more.
+fn run(
+    mut command: Command,
+    folder: &Path,
+    (time, is_cancelled): (Duration, &dyn Fn() -> bool),
+) -> io::Result<(String, String, Option<ExitStatus>)> {
+    let until = Instant::now() + time;
+    let complaints = folder.join("stderr");
+    command.stdout(Stdio::piped()).stderr(File::create(&complaints)?);
+    let mut child = command.spawn()?;
+    let (send, printed) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // What came before it broke is all that there is.
+            let _ = stdout.take(MAX_PRINTED).read_to_end(&mut text);
+            let _ = send.send(text);
+        });
+    }
+    let printed = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match printed.recv_timeout(left.min(LOOK)) {
+            Ok(printed) => break Some(printed),
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() && !is_cancelled() => {}
+            Err(_) => break None,
+        }
+    };
+    let status = if printed.is_some() { ended(&mut child, until)? } else { None };
+    if status.is_none() {
+        // It may have ended just now.
+        let _ = child.kill();
+        child.wait()?;
+    }
+    let complained = File::open(&complaints)?;
+    let mut text = Vec::new();
+    complained.take(1 << 16).read_to_end(&mut text)?;
+    let read = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((read(&printed.unwrap_or_default()), read(&text), status))
+}
+
+fn ended(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        thread::sleep(ENDING);
+    }
+}
+
+#[cfg(test)]
+mod tests;

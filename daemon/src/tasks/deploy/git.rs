@@ -1,0 +1,329 @@
+//! Git, as a deploy needs it: a process of it for each question, on an index of our own. No hook is run,
+//! and neither the person's index nor their files are touched but to say that they are committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use vector_ledger::Ledger;
+
+use super::{Because, DeployError, Files, History, TRAILER, refused};
+
+/// How the whole name of a branch begins.
+const HEADS: &str = "refs/heads/";
+
+/// Names as Git reads them.
+fn names<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
+    files.flat_map(|name| name.bytes().chain([0])).collect()
+}
+
+/// The parts of a filter's configuration that make Git run its programs.
+const FILTER: [(&str, &str); 4] =
+    [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+
+/// A repository, and an index of our own.
+#[derive(Debug)]
+pub(super) struct Git {
+    pub(super) root: PathBuf,
+    /// The filters that are not run.
+    off: Vec<String>,
+    /// The folder of the index, which goes with the value.
+    scratch: tempfile::TempDir,
+}
+
+impl Git {
+    pub(super) fn of(folder: &Path) -> Result<Self, DeployError> {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(["-c", "core.fsmonitor=false", "rev-parse", "--show-toplevel"])
+            .output()
+            .because("git cannot be started; is it installed?")?;
+        if !output.status.success() {
+            let folder = folder.display();
+            let what = format!("{folder} is in no Git repository; `git init` makes one");
+            return Err(refused(what));
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
+        let root = root.canonicalize().because(format!("{} is gone", root.display()))?;
+        let scratch = tempfile::tempdir().because("no folder for an index")?;
+        Ok(Self { root, off: Vec::new(), scratch })
+    }
+
+    /// Runs no filters from now on, so that nothing that the repository's configuration names is run.
+    /// Files are then compared as they are, and not as filters would commit them.
+    pub(super) fn without_filters(mut self) -> Self {
+        let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
+        let found = self.run(&["config", "--null", "--name-only", "--get-regexp", pattern], b"");
+        let found = found.unwrap_or_default();
+        let names = found.split('\0').filter_map(|key| Some(key.rsplit_once('.')?.0.to_owned()));
+        self.off = names.collect::<BTreeSet<_>>().into_iter().collect();
+        self
+    }
+
+    /// The configuration that switches filters off, behind what the environment has already.
+    fn filters_off(&self) -> Vec<(String, String)> {
+        if self.off.is_empty() {
+            return Vec::new();
+        }
+        let before = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|it| it.parse().ok());
+        let before: usize = before.unwrap_or(0);
+        let keys = self.off.iter().flat_map(|filter| {
+            FILTER.map(|(part, value)| (format!("{filter}.{part}"), value.to_owned()))
+        });
+        let mut variables: Vec<(String, String)> = Vec::new();
+        let mut count = before;
+        for (key, value) in keys {
+            variables.push((format!("GIT_CONFIG_KEY_{count}"), key));
+            variables.push((format!("GIT_CONFIG_VALUE_{count}"), value));
+            count += 1;
+        }
+        variables.push(("GIT_CONFIG_COUNT".to_owned(), count.to_string()));
+        variables
+    }
+
+    /// Runs git with our own index, and gives it something to read.
+    fn run(&self, args: &[&str], input: &[u8]) -> Result<String, DeployError> {
+        self.run_on(Some(&self.scratch.path().join("index")), args, input)
+    }
+
+    /// Runs git with an index, or the person's own.
+    fn run_on(
+        &self,
+        index: Option<&Path>,
+        args: &[&str],
+        input: &[u8],
+    ) -> Result<String, DeployError> {
+        let mut child = Command::new("git")
+            .arg("-C")
+            .arg(&self.root)
+            // A hook would look at the person's index and files, which are not what is committed.
+            .arg("-c")
+            .arg(format!("core.hooksPath={}", self.scratch.path().join("none").display()))
+            // It may name a program, which Git would run to read the index.
+            .args(["-c", "core.fsmonitor=false"])
+            .args(args)
+            .envs(self.filters_off())
+            .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .because("git cannot be started; is it installed?")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read has its reasons, which it says.
+            let _ = stdin.write_all(input);
+        }
+        let output = child.wait_with_output().because("git did not end")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(refused(format!("git {} failed: {}", args.join(" "), said.trim())));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A branch, by its whole name.
+    pub(super) fn reference(&self, branch: &str) -> Result<String, DeployError> {
+        if branch.starts_with("refs/") {
+            let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
+            let name = name.unwrap_or("feature/doors");
+            return Err(refused(format!(
+                "{branch:?} is how Git itself names what a repository has, and a branch of that name \
+                 would be mistaken for it; say the branch alone, such as {name:?}"
+            )));
+        }
+        let reference = format!("{HEADS}{branch}");
+        let checked = self.run(&["check-ref-format", "--branch", branch], b"");
+        checked.because(format!("{branch:?} is no name for a branch"))?;
+        Ok(reference)
+    }
+
+    /// The commit that comes before, where there is any, and whether the branch is new.
+    pub(super) fn base(&self, reference: &str) -> (Option<String>, bool) {
+        let commit = |of: &str| {
+            let name = format!("{of}^{{commit}}");
+            let found = self.run(&["rev-parse", "--verify", "--quiet", &name], b"");
+            found.ok().map(|it| it.trim().to_owned())
+        };
+        match commit(reference) {
+            Some(tip) => (Some(tip), false),
+            None => (commit("HEAD"), true),
+        }
+    }
+
+    /// Whether a branch may be moved: it is checked out nowhere else, and here nothing is half done.
+    pub(super) fn check_free(&self, branch: &str, reference: &str) -> Result<(), DeployError> {
+        let format = "--format=%(refname) %(worktreepath)";
+        let all = self.run(&["for-each-ref", format, "--", reference], b"")?;
+        let own = |line: &str| line.strip_prefix(reference)?.strip_prefix(' ').map(str::to_owned);
+        let Some(at) = all.lines().find_map(own).filter(|at| !at.is_empty()) else {
+            return Ok(());
+        };
+        let real = Path::new(&at).canonicalize().unwrap_or_else(|_| PathBuf::from(&at));
+        if real != self.root {
+            return Err(refused(format!(
+                "{branch} is checked out in {at}, whose files would not be what it says any more; \
+                 deploy on another branch (--branch), and merge it there"
+            )));
+        }
+        for (name, what) in [
+            ("MERGE_HEAD", "merge"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+        ] {
+            if self.run(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
+                return Err(refused(format!(
+                    "a {what} on {branch} is not finished; finish it, or `git {what} --abort` it"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the files into the index: those that differ from the base; and those of which the base has
+    /// a version that no accepted change was made on.
+    pub(super) fn staged<'a>(
+        &self,
+        base: Option<&str>,
+        files: &Files<'a>,
+        ledger: &Ledger,
+    ) -> Result<(Files<'a>, Vec<String>), DeployError> {
+        self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
+        let ignored = self.ignored(files.keys());
+        let known = self.run(&["ls-files", "--stage", "-z"], b"")?;
+        // `MODE OBJECT STAGE<tab>NAME`
+        let known: BTreeMap<&str, &str> = known
+            .split('\0')
+            .filter_map(|line| line.split_once('\t'))
+            .filter_map(|(about, name)| Some((name, about.split(' ').nth(1)?)))
+            .collect();
+        let wanted =
+            files.keys().filter(|it| known.contains_key(it.as_str()) || !ignored.contains(*it));
+        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names(wanted))?;
+        let changed = match base {
+            Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
+            None => self.run(&["ls-files", "-z"], b"")?,
+        };
+        let filtered = self.filtered(files.keys());
+        let (mut staged, mut strange) = (Files::new(), Vec::new());
+        for (name, history) in changed.split('\0').filter_map(|name| files.get_key_value(name)) {
+            let is_comparable = !filtered.contains(name);
+            if is_comparable
+                && !self.is_known(name, known.get(name.as_str()).copied(), history, ledger)?
+            {
+                strange.push(name.clone());
+            }
+            staged.insert(name.clone(), history);
+        }
+        Ok((staged, strange))
+    }
+
+    /// Whether an object of the base is a file as it was before or after an accepted change.
+    fn is_known(
+        &self,
+        name: &str,
+        object: Option<&str>,
+        history: &History,
+        ledger: &Ledger,
+    ) -> Result<bool, DeployError> {
+        for state in &history.states {
+            let (Some(hash), Some(object)) = (state, object) else {
+                if state.is_none() && object.is_none() {
+                    return Ok(true);
+                }
+                continue;
+            };
+            let bytes = match ledger.blob(hash)? {
+                Some(bytes) => bytes,
+                // What the last change left is on the disk alone.
+                None => std::fs::read(self.root.join(name)).unwrap_or_default(),
+            };
+            // By its path, so that line ends are as Git keeps them.
+            let path = format!("--path={name}");
+            if self.run(&["hash-object", "--stdin", &path], &bytes)?.trim() == object {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The files that cannot be compared with what is committed, because their filters are not run.
+    fn filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+        if self.off.is_empty() {
+            return BTreeSet::new();
+        }
+        let found = self.run(&["check-attr", "-z", "--stdin", "filter"], &names(files));
+        let found = found.unwrap_or_default();
+        let fields: Vec<&str> = found.split('\0').collect();
+        let all = fields.chunks_exact(3);
+        let named = all.filter(|it| self.off.contains(&format!("filter.{}", it[2])));
+        named.map(|it| it[0].to_owned()).collect()
+    }
+
+    /// What Git is told to leave alone, of these.
+    fn ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+        // It ends with 1 where nothing is ignored.
+        let found = self.run(&["check-ignore", "-z", "--stdin"], &names(files));
+        found.unwrap_or_default().split('\0').map(str::to_owned).collect()
+    }
+
+    /// The proposals that are committed already.
+    pub(super) fn committed(&self, base: Option<&str>) -> Result<BTreeSet<String>, DeployError> {
+        let Some(base) = base else {
+            return Ok(BTreeSet::new());
+        };
+        let format = format!("--format=%(trailers:key={TRAILER},valueonly)");
+        let lines = self.run(&["log", &format, base], b"")?;
+        Ok(lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The proposals that are committed on any branch: by which commit, and on which branch.
+    pub(super) fn on_branches(&self) -> Result<BTreeMap<String, (String, String)>, DeployError> {
+        let format = format!("--format=%x00%h %S%n%(trailers:key={TRAILER},valueonly)");
+        let log = self.run(&["log", "--branches", &format], b"")?;
+        let mut found = BTreeMap::new();
+        for (at, lines) in log.split('\0').filter_map(|it| it.split_once('\n')) {
+            let Some((commit, branch)) = at.split_once(' ') else { continue };
+            let branch = branch.strip_prefix(HEADS).unwrap_or(branch);
+            for proposal in lines.lines().map(str::trim).filter(|it| !it.is_empty()) {
+                found.insert(proposal.to_owned(), (commit.to_owned(), branch.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn commit(&self, base: Option<&str>, message: &str) -> Result<String, DeployError> {
+        let tree = self.run(&["write-tree"], b"")?;
+        let mut args = vec!["commit-tree", tree.trim(), "-F", "-"];
+        if let Some(base) = base {
+            args.extend(["-p", base]);
+        }
+        Ok(self.run(&args, message.as_bytes())?.trim().to_owned())
+    }
+
+    /// Lets the branch name the commit, where it still is what it was. Where it is the one that is
+    /// checked out, these files are what it says, and nothing of them is left to commit; why that did not
+    /// go well, where it did not.
+    pub(super) fn point(
+        &self,
+        reference: &str,
+        commit: &str,
+        before: Option<&str>,
+        staged: &[String],
+    ) -> Result<Option<String>, DeployError> {
+        let zero = "0".repeat(commit.len());
+        let before = before.unwrap_or(&zero);
+        self.run(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
+        let head = self.run(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
+        if head.trim() == reference {
+            let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];
+            let args = [&args[..], &["--pathspec-file-nul"]].concat();
+            if let Err(why) = self.run_on(None, &args, &names(staged.iter())) {
+                return Ok(Some(format!("the commit is made, and your index is behind it: {why}")));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,183 @@
+//! What a call looks at outside the scene: a page of the web, diagnostics, specs, a picture. The engine says what is wanted
+//! ([`Looking`]), and takes the answer as the call's entry.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use scene_schemas::InstancePath;
+use serde_json::{Value as Json, json};
+use vector_core::tools::{Diagnostics, Look, Specs};
+use vector_engine::look::Looking;
+use vector_engine::settings;
+use vector_luau::{Finding, Severity};
+use vector_providers::http::Cancel;
+use vector_render::{Frame, Solids, View, draw};
+
+use super::check::{self, Linters, Script};
+use super::spec::{self, Limits};
+use super::web;
+
+/// What is said of a look that was ended with its task.
+const CANCELLED: &str = "It was ended: the task was cancelled.";
+
+/// How wide and high a picture is that a model sees: larger ones cost more, and tell little more.
+const SIDE: u32 = 512;
+
+/// Looks, and waits for it.
+///
+/// # Errors
+/// A sentence that says what to do instead.
+pub fn take(looking: &Looking, cancel: &Cancel) -> Result<Json, String> {
+    if cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
+    }
+    match &*looking.look {
+        Look::Page(address) => web::look(address, cancel).map(Json::from),
+        Look::Diagnostics(wanted) => diagnostics(looking, wanted, cancel),
+        Look::Specs(wanted) => specs(wanted, cancel),
+        Look::Picture { of, solids, view } => picture(of, solids, *view),
+    }
+}
+
+fn diagnostics(looking: &Looking, wanted: &Diagnostics, cancel: &Cancel) -> Result<Json, String> {
+    let found = looking.folder.as_deref().map(settings::selene).transpose();
+    let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
+    let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
+    let scripts: Vec<Script> = wanted
+        .scripts
+        .iter()
+        .map(|it| Script {
+            path: it.path.clone(),
+            class: it.class.clone(),
+            file: looking.files.get(&it.path).cloned(),
+            text: it.text.clone(),
+        })
+        .collect();
+    let mut lists = check::check(&scripts, &linters, &|| cancel.is_cancelled());
+    if cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
+    }
+    let untyped = check::add_types(&scripts, &mut lists, &|| cancel.is_cancelled()).err();
+    if cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
+    }
+    let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
+    let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
+    let in_scripts = scripts
+        .iter()
+        .zip(&lists)
+        .flat_map(|(script, found)| found.iter().map(move |it| (named(script), it)));
+    let all: Vec<(Json, &Finding)> =
+        settings.chain(in_scripts).filter(|(_, it)| it.severity >= wanted.least).collect();
+    let of = |severity| all.iter().filter(|(_, it)| it.severity == severity).count();
+    let counts = json!({
+        "errors": of(Severity::Error),
+        "warnings": of(Severity::Warning),
+        "notes": of(Severity::Note),
+    });
+    let end = (wanted.skip + wanted.limit).min(all.len());
+    let page = all.iter().take(end).skip(wanted.skip).map(|(place, it)| told(place, it));
+    let mut answer = json!({
+        "findings": page.collect::<Vec<_>>(),
+        "counts": counts,
+        "scripts": scripts.len(),
+    });
+    if let Some(why) = untyped {
+        answer["types"] = why.into();
+    }
+    if end < all.len() {
+        answer["cursor"] = end.to_string().into();
+    }
+    Ok(answer)
+}
+
+fn named(script: &Script) -> Json {
+    let mut named = json!({ "path": script.path });
+    if let Some(file) = &script.file {
+        named["file"] = file.as_str().into();
+    }
+    named
+}
+
+fn told(place: &Json, finding: &Finding) -> Json {
+    let mut told = place.clone();
+    told["line"] = finding.at.line.into();
+    told["column"] = finding.at.column.into();
+    told["severity"] = finding.severity.name().into();
+    told["code"] = finding.code.as_str().into();
+    told["message"] = finding.message.as_str().into();
+    if !finding.notes.is_empty() {
+        told["notes"] = json!(finding.notes);
+    }
+    told
+}
+
+fn specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
+    let total = std::time::Duration::from_secs(wanted.seconds);
+    let limits = Limits { total, ..Limits::default() };
+    let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
+    if cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
+    }
+    Ok(spec::told(&results))
+}
+
+/// A picture, in base64 beside what there is to say of it.
+fn picture(of: &InstancePath, solids: &Solids, view: View) -> Result<Json, String> {
+    let frame = Frame::of(&[solids], view);
+    let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
+    let png = draw(solids, (SIDE, SIDE), frame).png().map_err(|refusal| refusal.0)?;
+    let mut answer = json!({
+        "shown": of, "view": view.name(), "parts": solids.all.len(), "png": STANDARD.encode(png),
+    });
+    let notes = solids.notes();
+    if !notes.is_empty() {
+        answer["notes"] = json!(notes);
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use vector_place::{Format, Scene};
+
+    use super::*;
+
+    #[test]
+    fn a_look_ends_with_its_task() {
+        let endless = "return function() it('a', function() while true do end end) end";
+        let mut scene = Scene::empty(Format::Xml);
+        let root = scene.root();
+        let spec = scene.create(root, "ModuleScript", "A.spec");
+        scene.set_source(spec, endless.to_owned());
+        let (still, specs) = scene.still(&[spec]);
+        let wanted = Specs { still: Arc::new(still), specs, seconds: 100 };
+        let looking = Looking {
+            look: Arc::new(Look::Specs(Box::new(wanted))),
+            folder: None,
+            files: HashMap::new(),
+        };
+        let cancel = Cancel::new();
+        let own = cancel.clone();
+        let began = std::time::Instant::now();
+        let look = std::thread::spawn(move || take(&looking, &own));
+        cancel.cancel();
+        assert_eq!(look.join().unwrap(), Err(CANCELLED.to_owned()));
+        assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
+        let script = vector_core::tools::Looked {
+            path: "game.A".parse().unwrap(),
+            class: "ModuleScript".to_owned(),
+            text: Some("print(x)".to_owned()),
+        };
+        let wanted =
+            Diagnostics { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
+        let looking = Looking {
+            look: Arc::new(Look::Diagnostics(Box::new(wanted))),
+            folder: None,
+            files: HashMap::new(),
+        };
+        assert_eq!(take(&looking, &cancel), Err(CANCELLED.to_owned()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Forgetting: which tasks a person wants erased, and what that means for them.
+//!
+//! A task that is not over is left: it may still be decided upon. What was erased cannot be taken back any
+//! more, which is said before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+
+use scene_schemas::entry::{Entry, Place, Record, Seq};
+use vector_core::erase::erase;
+use vector_core::workflow::{Status, Workflow};
+use vector_engine::EngineError;
+use vector_engine::settled;
+use vector_files::place_file;
+use vector_ledger::{Erasure, Ledger, LedgerError};
+use vector_rojo_project::Project;
+
+/// The folder of whole replies of providers, where a person has them kept.
+const CAPTURED: &str = "captured";
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forgotten {
+    /// The conversation that a task, or an entry of it, belongs to.
+    Conversation(Seq),
+    /// All tasks in a place: a file, a project, or the name or number of a place in Studio.
+    Place(String),
+    /// All tasks in which nothing has happened since this moment, in milliseconds since 1970.
+    Before(u64),
+}
+
+/// A task that is erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its number.
+    pub seq: Seq,
+    /// When it began, in milliseconds since 1970.
+    pub at: u64,
+    /// Where.
+    pub place: String,
+    /// What was asked for.
+    pub goal: String,
+    /// How many of its proposals are applied, and cannot be taken back any more.
+    pub applied: usize,
+}
+
+/// What would be erased.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The tasks, in order.
+    pub runs: Vec<Run>,
+    /// Tasks that are meant and left, because they are not over.
+    pub left: Vec<Seq>,
+}
+
+/// Finds out what would be erased.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn plan(ledger: &Ledger, what: &Forgotten) -> Result<Plan, EngineError> {
+    let mut plan = Plan::default();
+    for started in meant(ledger, what)? {
+        let Entry::Started { place, goal, .. } = &started.entry else {
+            continue;
+        };
+        let state = settled::read(ledger, started.seq)?;
+        let Some(workflow) = state.workflow(started.seq).filter(|it| !it.is_erased) else {
+            continue;
+        };
+        if workflow.finished.is_none() || !is_settled(workflow) {
+            plan.left.push(started.seq);
+            continue;
+        }
+        let is_applied = |status: &Status| matches!(status, Status::Applied(_));
+        let applied = workflow.proposals().filter(|(_, it)| is_applied(&it.status)).count();
+        let (place, goal) = (place.name(), goal.clone());
+        plan.runs.push(Run { seq: started.seq, at: started.at, place, goal, applied });
+    }
+    Ok(plan)
+}
+
+fn is_settled(workflow: &Workflow) -> bool {
+    !workflow.proposals().any(|(_, it)| it.status.is_pending())
+}
+
+/// Erases it.
+///
+/// # Errors
+/// The ledger cannot be written; nothing is erased then.
+pub fn perform(ledger: &Ledger, plan: &Plan) -> Result<Erasure, LedgerError> {
+    let runs: Vec<Seq> = plan.runs.iter().map(|run| run.seq).collect();
+    let erasure = ledger.erase(&runs, erase, &Entry::Erased {})?;
+    // Nobody knows which conversation a kept reply belongs to.
+    if let Some(home) = ledger.file().parent() {
+        let _ = fs::remove_dir_all(home.join(CAPTURED));
+    }
+    Ok(erasure)
+}
+
+/// Erases what has expired: all tasks in which nothing has happened for so many days.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub fn expire(ledger: &Ledger, days: u32, now: u64) -> Result<usize, EngineError> {
+    let since = now.saturating_sub(u64::from(days) * 24 * 60 * 60 * 1000);
+    let plan = plan(ledger, &Forgotten::Before(since))?;
+    if !plan.runs.is_empty() {
+        perform(ledger, &plan)?;
+    }
+    Ok(plan.runs.len())
+}
+
+/// The beginnings of the tasks that are meant, in order.
+fn meant(ledger: &Ledger, what: &Forgotten) -> Result<Vec<Record>, LedgerError> {
+    let mut all = ledger.started(usize::MAX)?;
+    all.reverse();
+    match what {
+        Forgotten::Conversation(entry) => {
+            let workflow = ledger.record(*entry)?.map(|record| record.workflow);
+            let first = firsts(&all);
+            let wanted = workflow.and_then(|it| first.get(&it).copied());
+            all.retain(|it| wanted.is_some() && first.get(&it.seq).copied() == wanted);
+        }
+        Forgotten::Place(name) => {
+            let path = place_file::real(Path::new(name)).ok().map(|it| it.display().to_string());
+            let project = Project::locate(Path::new(name)).ok().map(|it| it.display().to_string());
+            all.retain(|it| match &it.entry {
+                Entry::Started { place, .. } => {
+                    is_called(place, [Some(name), path.as_ref(), project.as_ref()])
+                }
+                _ => false,
+            });
+        }
+        Forgotten::Before(moment) => {
+            let mut old = Vec::new();
+            for started in all {
+                if ledger.end(started.seq)?.is_some_and(|last| last.at < *moment) {
+                    old.push(started);
+                }
+            }
+            all = old;
+        }
+    }
+    Ok(all)
+}
+
+/// The first task of the conversation of each task.
+fn firsts(all: &[Record]) -> HashMap<Seq, Seq> {
+    let mut firsts: BTreeMap<Seq, Seq> = BTreeMap::new();
+    for record in all {
+        let Entry::Started { follows, .. } = &record.entry else {
+            continue;
+        };
+        // What follows another comes behind it.
+        let first = follows.and_then(|it| firsts.get(&it).copied()).unwrap_or(record.seq);
+        firsts.insert(record.seq, first);
+    }
+    firsts.into_iter().collect()
+}
+
+/// Whether a place is called by one of these names.
+fn is_called(place: &Place, names: [Option<&String>; 3]) -> bool {
+    let is = |name: &str| names.iter().flatten().any(|it| *it == name);
+    match place {
+        Place::File(place) => is(&place.file) || place.out.as_deref().is_some_and(is),
+        Place::Project(place) => is(&place.project),
+        Place::Open(open) => {
+            let number = open.place.place_id;
+            is(&open.place.name) || is(&open.session.0) || number > 0 && is(&number.to_string())
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What a person points at in a request: files, folders, pages of the web, problems and instances become
+//! attachments, read when the request is made.
+//!
+//! A request to a session comes over HTTP, from a person's surface: it reads files of the place's own folder
+//! and no others, whatever the path says. A command of the person's own shell reads what the person can.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use scene_schemas::Fingerprint;
+use scene_schemas::InstancePath;
+use scene_schemas::entry::Attached;
+use vector_core::mention::{What, find};
+use vector_engine::settings;
+use vector_luau::Finding;
+use vector_place::Scene;
+use vector_providers::http::Cancel;
+
+use crate::tasks::check::{self, Linters, Script};
+use crate::tasks::web;
+
+/// The longest file that is attached, in bytes: what Studio holds of a script.
+const MAX_FILE: u64 = 200_000;
+
+/// How many names of a folder are attached.
+const MAX_NAMES: usize = 500;
+
+/// How many findings are attached.
+const MAX_FINDINGS: usize = 100;
+
+/// How many things can be pointed at in one request.
+const MAX_MENTIONS: usize = 20;
+
+/// Which files a request can read.
+#[derive(Debug, Clone, Copy)]
+pub enum FileReach<'a> {
+    /// Every file that the person can read; relative paths begin where the command runs.
+    Shell,
+    /// Files of this folder that are not hidden; none where the place has no folder.
+    Folder(Option<&'a Path>),
+}
+
+/// Where a request is made.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestPlace<'a> {
+    /// Which files it can read.
+    pub reach: FileReach<'a>,
+    /// The folder of the place, whose settings count for what `@problems` finds.
+    pub folder: Option<&'a Path>,
+    /// Whether something that is selected or open in Studio came with the request.
+    pub has_chips: bool,
+    /// Whether the place is open in Studio.
+    pub is_studio: bool,
+}
+
+/// All that a request points at, before the slow part of it was read.
+#[derive(Debug, Default)]
+pub struct RequestMentions(Vec<Wanted>);
+
+#[derive(Debug)]
+enum Wanted {
+    Ready(Attached),
+    Page(String),
+    Problems { scripts: Vec<Script>, folder: Option<PathBuf> },
+}
+
+/// Finds what a request points at, in order, and reads what is at hand.
+///
+/// # Errors
+/// A sentence that says what cannot be attached, and why.
+pub fn gather(
+    text: &str,
+    scene: &Scene,
+    place: RequestPlace<'_>,
+) -> Result<RequestMentions, String> {
+    let mentions = find(text);
+    if mentions.len() > MAX_MENTIONS {
+        return Err(format!(
+            "At most {MAX_MENTIONS} things can be pointed at with @ in one request."
+        ));
+    }
+    let all = mentions.into_iter().map(|it| wanted(it.what, scene, place));
+    Ok(RequestMentions(all.filter_map(Result::transpose).collect::<Result<_, _>>()?))
+}
+
+impl RequestMentions {
+    /// Whether nothing is left that takes long to read.
+    pub fn is_ready(&self) -> bool {
+        self.0.iter().all(|it| matches!(it, Wanted::Ready(_)))
+    }
+
+    /// Reads the rest: pages, and what is wrong with scripts.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be attached, and why.
+    pub fn read(self, cancel: &Cancel) -> Result<Vec<Attached>, String> {
+        let read = |wanted| match wanted {
+            Wanted::Ready(attached) => Ok(attached),
+            Wanted::Page(address) => {
+                web::look(&address, cancel).map(|text| Attached::Page { address, text })
+            }
+            Wanted::Problems { scripts, folder } => problems(&scripts, folder.as_deref()),
+        };
+        self.0.into_iter().map(read).collect()
+    }
+}
+
+fn wanted(what: What, scene: &Scene, place: RequestPlace<'_>) -> Result<Option<Wanted>, String> {
+    let attached = match what {
+        What::File(path) | What::Folder(path) if path.starts_with("game.") || path == "game" => {
+            instance(&path, scene)?
+        }
+        What::File(path) => file(&path, &readable("file", &path, place.reach)?)?,
+        What::Folder(path) => folder(&path, &readable("folder", &path, place.reach)?)?,
+        What::Url(address) => return Ok(Some(Wanted::Page(address))),
+        What::Problems => {
+            let scripts = check::scripts(scene, &[scene.root()], |_| None);
+            let folder = place.folder.map(Path::to_owned);
+            return Ok(Some(Wanted::Problems { scripts, folder }));
+        }
+        // What they stand for came with the request.
+        What::Selection | What::Script if place.has_chips => return Ok(None),
+        What::Selection | What::Script => return Err(not_in_studio(place.is_studio)),
+    };
+    Ok(Some(Wanted::Ready(attached)))
+}
+
+/// Why `@selection` and `@script` stand for nothing.
+fn not_in_studio(is_studio: bool) -> String {
+    let why = if is_studio {
+        "@selection and @script are attached by the widget in Studio, and nothing is selected or open there, or \
+         this was asked elsewhere"
+    } else {
+        "@selection and @script point at what is open in Studio, and this is a file"
+    };
+    format!("{why}; name an instance as @file:game.ServerScriptService.Main.")
+}
+
+fn instance(path: &str, scene: &Scene) -> Result<Attached, String> {
+    let parsed: InstancePath =
+        path.parse().map_err(|error| format!("@file:{path} is not a path: {error}."))?;
+    let node = scene.resolve(&parsed).map_err(|refusal| refusal.0)?;
+    Ok(Attached::Instance { target: scene.target(node), class: scene.class(node).to_owned() })
+}
+
+/// The path that is read for one that was typed.
+fn readable(kind: &str, typed: &str, reach: FileReach<'_>) -> Result<PathBuf, String> {
+    let FileReach::Folder(folder) = reach else {
+        return Ok(PathBuf::from(typed));
+    };
+    let Some(folder) = folder else {
+        return Err(format!(
+            "@{kind}:{typed} cannot be read: this place is not synced with a Rojo project, so it has no folder. \
+             Open the project as well, or name an instance as @file:game.ServerScriptService.Main."
+        ));
+    };
+    let outside = || {
+        format!(
+            "@{kind}:{typed} is not in the folder of this place ({}), or is hidden. A request in a session reads \
+             only files of that folder; `vector edit` and `vector chat` in a terminal read any file.",
+            folder.display()
+        )
+    };
+    let root = fs::canonicalize(folder)
+        .map_err(|error| format!("The folder of this place cannot be read: {error}."))?;
+    // What a path leads to counts, through links and `..`; what is not there is judged as it was typed.
+    let named = root.join(typed);
+    let Ok(found) = fs::canonicalize(&named) else {
+        let is_within = named.starts_with(&root)
+            && named.components().all(|part| !matches!(part, Component::ParentDir));
+        return Err(if is_within {
+            format!(
+                "@{kind}:{typed} cannot be read: there is no such {kind} in {}.",
+                folder.display()
+            )
+        } else {
+            outside()
+        });
+    };
+    let below = found.strip_prefix(&root).map_err(|_| outside())?;
+    let is_hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+    if below.components().any(is_hidden) {
+        return Err(outside());
+    }
+    Ok(found)
+}
+
+fn file(name: &str, path: &Path) -> Result<Attached, String> {
+    let failed = |error| format!("@file:{name} cannot be read: {error}.");
+    // A pipe or a device would never end.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(format!("@file:{name} is not a file; a folder is named as @folder:{name}."));
+    }
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(failed)?;
+    opened.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(format!(
+            "@file:{name} is longer than {MAX_FILE} bytes, the most that can be attached."
+        ));
+    }
+    let hash = Fingerprint::of(&bytes);
+    let text = String::from_utf8(bytes).map_err(|_| format!("@file:{name} is not a text."))?;
+    Ok(Attached::File { path: name.to_owned(), hash, text })
+}
+
+fn folder(name: &str, path: &Path) -> Result<Attached, String> {
+    let failed = |error| format!("@folder:{name} cannot be read: {error}.");
+    let entries = fs::read_dir(path).map_err(failed)?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_folder { format!("{name}/") } else { name }
+        })
+        .collect();
+    names.sort_unstable();
+    let more = names.len().saturating_sub(MAX_NAMES) as u32;
+    names.truncate(MAX_NAMES);
+    Ok(Attached::Folder { path: name.to_owned(), names, more })
+}
+
+/// What `vector check` finds, but for types: the errors first.
+fn problems(scripts: &[Script], folder: Option<&Path>) -> Result<Attached, String> {
+    let settings = folder.map(settings::selene).transpose().map_err(|error| error.to_string())?;
+    let (linters, _) = Linters::of(settings.flatten().as_ref().map(|found| &found.settings));
+    let found = check::check(scripts, &linters, &|| false);
+    let all = scripts.iter().zip(&found);
+    let mut all: Vec<(&Script, &Finding)> =
+        all.flat_map(|(script, found)| found.iter().map(move |it| (script, it))).collect();
+    all.sort_by_key(|(_, it)| std::cmp::Reverse(it.severity));
+    let more = all.len().saturating_sub(MAX_FINDINGS) as u32;
+    let line = |(script, finding): &(&Script, &Finding)| format!("{}:{finding}", script.path);
+    let findings = all.iter().take(MAX_FINDINGS).map(line).collect();
+    Ok(Attached::Problems { scripts: scripts.len() as u32, findings, more })
+}
+
+#[cfg(test)]
+mod tests {
+    use vector_place::Format;
+
+    use super::*;
+
+    const SHELL: RequestPlace<'_> =
+        RequestPlace { reach: FileReach::Shell, folder: None, has_chips: false, is_studio: false };
+
+    fn attached(
+        text: &str,
+        scene: &Scene,
+        place: RequestPlace<'_>,
+    ) -> Result<Vec<Attached>, String> {
+        gather(text, scene, place)?.read(&Cancel::new())
+    }
+
+    #[test]
+    fn problems_are_what_a_check_finds_the_errors_first() {
+        let mut scene = Scene::empty(Format::Binary);
+        for (name, text) in
+            [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")]
+        {
+            let script = scene.create(scene.root(), "Script", name);
+            scene.set_source(script, text.to_owned());
+        }
+        let all = attached("mend @problems", &scene, SHELL).unwrap();
+        let Attached::Problems { scripts: 3, findings, more: 0 } = &all[0] else {
+            panic!("{all:?}");
+        };
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(findings[0].starts_with("game.B:1:"), "{findings:?}");
+        assert!(findings[1].starts_with("game.A:1:1: warning:"), "{findings:?}");
+        assert_eq!(all[0].sentence(), "problems of 3 scripts (2 findings)");
+    }
+
+    #[test]
+    fn files_and_folders_are_looked_at_and_what_is_not_there_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().display().to_string();
+        fs::write(folder.path().join("a.luau"), "return 1\n").unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        let scene = Scene::open_place();
+        let text = format!("look at @file:{place}/a.luau and @folder:{place}");
+        let all = attached(&text, &scene, SHELL).unwrap();
+        assert!(matches!(&all[0], Attached::File { text, .. } if text == "return 1\n"));
+        assert!(
+            matches!(&all[1], Attached::Folder { names, more: 0, .. } if names == &["a.luau", "src/"])
+        );
+        assert!(all[0].sentence().ends_with("a.luau (9 bytes)"), "{}", all[0].sentence());
+        for (words, said) in [
+            (format!("@file:{place}/none"), "cannot be read"),
+            (format!("@file:{place}"), "is not a file"),
+            ("@selection".to_owned(), "open in Studio"),
+            ("@https://127.0.0.1/x".to_owned(), "127.0.0.1"),
+        ] {
+            let error = attached(&words, &scene, SHELL).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_session_reads_what_is_in_its_folder_and_nothing_else() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("game");
+        fs::create_dir_all(folder.join("src")).unwrap();
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        for (name, text) in [
+            ("game/src/Main.luau", "return 1\n"),
+            ("game/.env", "KEY=secret\n"),
+            ("game/.git/config", "secret\n"),
+            ("secret", "secret\n"),
+        ] {
+            fs::write(around.path().join(name), text).unwrap();
+        }
+        let scene = Scene::open_place();
+        let place = RequestPlace { reach: FileReach::Folder(Some(&folder)), ..SHELL };
+        let read = |words: &str| attached(words, &scene, place);
+        let whole = folder.join("src/Main.luau").display().to_string();
+        for words in
+            ["@file:src/Main.luau", "@file:src/../src/Main.luau", &format!("@file:{whole}")]
+        {
+            let all = read(words).unwrap();
+            assert!(
+                matches!(&all[0], Attached::File { text, .. } if text == "return 1\n"),
+                "{words}"
+            );
+        }
+        assert!(
+            matches!(&read("@folder:src").unwrap()[0], Attached::Folder { names, .. } if names == &["Main.luau"])
+        );
+        let secret = around.path().join("secret").display().to_string();
+        let mut outside = vec![
+            "@file:../secret".to_owned(),
+            "@file:../none".to_owned(),
+            "@folder:../".to_owned(),
+            "@file:.env".to_owned(),
+            "@file:.git/config".to_owned(),
+            "@file:src/../.env".to_owned(),
+            "@file:/etc/hostname".to_owned(),
+            format!("@file:{secret}"),
+        ];
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(around.path().join("secret"), folder.join("link")).unwrap();
+            std::os::unix::fs::symlink(around.path(), folder.join("up")).unwrap();
+            outside.extend([
+                "@file:link".to_owned(),
+                "@file:up/secret".to_owned(),
+                "@folder:../".to_owned(),
+            ]);
+        }
+        for words in outside {
+            let error = read(&words).unwrap_err();
+            assert!(error.contains("is not in the folder of this place"), "{words}: {error}");
+        }
+        assert!(read("@file:src/None.luau").unwrap_err().contains("no such file"));
+        let none = RequestPlace { reach: FileReach::Folder(None), ..SHELL };
+        let error = attached("@file:src/Main.luau", &scene, none).unwrap_err();
+        assert!(error.contains("not synced with a Rojo project"), "{error}");
+    }
+
+    #[test]
+    fn what_came_with_a_request_is_what_it_points_at() {
+        let scene = Scene::open_place();
+        let studio = RequestPlace { is_studio: true, ..SHELL };
+        let error = attached("fix @script", &scene, studio).unwrap_err();
+        assert!(error.contains("by the widget in Studio"), "{error}");
+        let chips = RequestPlace { has_chips: true, ..studio };
+        assert_eq!(attached("fix @script and @selection", &scene, chips).unwrap(), []);
+    }
+}

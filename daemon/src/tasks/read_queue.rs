@@ -1,0 +1,234 @@
+//! A queue for reads that take much time or memory: specs, checks of types, pictures, pages.
+//!
+//! At most as many run at once as there are processors, so that their memory is bounded in sum and
+//! everything else is answered meanwhile. Clients take turns: one that asks for a hundred at once waits
+//! for its own, and not the others. What is read is not known here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// However many processors there are: each read may take as much memory as a spec has.
+const MAX_RUNNING: usize = 4;
+/// Pages of the web wait for others and take little.
+const MAX_PAGES: usize = 8;
+/// More reads than this do not wait.
+const MAX_WAITING: usize = 512;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Reads that run and that wait, in threads of their own.
+#[derive(Clone)]
+pub(crate) struct ReadQueue {
+    state: Arc<Mutex<State>>,
+    slots: usize,
+    stack: usize,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    /// What waits, by client.
+    waiting: BTreeMap<String, VecDeque<Job>>,
+    /// The clients that have something waiting, who is next first.
+    turns: VecDeque<String>,
+}
+
+impl State {
+    /// The next read, of the client whose turn it is; that client is the last one then.
+    fn next(&mut self) -> Option<Job> {
+        let client = self.turns.pop_front()?;
+        let jobs = self.waiting.get_mut(&client)?;
+        let job = jobs.pop_front();
+        if jobs.is_empty() {
+            self.waiting.remove(&client);
+        } else {
+            self.turns.push_back(client);
+        }
+        job
+    }
+
+    fn count_waiting(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+}
+
+/// The queue for reads that compute.
+pub(crate) fn computing() -> &'static ReadQueue {
+    static QUEUE: LazyLock<ReadQueue> = LazyLock::new(|| {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        ReadQueue::new(cores.min(MAX_RUNNING))
+    });
+    &QUEUE
+}
+
+/// The queue for reads that wait for the network.
+pub(crate) fn fetching() -> &'static ReadQueue {
+    static QUEUE: LazyLock<ReadQueue> = LazyLock::new(|| ReadQueue::new(MAX_PAGES));
+    &QUEUE
+}
+
+/// The stack of a read: parsers recurse.
+const STACK: usize = 64 << 20;
+
+impl ReadQueue {
+    pub(crate) fn new(slots: usize) -> Self {
+        Self { state: Arc::default(), slots: slots.max(1), stack: STACK }
+    }
+
+    /// Runs a read when it is its client's turn. Where too much waits, or no thread can be had, the read
+    /// is dropped.
+    pub(crate) fn push(&self, client: &str, job: impl FnOnce() + Send + 'static) {
+        {
+            let mut state = self.lock();
+            if state.count_waiting() >= MAX_WAITING {
+                return;
+            }
+            let jobs = state.waiting.entry(client.to_owned()).or_default();
+            jobs.push_back(Box::new(job));
+            if jobs.len() == 1 {
+                state.turns.push_back(client.to_owned());
+            }
+        }
+        self.start();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No state is changed in more than one step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins what waits, as far as there are slots.
+    fn start(&self) {
+        loop {
+            let job = {
+                let mut state = self.lock();
+                if state.running >= self.slots {
+                    return;
+                }
+                let Some(job) = state.next() else {
+                    return;
+                };
+                state.running += 1;
+                job
+            };
+            let own = self.clone();
+            let work = move || {
+                let mut next = Some(job);
+                while let Some(job) = next {
+                    // Whoever waits for it hears that it was lost when what it holds is dropped.
+                    let _ = catch_unwind(AssertUnwindSafe(job));
+                    next = own.lock().next();
+                }
+                own.lock().running -= 1;
+                // One that came between the two is not left behind.
+                own.start();
+            };
+            if thread::Builder::new()
+                .name("read".to_owned())
+                .stack_size(self.stack)
+                .spawn(work)
+                .is_err()
+            {
+                self.lock().running -= 1;
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_mins(1);
+
+    /// Takes the only slot until something is sent, and says when it has it.
+    fn block(queue: &ReadQueue) -> Sender<()> {
+        let ((go, wait), (begun, has_begun)) = (channel::<()>(), channel());
+        queue.push("blocker", move || {
+            begun.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        has_begun.recv_timeout(SOON).unwrap();
+        go
+    }
+
+    fn all(done: &Receiver<String>, count: usize) -> Vec<String> {
+        (0..count).map(|_| done.recv_timeout(SOON).unwrap()).collect()
+    }
+
+    #[test]
+    fn no_more_run_at_once_than_there_are_slots_and_all_run() {
+        for slots in [1, 2, 3] {
+            let queue = ReadQueue::new(slots);
+            let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let (tell, done) = channel();
+            for at in 0..200 {
+                let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+                let tell = tell.clone();
+                queue.push(&format!("client {}", at % 7), move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    tell.send(at.to_string()).unwrap();
+                });
+            }
+            let mut seen = all(&done, 200);
+            seen.sort();
+            seen.dedup();
+            assert_eq!(seen.len(), 200);
+            assert!(most.load(Ordering::SeqCst) <= slots, "{slots} slots");
+        }
+    }
+
+    #[test]
+    fn a_client_that_asks_for_much_does_not_keep_others_waiting() {
+        let queue = ReadQueue::new(1);
+        let go = block(&queue);
+        let (tell, done) = channel();
+        let push = |client: &str, what: String| {
+            let tell = tell.clone();
+            queue.push(client, move || tell.send(what).unwrap());
+        };
+        (0..50).for_each(|at| push("greedy", format!("greedy {at}")));
+        push("one", "one".to_owned());
+        push("two", "two".to_owned());
+        go.send(()).unwrap();
+        let order = all(&done, 52);
+        assert_eq!(order[..4], ["greedy 0", "one", "two", "greedy 1"]);
+        assert_eq!(order[51], "greedy 49");
+    }
+
+    #[test]
+    fn a_read_that_panics_gives_its_slot_back() {
+        let queue = ReadQueue::new(1);
+        let (tell, done) = channel();
+        for at in 0..3 {
+            let tell = tell.clone();
+            queue.push("one", move || {
+                tell.send(at.to_string()).unwrap();
+                assert_ne!(at, 1, "on purpose");
+            });
+        }
+        assert_eq!(all(&done, 3), ["0", "1", "2"]);
+    }
+
+    #[test]
+    fn what_does_not_wait_any_more_is_dropped() {
+        let queue = ReadQueue::new(1);
+        let go = block(&queue);
+        let held = Arc::new(());
+        for at in 0..MAX_WAITING + 10 {
+            let held = Arc::clone(&held);
+            queue.push(&at.to_string(), move || drop(held));
+        }
+        assert_eq!(Arc::strong_count(&held), MAX_WAITING + 1);
+        go.send(()).unwrap();
+    }
+}

@@ -1,0 +1,278 @@
+//! Runs specs in the style of TestEZ headlessly: in a Luau VM of their own, over a still of the place.
+//!
+//! They reach nothing: no file, no network, no process, no environment, no other VM. Each spec has a
+//! VM for itself with limits on its time and memory, on a thread with a large stack, and whatever they
+//! do ends in a result. What only Studio has (properties, events, data types, physics) is not there.
+
+mod told;
+mod vm;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use vector_place::Still;
+
+pub use self::told::told;
+
+/// The stack of the thread: the VM recurses for calls of calls.
+const STACK: usize = 64 << 20;
+/// How long one that is over its time may take to notice: within one call of the VM's own library
+/// nobody is asked.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether anybody still wants what comes.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What is said of specs for which no time is left.
+const OVER: &str = "it did not run: the time of all specs together is over; run fewer, or give them \
+                    more time";
+
+/// How much specs may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long all may take.
+    pub total: Duration,
+    /// How long one case may take.
+    pub case: Duration,
+    /// How much memory one spec may have, in bytes.
+    pub memory: usize,
+    /// How many cases all specs may have.
+    pub cases: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            total: Duration::from_secs(30),
+            case: Duration::from_secs(5),
+            memory: 256 << 20,
+            cases: 100_000,
+        }
+    }
+}
+
+/// What became of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It did what it expects.
+    Passed,
+    /// It did not.
+    Failed,
+    /// It was left out: by its author, or because others have the focus.
+    Skipped,
+}
+
+/// Why something failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The path of the script, and the line from 1, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<(String, u32)>,
+    /// What went wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.at {
+            Some((path, line)) => write!(f, "{path}:{line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+/// A case of a spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Its name, behind those of what it stands in.
+    pub name: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// What it printed, where it failed.
+    pub output: Vec<String>,
+}
+
+/// What became of a spec.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spec {
+    /// The path of its module.
+    pub path: String,
+    /// Its cases.
+    pub cases: Vec<Case>,
+    /// Why it did not run, or not to its end.
+    pub failure: Option<Failure>,
+}
+
+impl Spec {
+    /// How many of its cases had this outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.cases.iter().filter(|case| case.outcome == outcome).count()
+    }
+
+    /// Whether all that ran passed.
+    pub fn is_good(&self) -> bool {
+        self.failure.is_none() && self.count(Outcome::Failed) == 0
+    }
+}
+
+/// What is told on the way.
+enum Told {
+    /// The spec of this index begins.
+    Begun(usize),
+    /// A case of it is over.
+    Case(Case),
+    /// It is over, and this is why it could not run to its end.
+    Done(Option<Failure>),
+}
+
+/// When there is no more time, and whether anybody still waits.
+#[derive(Debug, Clone)]
+struct Clock {
+    until: Instant,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Clock {
+    fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs the specs of these numbers in a still, one after the other, and waits for them, or until
+/// somebody wants no more of it. A spec that did not say that it is over has failed.
+pub fn run(
+    still: &Arc<Still>,
+    specs: &[u32],
+    limits: Limits,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Vec<Spec> {
+    let path = |at: &u32| {
+        let path = still.get(*at).and_then(|it| it.path.as_deref());
+        Spec { path: path.unwrap_or_default().to_owned(), ..Spec::default() }
+    };
+    let mut results: Vec<Spec> = specs.iter().map(path).collect();
+    let clock =
+        Clock { until: Instant::now() + limits.total, stopped: Arc::new(AtomicBool::new(false)) };
+    let (tell, told) = mpsc::channel();
+    let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
+    let work = move || run_each(&still, &numbers, (limits, &own), &tell);
+    let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
+        Ok(_) => gather(&mut results, &told, &clock, is_cancelled),
+        Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
+    };
+    let Some((begun, why)) = lost else {
+        return results;
+    };
+    for spec in results.iter_mut().skip(begun) {
+        spec.failure = Some(Failure { at: None, message: why.clone() });
+    }
+    results
+}
+
+/// What the thread of the specs does.
+fn run_each(
+    still: &Arc<Still>,
+    specs: &[u32],
+    (limits, clock): (Limits, &Clock),
+    told: &Sender<Told>,
+) {
+    let mut room = limits.cases;
+    for (index, spec) in specs.iter().enumerate() {
+        if clock.is_over() || !tell(told, Told::Begun(index)) {
+            return;
+        }
+        let run = || vm::run(still, *spec, (limits, clock), (&mut room, told));
+        let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
+            |_| {
+                let message =
+                    "Vector failed while it ran; run the others without it, and report it";
+                Some(Failure { at: None, message: message.to_owned() })
+            },
+            Result::err,
+        );
+        if !tell(told, Told::Done(failure)) {
+            return;
+        }
+    }
+}
+
+/// Takes what is told until nobody tells more, the time is over, or nobody wants it. The first spec
+/// that did not begin then, where there is one, and why.
+fn gather(
+    results: &mut [Spec],
+    told: &Receiver<Told>,
+    clock: &Clock,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Option<(usize, String)> {
+    let failed = |message: &str| Some(Failure { at: None, message: message.to_owned() });
+    let mut begun = 0_usize;
+    let why = loop {
+        if is_cancelled() {
+            clock.stop();
+            break "it was cancelled";
+        }
+        let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
+        let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
+        match told.recv_timeout(left.min(GLANCE)) {
+            Ok(Told::Begun(at)) => {
+                begun = at + 1;
+                if let Some(spec) = results.get_mut(at) {
+                    spec.failure = failed("it did not run to its end");
+                }
+            }
+            Ok(Told::Case(case)) => {
+                if let Some(spec) = spec {
+                    spec.cases.push(case);
+                }
+            }
+            Ok(Told::Done(failure)) => {
+                if let Some(spec) = spec {
+                    spec.failure = failure;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
+            Err(RecvTimeoutError::Timeout) => {
+                clock.stop();
+                if let Some(spec) = spec {
+                    spec.failure = failed("it did not end when its time was over");
+                }
+                break OVER;
+            }
+            Err(RecvTimeoutError::Disconnected) if clock.is_over() => break OVER,
+            Err(RecvTimeoutError::Disconnected) => {
+                break "it did not run: Vector failed at a spec before it; run it without that one";
+            }
+        }
+    };
+    (begun < results.len()).then(|| (begun, why.to_owned()))
+}
+
+/// A text of somebody else in at most so many bytes, and whole characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(3));
+    format!("{}...", &text[..end])
+}
+
+/// Says something to whoever waits; false where nobody does.
+fn tell(to: &Sender<Told>, told: Told) -> bool {
+    to.send(told).is_ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+//! Specs that behave, and specs that do not.
+
+mod hostile;
+
+use vector_core::tools::is_spec;
+use vector_place::{Format, Scene};
+
+use super::vm::MAX_OUTPUT;
+use super::*;
+
+/// A place with these modules below ReplicatedStorage, and the results of those that are specs.
+fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
+    let mut scene = Scene::empty(Format::Binary);
+    let game = scene.root();
+    let storage = scene.create(game, "ReplicatedStorage", "ReplicatedStorage");
+    for (name, source) in modules {
+        let module = scene.create(storage, "ModuleScript", name);
+        scene.set_source(module, (*source).to_owned());
+    }
+    let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
+    let (still, numbers) = scene.still(&specs);
+    run(&Arc::new(still), &numbers, limits, &|| false)
+}
+
+fn quick() -> Limits {
+    let (total, case) = (Duration::from_secs(20), Duration::from_millis(300));
+    Limits { total, case, memory: 32 << 20, ..Limits::default() }
+}
+
+fn told(specs: &[Spec]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for spec in specs {
+        lines.extend(spec.failure.iter().map(|failure| format!("spec: {failure}")));
+        for case in &spec.cases {
+            let outcome = format!("{:?}", case.outcome).to_lowercase();
+            let why = case.failure.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+            lines.push(format!("{outcome} {}{why}", case.name));
+            lines.extend(case.output.iter().map(|line| format!("  {line}")));
+        }
+    }
+    lines
+}
+
+#[track_caller]
+fn check(body: &str, expected: &[&str]) {
+    check_with(&[], body, expected);
+}
+
+#[track_caller]
+fn check_with(modules: &[(&str, &str)], body: &str, expected: &[&str]) {
+    let source = format!("return function()\n{body}\nend");
+    let mut all = modules.to_vec();
+    all.push(("A.spec", &source));
+    let lines = told(&run_all(&all, quick()));
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        let line = line.replace("game.ReplicatedStorage[\"A.spec\"]", "A");
+        assert!(line.starts_with(expected), "{line}\nis not\n{expected}");
+    }
+}
+
+#[test]
+fn cases_pass_fail_and_are_skipped() {
+    check(
+        "describe('a', function()\n\
+         it('b', function() expect(1).to.equal(1) end)\n\
+         it('c', function()\n expect(1 + 1).to.equal(3)\n end)\n\
+         itSKIP('d', function() error('never') end)\n\
+         describeSKIP('e', function() it('f', function() end) end)\n\
+         end)",
+        &[
+            "passed a > b",
+            "failed a > c: A:5: expected 3 (number), got 2 (number)",
+            "skipped a > d",
+            "skipped a > e > f",
+        ],
+    );
+    check("it('a', function() end) itFOCUS('b', function() end)", &["skipped a", "passed b"]);
+}
+
+#[test]
+fn what_is_expected_is_said() {
+    check(
+        "it('a', function() expect('x').to.be.a('number') end)\n\
+         it('b', function() expect(nil).to.be.ok() end)\n\
+         it('c', function() expect(1).never.to.equal(1) end)\n\
+         it('d', function() expect(1).to.be.near(1.1, 0.2) expect(1).to.be.near(2) end)\n\
+         it('e', function() expect(function() error('abc') end).to.throw('b') end)\n\
+         it('f', function() expect(function() end).to.throw() end)\n\
+         it('g', function() expect(1).to.foo(1) end)\n\
+         it('h', function() expect.extend({ odd = function(n) return { pass = n % 2 == 1, message = 'not odd' } end }) expect(2).to.be.odd() end)",
+        &[
+            "failed a: A:2: expected a value of type number, got one of type string",
+            "failed b: A:3: expected a value that is not nil, got nil",
+            "failed c: A:4: expected anything but 1 (number)",
+            "failed d: A:5: expected 2 within 1e-07, got 1",
+            "passed e",
+            "failed f: A:7: expected an error, got none",
+            "failed g: A:8: expect knows no \"foo\"",
+            "failed h: A:9: expected not odd",
+        ],
+    );
+}
+
+#[test]
+fn hooks_run_around_cases() {
+    check(
+        "beforeAll(function() print('all') end) afterAll(function() print('over') end)\n\
+         beforeEach(function() print('each') end) afterEach(function() print('done') end)\n\
+         it('a', function() print('a') error('b') end)\n\
+         describe('d', function()\n\
+         beforeEach(function() print('inner') end) afterEach(function() print('outer') end)\n\
+         it('b', function() error({ message = 'thrown' }) end)\n\
+         end)",
+        &[
+            "failed a: A:4: b",
+            "  all",
+            "  each",
+            "  a",
+            "  done",
+            "failed d > b: A:7: thrown",
+            "  each",
+            "  inner",
+            "  outer",
+            "  done",
+            "  over",
+        ],
+    );
+    check(
+        "beforeAll(function() error('no') end)\nit('a', function() end)\nit('b', function() end)",
+        &["failed a: A:2: no", "failed b: A:2: no"],
+    );
+}
+
+#[test]
+fn modules_are_required_over_the_tree() {
+    let modules = [
+        ("Add", "return function(a, b) return a + b end"),
+        (
+            "Uses",
+            "local add = require('./Add') return { three = add(1, 2), same = require(script.Parent.Add) }",
+        ),
+        ("One", "return require(script.Parent.Two)"),
+        ("Two", "return require(script.Parent.One)"),
+        ("Bad", "local x = 1\nerror('bad module')"),
+        ("None", "local x = 1"),
+        ("Broken", "local = 1"),
+    ];
+    check_with(
+        &modules,
+        "local storage = game:GetService('ReplicatedStorage')\n\
+         it('a', function() local uses = require(storage.Uses) expect(uses.three).to.equal(3) expect(uses.same).to.equal(require(script.Parent.Add)) end)\n\
+         it('b', function() require(storage.One) end)\n\
+         it('c', function() require(storage.Bad) end)\n\
+         it('d', function() require(storage.None) end)\n\
+         it('e', function() require(storage.Broken) end)\n\
+         it('f', function() require(1234) end)\n\
+         it('g', function() require(storage) end)\n\
+         it('h', function() require('./Nobody') end)",
+        &[
+            "passed a",
+            "failed b: A:4: modules require each other in a circle: game.ReplicatedStorage.One requires \
+             game.ReplicatedStorage.Two requires game.ReplicatedStorage.One",
+            "failed c: A:5: game.ReplicatedStorage.Bad:2: bad module",
+            "failed d: A:6: game.ReplicatedStorage.None returned 0 values",
+            "failed e: A:7: ",
+            "failed f: A:8: an asset cannot be required",
+            "failed g: A:9: ReplicatedStorage is no ModuleScript",
+            "failed h: A:10: \"./Nobody\" leads to no module",
+        ],
+    );
+}
+
+#[test]
+fn the_tree_can_be_read_and_not_written() {
+    check_with(
+        &[("M", "return 1")],
+        "local m = game.ReplicatedStorage:FindFirstChild('M')\n\
+         it('a', function()\n\
+         expect(m.Name).to.equal('M') expect(m.ClassName).to.equal('ModuleScript')\n\
+         expect(m.Parent).to.equal(script.Parent) expect(typeof(m)).to.equal('Instance')\n\
+         expect(m:IsA('LuaSourceContainer')).to.equal(true)\n\
+         expect(m:GetFullName()).to.equal('ReplicatedStorage.M')\n\
+         expect(#game:GetDescendants()).to.equal(3)\n\
+         expect(m:IsDescendantOf(game)).to.equal(true)\n\
+         expect(game:FindFirstChild('M', true)).to.equal(m)\n\
+         expect(({ [m] = 1 })[script.Parent:WaitForChild('M')]).to.equal(1)\n\
+         expect(game:GetService('RunService'):IsStudio()).to.equal(true)\n\
+         expect(game:GetService('Players')).to.equal(game:GetService('Players'))\n\
+         end)\n\
+         it('b', function() m.Name = 'x' end)\n\
+         it('c', function() print(m.Size) end)\n\
+         it('d', function() game:GetService('Nope') end)\n\
+         it('e', function() m:WaitForChild('x') end)\n\
+         it('f', function() Instance.new('Part') end)",
+        &[
+            "passed a",
+            "failed b: A:15: ReplicatedStorage.M.Name cannot be set",
+            "failed c: A:16: Size is not a valid member of ModuleScript \"ReplicatedStorage.M\"",
+            "failed d: A:17: 'Nope' is not a valid Service name",
+            "failed e: A:18: ReplicatedStorage.M has no child \"x\"",
+            "failed f: A:19: Instance.new is not there in headless tests",
+        ],
+    );
+}
+
+#[test]
+fn time_passes_when_it_is_waited_for() {
+    check(
+        "it('a', function()\n\
+         local order = {}\n\
+         task.delay(100, function() table.insert(order, 'delayed') end)\n\
+         task.defer(function() table.insert(order, 'deferred') end)\n\
+         task.spawn(function() table.insert(order, 'spawned') task.wait(50) table.insert(order, 'waited') end)\n\
+         local gone = task.delay(10, function() error('cancelled') end)\n\
+         task.cancel(gone)\n\
+         expect(task.wait(1000)).to.be.near(1000)\n\
+         expect(table.concat(order, ' ')).to.equal('spawned deferred waited delayed')\n\
+         end)\n\
+         it('b', function() coroutine.yield() end)\n\
+         it('c', function() task.wait(math.huge) end)\n\
+         it('d', function() task.spawn(error, 'in the back') error('in front') end)",
+        &[
+            "passed a",
+            "failed b: it waits for something that will never come",
+            "failed c: it waits for something that will never come",
+            "failed d: A:14: in front",
+            "  error in a task: in the back",
+        ],
+    );
+}
+
+#[test]
+fn what_is_shared_can_be_written_and_names_stand_for_items() {
+    check(
+        "it('a', function() _G.a = 1 shared.b = 2 end)\n\
+         it('b', function() expect(_G.a + shared.b).to.equal(3) end)\n\
+         it('c', function()\n\
+         expect(Enum.Material.Wood).to.equal(Enum.Material.Wood) expect(Enum.Material.Wood.Name).to.equal('Wood')\n\
+         expect(tostring(Enum.Material)).to.equal('Enum.Material')\n\
+         end)\n\
+         it('d', function() task.wait = nil end)",
+        &["passed a", "passed b", "passed c", "failed d: A:8: attempt to modify a readonly table"],
+    );
+}
+
+#[test]
+fn nothing_runs_for_ever() {
+    check(
+        "it('a', function() while true do end end)\n\
+         it('b', function() while true do pcall(function() while true do end end) end end)\n\
+         it('c', function() while true do task.wait() end end)\n\
+         it('d', function() string.find(('a'):rep(10000), ('a*'):rep(50) .. 'b') end)\n\
+         it('e', function() table.move({}, 1, 2^31 - 3, 2) end)\n\
+         it('f', function() local function f() return xpcall(f, f) end f() while true do end end)\n\
+         it('g', function() task.spawn(function() while true do end end) end)\n\
+         it('h', function() end)",
+        &[
+            "failed a: it did not end within 0.3 s",
+            "failed b: it did not end within 0.3 s",
+            "failed c: it did not end within 0.3 s",
+            "failed d: it did not end within 0.3 s",
+            "failed e: A:6: table.move moves at most",
+            "failed f: it did not end within 0.3 s",
+            "failed g: it did not end within 0.3 s",
+            "passed h",
+        ],
+    );
+    let lines = told(&run_all(&[("A.spec", "while true do end")], quick()));
+    assert!(lines[0].starts_with("spec: it did not end within"), "{lines:?}");
+}
+
+#[test]
+fn nothing_takes_all_memory_or_the_stack() {
+    check(
+        "it('a', function() local s = 'x' while true do s = s .. s end end)\n\
+         it('b', function() string.rep('x', 2^30) end)\n\
+         it('c', function() local t = {} while true do table.insert(t, table.create(1000, 1)) end end)\n\
+         it('d', function() local function f() return 1 + f() end f() end)\n\
+         it('e', function() buffer.create(2^30 - 1) end)\n\
+         it('f', function() local function f() coroutine.wrap(f)() end f() end)\n\
+         it('h', function() end)",
+        &[
+            "failed a: A:2: not enough memory",
+            "failed b: A:3: not enough memory",
+            "failed c: A:4: not enough memory",
+            "failed d: A:5: stack overflow",
+            "failed e: A:6: not enough memory",
+            "failed f: A:7: ",
+            "passed h",
+        ],
+    );
+}
+
+#[test]
+fn what_is_said_is_cut() {
+    let source = "return function()\n\
+                  it(('n'):rep(9999), function() for i = 1, 1000 do print('ü', ('ü'):rep(9999)) end error(('y'):rep(99999)) end)\n\
+                  it('b', function() print('lost') error('z') end)\n\
+                  it('c', function() print('passes') end)\n\
+                  it('d\\255', function() print('\\255') error('\\255') end)\n\
+                  end";
+    let results = run_all(&[("A.spec", source)], quick());
+    let [first, second, third, fourth] = results[0].cases.as_slice() else {
+        panic!("{:?}", told(&results));
+    };
+    assert_eq!((first.name.len(), first.output[0].len()), (1000, 999));
+    assert!(first.output.iter().map(String::len).sum::<usize>() <= MAX_OUTPUT);
+    assert_eq!(first.failure.as_ref().map(|it| it.message.len()), Some(2000));
+    assert!(second.output.len() <= 1 && third.output.is_empty(), "{second:?} {third:?}");
+    let failure = fourth.failure.as_ref().unwrap();
+    assert_eq!((fourth.name.as_str(), failure.message.as_str()), ("d\u{fffd}", "\u{fffd}"));
+}
+
+#[test]
+fn a_spec_has_so_many_cases_and_all_together_have() {
+    let source = "return function() for i = 1, 10001 do it(tostring(i), function() end) end end";
+    let results = run_all(&[("A.spec", source)], quick());
+    assert_eq!(results[0].count(Outcome::Passed), 10_000);
+    let why = results[0].failure.as_ref().unwrap();
+    assert!(why.message.starts_with("it has over 10,000 cases"), "{why}");
+    let two = "return function() it('a', function() end) it('b', function() end) end";
+    let limits = Limits { cases: 3, ..quick() };
+    let results = run_all(&[("A.spec", two), ("B.spec", two)], limits);
+    assert!(results[0].is_good());
+    let why = results[1].failure.as_ref().unwrap();
+    assert!(why.message.starts_with("all specs together have too many cases"), "{why}");
+    assert_eq!(results[1].cases.len(), 1);
+}
+
+#[test]
+fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
+    let case =
+        Case { name: "a".to_owned(), outcome: Outcome::Passed, failure: None, output: Vec::new() };
+    let (tell, told) = mpsc::channel();
+    tell.send(Told::Begun(0)).unwrap();
+    tell.send(Told::Case(case.clone())).unwrap();
+    tell.send(Told::Done(None)).unwrap();
+    tell.send(Told::Begun(1)).unwrap();
+    tell.send(Told::Case(case)).unwrap();
+    drop(tell);
+    let mut results = vec![Spec::default(); 3];
+    let until = Instant::now() + Duration::from_mins(1);
+    let clock = Clock { until, stopped: Arc::default() };
+    let lost = gather(&mut results, &told, &clock, &|| false);
+    assert!(results[0].is_good());
+    let why = results[1].failure.as_ref().unwrap();
+    assert_eq!(why.message, "it did not run to its end");
+    assert!(matches!(lost, Some((2, why)) if why.contains("Vector failed")));
+}
+
+#[test]
+fn nothing_reaches_outside() {
+    check(
+        "it('a', function()\n\
+         for _, name in { 'io', 'loadstring', 'dofile', 'load', 'package', 'collectgarbage' } do\n\
+         expect(getfenv(0)[name]).to.equal(nil)\n\
+         end\n\
+         expect(os.execute).to.equal(nil) expect(os.getenv).to.equal(nil) expect(debug.getregistry).to.equal(nil)\n\
+         end)\n\
+         it('b', function() string.rep = nil end)\n\
+         it('c', function() getmetatable('').__index = nil end)\n\
+         it('d', function() getmetatable(game).__index = nil end)\n\
+         it('e', function() require('/etc/passwd') end)\n\
+         it('f', function() game:HttpGet('http://localhost') end)",
+        &[
+            "passed a",
+            "failed b: ",
+            "failed c: ",
+            "failed d: ",
+            "failed e: ",
+            "failed f: A:12: HttpGet is not a valid member",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_spec_says_so() {
+    let all = |source: &str| told(&run_all(&[("A.spec", source)], quick()));
+    let long = format!("return function() end --{}", "x".repeat(3 << 20));
+    assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
+    assert!(all("return 1")[0].contains("a spec returns a function"));
+    assert!(all("error('x')")[0].contains(":1: x"), "{:?}", all("error('x')"));
+    assert!(all("local =")[0].starts_with("spec: "));
+    assert!(all("return function() error({}) end")[0].contains("says nothing of itself"));
+    assert!(all("return function() it() it('b', 3) end")[0].starts_with("skipped nil"));
+    let late = "return function() it('a', function() it('b', function() end) end) end";
+    assert!(all(late)[0].contains("it stands within a describe"), "{:?}", all(late));
+}
+
+#[test]
+fn specs_without_time_say_so() {
+    let slow = "return function() it('a', function() while true do end end) end";
+    let limits = Limits { total: Duration::from_millis(100), ..quick() };
+    let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);
+    let why = results[1].failure.as_ref().unwrap();
+    assert!(why.message.starts_with("it did not run"), "{why}");
+    let first = told(&results[..1]);
+    assert!(first[0].starts_with("failed a: it did not end within"), "{first:?}");
+    assert!(results.iter().all(|spec| !spec.is_good()));
+}

@@ -1,0 +1,378 @@
+//! A VM for one spec: what is in it, what is taken out of it, and how its cases are driven.
+//!
+//! All that a spec could do to Vector goes through here: it has the functions of `prelude.luau` and
+//! `instances.luau`, which ask [`super::world`], Luau's own libraries without those that load code and
+//! with the limits of `bounds.luau`, and no more. Whatever runs is
+//! asked at each call and each turn of a loop whether its time is over.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+
+use mlua::chunk::{Chunk, ChunkMode};
+use mlua::thread::ThreadStatus;
+use mlua::{
+    AnyUserData, Error, Function, Lua, LuaOptions, LuaString, StdLib, Table, Thread, Value, VmState,
+};
+use vector_place::Still;
+
+use super::world::{self, World};
+use super::{Case, Clock, Failure, GRACE, Limits, Outcome, Told, cut, tell};
+
+const BOUNDS: &str = include_str!("bounds.luau");
+const INSTANCES: &str = include_str!("instances.luau");
+const PRELUDE: &str = include_str!("prelude.luau");
+
+/// The title of a case, the path of a script, a line that was printed: each in bytes.
+const MAX_LINE: usize = 1_000;
+/// Why something failed, in bytes.
+const MAX_FAILURE: usize = 2_000;
+/// The same where others of the spec have said much already.
+const MAX_FURTHER: usize = 200;
+
+/// What one spec prints where it fails, and why its cases failed: each in bytes.
+pub(super) const MAX_OUTPUT: usize = 64 << 10;
+const MAX_FAILURES: usize = 256 << 10;
+
+/// The text of a module, in bytes: nobody is asked for the time while it is compiled.
+const MAX_SOURCE: usize = 2 << 20;
+
+/// Memory for whoever drives a spec that has taken all of its own, in bytes.
+const RESERVE: usize = 8 << 20;
+
+/// What loads code, or tells of the memory of others.
+const TAKEN_OUT: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
+
+/// Whether something ended, why it failed, in which script and on which line, and what it printed.
+type Ended = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
+
+/// When what runs now has to end.
+#[derive(Debug)]
+struct Alarm {
+    clock: Clock,
+    until: Cell<Instant>,
+    rang: Cell<bool>,
+}
+
+impl Alarm {
+    fn set(&self, limits: Limits) {
+        self.until.set((Instant::now() + limits.case).min(self.clock.until));
+        self.rang.set(false);
+    }
+
+    /// For what is not the spec's: that it ended can be said when its time is over, too.
+    fn set_for_own(&self) {
+        self.until.set(Instant::now() + GRACE);
+        self.rang.set(false);
+    }
+
+    /// Whether it is time. It is asked at each turn of a loop: between two of them the VM's own
+    /// library may have been at work for long.
+    fn rings(&self) -> bool {
+        if !self.rang.get() {
+            let is_time = Instant::now() >= self.until.get();
+            self.rang.set(is_time || self.clock.stopped.load(Ordering::Relaxed));
+        }
+        self.rang.get()
+    }
+}
+
+/// How much of what a spec says is kept.
+#[derive(Debug)]
+struct Room<'a> {
+    /// Cases of all specs.
+    cases: &'a mut usize,
+    /// Bytes of what is printed.
+    output: usize,
+    /// Bytes of why cases failed.
+    failures: usize,
+}
+
+impl Room<'_> {
+    fn failure(&mut self, message: &LuaString) -> String {
+        let most = if self.failures > 0 { MAX_FAILURE } else { MAX_FURTHER };
+        let message = shown(message, most);
+        self.failures = self.failures.saturating_sub(message.len());
+        message
+    }
+
+    fn output(&mut self, lines: &Table) -> mlua::Result<Vec<String>> {
+        let mut kept = Vec::new();
+        for line in lines.sequence_values::<LuaString>() {
+            let line = shown(&line?, MAX_LINE);
+            let Some(left) = self.output.checked_sub(line.len() + 1) else {
+                break;
+            };
+            self.output = left;
+            kept.push(line);
+        }
+        Ok(kept)
+    }
+}
+
+/// A VM that is ready to run a spec.
+struct Vm {
+    lua: Lua,
+    driver: Table,
+    alarm: Rc<Alarm>,
+    limits: Limits,
+    /// How much of its memory was still in use when that was last looked at closely.
+    kept: Cell<usize>,
+}
+
+/// Runs one spec.
+///
+/// # Errors
+/// It could not run, or not to its end.
+pub(super) fn run(
+    still: &Arc<Still>,
+    spec: u32,
+    (limits, clock): (Limits, &Clock),
+    (cases, told): (&mut usize, &Sender<Told>),
+) -> Result<(), Failure> {
+    let world = World::new(Arc::clone(still));
+    let (until, rang) = (Cell::new(clock.until), Cell::new(false));
+    let alarm = Rc::new(Alarm { clock: clock.clone(), until, rang });
+    let vm = Vm::new(&world, (limits, alarm)).map_err(|error| broken(&error))?;
+    vm.all(spec, Room { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
+}
+
+fn broken(error: &Error) -> Failure {
+    Failure { at: None, message: cut(&format!("the VM failed: {}", reason(error)), MAX_FAILURE) }
+}
+
+/// What an error says, without the calls that it came through.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => reason(cause),
+        Error::BadArgument { cause, pos, .. } => format!("argument {pos}: {}", reason(cause)),
+        Error::RuntimeError(message) | Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Vm {
+    fn new(world: &Rc<World>, (limits, alarm): (Limits, Rc<Alarm>)) -> mlua::Result<Self> {
+        let libraries = StdLib::COROUTINE
+            | StdLib::TABLE
+            | StdLib::OS
+            | StdLib::STRING
+            | StdLib::UTF8
+            | StdLib::BIT
+            | StdLib::MATH
+            | StdLib::BUFFER
+            | StdLib::VECTOR
+            | StdLib::DEBUG;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        let globals = lua.globals();
+        for name in TAKEN_OUT {
+            globals.raw_remove(name)?;
+        }
+        own(&lua, BOUNDS).exec()?;
+        let driver: Table = own(&lua, PRELUDE).call(native(&lua, world)?)?;
+        let add = |all: &str| {
+            let all: Table = driver.get(all)?;
+            all.for_each(|name: LuaString, it: Value| lua.globals().raw_set(name, it))
+        };
+        add("globals")?;
+        world::teach(&lua, driver.get("instance")?)?;
+        let value: Function = driver.get("value")?;
+        globals.raw_set("game", value.call::<Value>(0)?)?;
+        if let Some(workspace) = world.child(0, b"Workspace") {
+            globals.raw_set("workspace", value.call::<Value>(workspace)?)?;
+        }
+        lua.sandbox(true)?;
+        // No table that is in the sandbox can be written to.
+        add("open")?;
+        lua.set_memory_limit(limits.memory)?;
+        let own = Rc::clone(&alarm);
+        lua.set_interrupt(move |_| {
+            if own.rings() {
+                return Err(Error::RuntimeError("its time is over".to_owned()));
+            }
+            Ok(VmState::Continue)
+        });
+        Ok(Self { lua, driver, alarm, limits, kept: Cell::new(0) })
+    }
+
+    /// Plans the spec, and runs its cases.
+    fn all(&self, spec: u32, mut room: Room<'_>, told: &Sender<Told>) -> Result<(), Failure> {
+        let fail = |message: &str| Err(Failure { at: None, message: message.to_owned() });
+        if let (Some(failure), _) = self.drive("collect", spec, &mut room)? {
+            return Err(failure);
+        }
+        let (cases, has_more): (u32, bool) = self.call("plan", ())?;
+        for index in 1..=cases {
+            if self.alarm.clock.is_over() {
+                return fail("the time of all specs is over; the cases from here on did not run");
+            }
+            let Some(left) = room.cases.checked_sub(1) else {
+                return fail(
+                    "all specs together have too many cases; those from here on did not run; run \
+                     fewer specs at once",
+                );
+            };
+            *room.cases = left;
+            let (title, skipped): (LuaString, bool) = self.call("title", index)?;
+            let name = shown(&title, MAX_LINE);
+            let case = if skipped {
+                Case { name, outcome: Outcome::Skipped, failure: None, output: Vec::new() }
+            } else {
+                let (failure, output) = self.drive("start", index, &mut room)?;
+                let outcome = if failure.is_none() { Outcome::Passed } else { Outcome::Failed };
+                Case { name, outcome, failure, output }
+            };
+            if !tell(told, Told::Case(case)) {
+                return Ok(());
+            }
+        }
+        if has_more {
+            return fail("it has over 10,000 cases; those behind did not run; split the spec");
+        }
+        Ok(())
+    }
+
+    /// Calls a function of the prelude that runs nothing of the spec.
+    fn call<T: mlua::FromLuaMulti>(
+        &self,
+        name: &str,
+        args: impl mlua::IntoLuaMulti,
+    ) -> Result<T, Failure> {
+        self.alarm.set_for_own();
+        self.allow(self.limits.memory + RESERVE)?;
+        let function: Function = self.driver.get(name).map_err(|error| broken(&error))?;
+        function.call(args).map_err(|error| broken(&error))
+    }
+
+    fn allow(&self, memory: usize) -> Result<(), Failure> {
+        self.lua.set_memory_limit(memory).map(drop).map_err(|error| broken(&error))
+    }
+
+    /// Calls a function that runs something of the spec, and does what becomes due until it is over.
+    /// Why it failed, and what was printed then.
+    fn drive(
+        &self,
+        name: &str,
+        args: impl mlua::IntoLuaMulti,
+        room: &mut Room<'_>,
+    ) -> Result<(Option<Failure>, Vec<String>), Failure> {
+        self.call::<()>("clear", ())?;
+        let function: Function = self.driver.get(name).map_err(|error| broken(&error))?;
+        let step: Function = self.driver.get("step").map_err(|error| broken(&error))?;
+        let thread = self.lua.create_thread(function).map_err(|error| broken(&error))?;
+        self.alarm.set(self.limits);
+        self.allow(self.limits.memory)?;
+        let ended = self.until_over(&thread, args, &step);
+        let rang = self.alarm.rang.get();
+        drop(thread);
+        self.allow(self.limits.memory + RESERVE)?;
+        self.tidy_up()?;
+        let (done, message, source, line, output): Ended = self.call("outcome", ())?;
+        let failed = |message: String| Some(Failure { at: None, message });
+        let failure = if rang {
+            let seconds = self.limits.case.as_secs_f32();
+            failed(format!(
+                "it did not end within {seconds} s, or within the time of all specs; it was ended"
+            ))
+        } else if let Some(message) = message {
+            let at = source.map(|source| shown(&source, MAX_LINE)).zip(line);
+            Some(Failure { at, message: room.failure(&message) })
+        } else if done {
+            None
+        } else {
+            failed(ended.err().map_or_else(
+                || "it waits for something that will never come".to_owned(),
+                |error| cut(&reason(&error), MAX_FAILURE),
+            ))
+        };
+        let output = match &failure {
+            Some(_) => room.output(&output).map_err(|error| broken(&error))?,
+            None => Vec::new(),
+        };
+        Ok((failure, output))
+    }
+
+    /// What something has left behind is not the next one's.
+    fn tidy_up(&self) -> Result<(), Failure> {
+        let (used, kept) = (self.lua.used_memory(), self.kept.get());
+        if used > kept + self.limits.memory.saturating_sub(kept) / 2 {
+            self.alarm.set_for_own();
+            self.lua.gc_collect().map_err(|error| broken(&error))?;
+            self.kept.set(self.lua.used_memory());
+        }
+        Ok(())
+    }
+
+    fn until_over(
+        &self,
+        thread: &Thread,
+        args: impl mlua::IntoLuaMulti,
+        step: &Function,
+    ) -> mlua::Result<()> {
+        thread.resume::<()>(args)?;
+        while thread.status() == ThreadStatus::Resumable && !self.alarm.rang.get() {
+            if !step.call::<bool>(())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Luau of Vector's.
+fn own<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
+    lua.load(source).set_name("=[vector]").set_mode(ChunkMode::Text)
+}
+
+/// What the prelude is given.
+fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
+    let native = lua.create_table()?;
+    world.give(lua, &native)?;
+    native.set("instances", own(lua, INSTANCES).into_function()?)?;
+    native.set("reason", lua.create_function(|_, error: Error| Ok(reason(&error)))?)?;
+    let own = Rc::clone(world);
+    native.set(
+        "load",
+        lua.create_function(move |lua, (at, module, require): (u32, AnyUserData, Function)| {
+            let Some((text, path)) = own.module(at) else {
+                return Ok((None, None));
+            };
+            if text.len() > MAX_SOURCE {
+                let wrong = format!("{path} has over {MAX_SOURCE} bytes; split the module");
+                return Ok((None, Some(cut(&wrong, MAX_FAILURE))));
+            }
+            let environment = lua.create_table()?;
+            environment.raw_set("script", module)?;
+            environment.raw_set("require", require)?;
+            let above = lua.create_table()?;
+            above.raw_set("__index", lua.globals())?;
+            environment.set_metatable(Some(above))?;
+            let chunk = lua.load(text).set_name(format!("={path}")).set_mode(ChunkMode::Text);
+            // As a value: an error of Rust that a spec keeps is memory that nobody counts.
+            match chunk.set_environment(environment).into_function() {
+                Ok(function) => Ok((Some(function), None)),
+                Err(error) => Ok((None, Some(cut(&reason(&error), MAX_FAILURE)))),
+            }
+        })?,
+    )?;
+    Ok(native)
+}
+
+/// What a spec says, in at most so many bytes and whole characters.
+fn shown(text: &LuaString, most: usize) -> String {
+    let bytes = text.as_bytes();
+    let mut head = &bytes[..bytes.len().min(most)];
+    if let Err(error) = std::str::from_utf8(head)
+        && error.error_len().is_none()
+        && head.len() < bytes.len()
+    {
+        head = &head[..error.valid_up_to()];
+    }
+    let mut text = String::from_utf8_lossy(head).into_owned();
+    // What is no UTF-8 is longer when it is shown.
+    text.truncate(text.floor_char_boundary(most));
+    text
+}

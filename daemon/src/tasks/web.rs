@@ -1,0 +1,416 @@
+//! Reads a page of the web for a model: from public addresses alone, in little time, and no more of it
+//! than can be read.
+//!
+//! Whoever asks may be led by a page that it has read, and this machine stands inside a network that
+//! pages must not reach. So an address is looked at where it is connected to, not where it is written:
+//! literal ones before each request, resolved ones in the resolver, and a redirect is a new request.
+//! There are no cookies, no keys and no proxy, which would resolve names itself.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use reqwest::{Client, Response, Url, redirect};
+use tokio::time::timeout;
+use vector_core::page::{self, Page};
+use vector_providers::http::Cancel;
+
+/// How long all of it may take, redirects included.
+const TIME: Duration = Duration::from_secs(20);
+const MAX_REDIRECTS: usize = 5;
+/// What is read of a body, in bytes.
+const MAX_BODY: usize = 2 << 20;
+/// What a model is given of its text, in bytes.
+const MAX_TEXT: usize = 48 << 10;
+
+/// Which addresses may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Public ones, on the ports 80 and 443.
+    Public,
+    /// This machine besides, on any port: for tests.
+    PublicAndLoopback,
+}
+
+impl Reach {
+    /// What an address is where it may not be asked.
+    fn why_not(self, ip: IpAddr) -> Option<&'static str> {
+        let is_let_through = self == Self::PublicAndLoopback && ip.to_canonical().is_loopback();
+        if is_let_through { None } else { not_public(ip) }
+    }
+}
+
+/// What finds the addresses of a name.
+pub type Lookup = Arc<dyn Fn(String) -> LookedUp + Send + Sync>;
+/// The addresses of a name, when they are found.
+pub type LookedUp = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Why a page cannot be read, and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WebError {
+    /// It is no address of a page.
+    #[error(
+        "{address:?} cannot be read: {why}. Give a whole address such as https://example.com/page"
+    )]
+    Address {
+        /// What was given, or what a page redirects to.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It leads into a network that is not public.
+    #[error(
+        "{host} is {what}, not a public address, and is not asked. Let the person paste the text"
+    )]
+    NotPublic {
+        /// The host.
+        host: String,
+        /// What its address is.
+        what: &'static str,
+    },
+    /// Nobody answered.
+    #[error(
+        "{host} was not reached: {why}. Look whether the address is right, or ask another page"
+    )]
+    Unreachable {
+        /// The host.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// It took too long.
+    #[error("{host} did not answer within {seconds} s. Try it once more, or ask another page")]
+    Slow {
+        /// The host that was asked first.
+        host: String,
+        /// How long it had, in seconds.
+        seconds: u64,
+    },
+    /// It leads on and on.
+    #[error("{address} redirects more than {MAX_REDIRECTS} times. Ask the page that it leads to")]
+    Redirects {
+        /// The address that was asked.
+        address: String,
+    },
+    /// The answer is not the page.
+    #[error("{address} answered {status}. Look whether the address is right, or ask another page")]
+    Status {
+        /// The address that answered.
+        address: String,
+        /// The status.
+        status: u16,
+    },
+    /// The answer is no text.
+    #[error("{address} is {what}, and only text can be read. Ask a page about it")]
+    NotText {
+        /// The address that answered.
+        address: String,
+        /// What it is.
+        what: String,
+    },
+    /// Somebody ended it.
+    #[error("it was cancelled")]
+    Cancelled,
+    /// This machine cannot ask at all.
+    #[error("no page can be read: {0}")]
+    Unable(String),
+}
+
+/// A page, and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The address that answered, behind all redirects.
+    pub address: String,
+    /// What it holds.
+    pub page: Page,
+}
+
+impl Fetched {
+    /// As a model is given it: fenced as data.
+    pub fn told(&self) -> String {
+        page::fenced(&self.address, &self.page)
+    }
+}
+
+/// Reads a page here, and waits for it: its text as data, or why it cannot be read.
+///
+/// # Errors
+/// A sentence that says what to do instead.
+pub fn look(address: &str, cancel: &Cancel) -> Result<String, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("No page can be read: {error}."))?;
+    let fetched = Web::new(Reach::Public)
+        .and_then(|web| runtime.block_on(web.fetch(address, cancel)))
+        .map_err(|error| error.to_string())?;
+    Ok(fetched.told())
+}
+
+/// A reader of pages.
+#[derive(Debug, Clone)]
+pub struct Web {
+    client: Client,
+    reach: Reach,
+    time: Duration,
+}
+
+impl Web {
+    /// A reader that resolves names as this machine does.
+    pub fn new(reach: Reach) -> Result<Self, WebError> {
+        Self::with(reach, Arc::new(|name| Box::pin(system(name))), TIME)
+    }
+
+    /// A reader that finds names in its own way, and has so much time for a page.
+    pub fn with(reach: Reach, lookup: Lookup, time: Duration) -> Result<Self, WebError> {
+        // A second call finds it installed, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .dns_resolver(Arc::new(Checked { reach, lookup }))
+            // What was connected to for one page is not kept for the next.
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| WebError::Unable(innermost(&error)))?;
+        Ok(Self { client, reach, time })
+    }
+
+    /// Reads a page. It changes nothing, here or there: it is a GET without a body.
+    ///
+    /// # Errors
+    /// Why it cannot be read, and what to do instead.
+    pub async fn fetch(&self, address: &str, cancel: &Cancel) -> Result<Fetched, WebError> {
+        let url = self.parsed(address, None)?;
+        let host = host(&url);
+        let work = timeout(self.time, self.follow(url));
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(WebError::Cancelled),
+            done = work => done.unwrap_or(Err(WebError::Slow { host, seconds: self.time.as_secs() })),
+        }
+    }
+
+    async fn follow(&self, first: Url) -> Result<Fetched, WebError> {
+        let mut url = first.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let sent = self.client.get(url.clone());
+            let sent = sent.header(ACCEPT, "text/html, text/plain;q=0.9, */*;q=0.1").send();
+            let response = sent.await.map_err(|error| unreached(&url, &error))?;
+            let status = response.status();
+            if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+                let next = header(response.headers(), &LOCATION);
+                url = self.parsed(&next, Some(&url))?;
+                continue;
+            }
+            if !status.is_success() {
+                return Err(WebError::Status { address: url.into(), status: status.as_u16() });
+            }
+            return read(url, response).await;
+        }
+        Err(WebError::Redirects { address: first.into() })
+    }
+
+    /// An address that may be asked, from the page that leads to it.
+    fn parsed(&self, address: &str, from: Option<&Url>) -> Result<Url, WebError> {
+        let wrong = |why: String| {
+            let shown = address[..address.floor_char_boundary(200)].to_owned();
+            WebError::Address { address: shown, why }
+        };
+        let parsed = match from {
+            Some(from) => from.join(address.trim()),
+            None => Url::parse(address.trim()),
+        };
+        let url = parsed.map_err(|error| wrong(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong(format!("{}: is neither http: nor https:", url.scheme())));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(WebError::Address {
+                address: url.host_str().unwrap_or_default().to_owned(),
+                why: "it holds a name or password, which nobody is sent".to_owned(),
+            });
+        }
+        let name = host(&url);
+        let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+        if let Some(what) = literal.and_then(|ip| self.reach.why_not(ip)) {
+            return Err(WebError::NotPublic { host: name, what });
+        }
+        let port = url.port_or_known_default().unwrap_or_default();
+        if self.reach == Reach::Public && !matches!(port, 80 | 443) {
+            return Err(wrong(format!("port {port} is neither 80 nor 443")));
+        }
+        Ok(url)
+    }
+}
+
+/// The resolver that gives none but addresses that may be asked: what it gives is what is connected to.
+struct Checked {
+    reach: Reach,
+    lookup: Lookup,
+}
+
+impl Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (reach, host) = (self.reach, name.as_str().to_owned());
+        let found = (self.lookup)(host.clone());
+        Box::pin(async move {
+            let found = found.await?;
+            let refused = found.iter().find_map(|ip| reach.why_not(*ip));
+            let let_through: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|ip| reach.why_not(*ip).is_none())
+                .map(|ip| SocketAddr::new(ip, 0))
+                .collect();
+            match refused {
+                Some(what) if let_through.is_empty() => {
+                    Err(WebError::NotPublic { host, what }.into())
+                }
+                _ => Ok(Box::new(let_through.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+async fn system(name: String) -> std::io::Result<Vec<IpAddr>> {
+    let found = tokio::net::lookup_host((name, 0)).await?;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+/// Reads the body of an answer, as far as it may be long.
+async fn read(url: Url, mut response: Response) -> Result<Fetched, WebError> {
+    let not_text = |what: String| WebError::NotText { address: url.to_string(), what };
+    let encoding = header(response.headers(), &CONTENT_ENCODING);
+    if !matches!(encoding.as_str(), "" | "identity") {
+        return Err(not_text(format!("packed as {encoding}")));
+    }
+    let kind = header(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
+    let (kind, rest) = kind.split_once(';').unwrap_or((&kind, ""));
+    let kind = kind.trim();
+    if !is_text(kind) {
+        return Err(not_text(kind.to_owned()));
+    }
+    let mut body: Vec<u8> = Vec::new();
+    let mut is_cut = false;
+    while let Some(bytes) = response.chunk().await.map_err(|error| unreached(&url, &error))? {
+        let room = MAX_BODY - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if bytes.len() > room {
+            is_cut = true;
+            break;
+        }
+    }
+    if body[..body.len().min(1024)].contains(&0) {
+        return Err(not_text("binary".to_owned()));
+    }
+    let text = decoded(&body, rest);
+    let is_page = matches!(kind, "text/html" | "application/xhtml+xml");
+    let mut page = if is_page { page::read(&text, MAX_TEXT) } else { page::plain(&text, MAX_TEXT) };
+    page.is_cut |= is_cut;
+    Ok(Fetched { address: url.into(), page })
+}
+
+/// The text of a body: in Latin-1 where its type says so, otherwise in UTF-8.
+fn decoded(body: &[u8], parameters: &str) -> String {
+    let charset = parameters.split(';').find_map(|it| it.trim().strip_prefix("charset="));
+    let charset = charset.unwrap_or_default().trim_matches(['"', '\'', ' ']);
+    match charset {
+        "iso-8859-1" | "latin1" | "windows-1252" | "us-ascii" => {
+            body.iter().copied().map(char::from).collect()
+        }
+        _ => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+fn is_text(kind: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        "",
+        "application/json",
+        "application/xml",
+        "application/javascript",
+        "application/yaml",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-yaml",
+    ];
+    let is_spelled =
+        kind.starts_with("application/") && (kind.ends_with("+json") || kind.ends_with("+xml"));
+    kind.starts_with("text/") || is_spelled || OTHERS.contains(&kind)
+}
+
+fn header(headers: &HeaderMap, name: &HeaderName) -> String {
+    let value = headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    value.unwrap_or_default().trim().to_owned()
+}
+
+fn host(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
+}
+
+/// Why a request failed: the resolver's refusal where that is the cause.
+fn unreached(url: &Url, error: &reqwest::Error) -> WebError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(inner) = cause {
+        if let Some(refused) = inner.downcast_ref::<WebError>() {
+            return refused.clone();
+        }
+        cause = inner.source();
+    }
+    WebError::Unreachable { host: host(url), why: innermost(error) }
+}
+
+/// The innermost cause of an error: the others only say that something went wrong. No address.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// What an address is where it is not public, after the registries of special addresses of IANA
+/// (2026). What embeds another address is none: who translates it is not known here.
+fn not_public(ip: IpAddr) -> Option<&'static str> {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => not_public_v4(ip),
+        IpAddr::V6(ip) => not_public_v6(ip),
+    }
+}
+
+fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
+    Some(match ip.octets() {
+        [127, ..] => "this machine",
+        [0, ..] => "no address",
+        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => "in a private network",
+        [100, 64..=127, ..] => "in a carrier's network",
+        [169, 254, ..] => "link-local, where clouds keep their keys",
+        [192, 88, 99, _] => "a 6to4 relay",
+        [224..=239, ..] => "multicast",
+        [192, 0, 0 | 2, _]
+        | [198, 18 | 19, ..]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [240..=255, ..] => "reserved",
+        _ => return None,
+    })
+}
+
+fn not_public_v6(ip: Ipv6Addr) -> Option<&'static str> {
+    Some(match ip.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 1] => "this machine",
+        [0x64, 0xff9b, ..] => "an IPv4 address behind NAT64",
+        [0x2002, ..] => "an IPv4 address behind 6to4",
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => "reserved",
+        [0x2000..=0x3fff, ..] => return None,
+        [0xfc00..=0xfdff, ..] => "in a private network",
+        [0xfe80..=0xfebf, ..] => "link-local",
+        [0xff00..=0xffff, ..] => "multicast",
+        _ => "reserved",
+    })
+}
+
+#[cfg(test)]
+mod tests;
