@@ -180,7 +180,7 @@ fn checked(text: &str, end: &str) -> Result<String, Refusal> {
     }
     let lines: Vec<&str> =
         text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    if lines.iter().any(|line| fence(line.trim_start()).is_some()) {
+    if lines.iter().any(|line| fence_mark(line.trim_start()).is_some()) {
         return refuse!("An entry holds no code fence; name the script instead.");
     }
     let indented = lines.iter().enumerate().map(|(index, line)| match index {
@@ -282,8 +282,9 @@ fn behind_text(memory: &str, range: &Range<usize>) -> usize {
 fn insert(memory: &mut String, at: usize, lines: &str, end: &str) {
     let is_open = at > 0 && !memory[..at].ends_with('\n');
     let rest = &memory[at..];
-    let is_heading = rest.starts_with('#');
-    let text = match (is_open, is_heading) {
+    let next = rest.lines().next().unwrap_or_default();
+    let is_text_next = !next.trim().is_empty() && mark(next).is_none();
+    let text = match (is_open, is_text_next) {
         (true, _) => format!("{end}{lines}"),
         (false, true) => format!("{lines}{end}{end}"),
         (false, false) => format!("{lines}{end}"),
@@ -366,7 +367,7 @@ fn parts(memory: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     // The level of the heading of the section that is open.
     let mut open: Option<usize> = None;
-    let mut fenced: Option<&str> = None;
+    let mut fenced: Option<Fence> = None;
     let mut is_listed = false;
     let mut at = 0;
     for line in memory.split_inclusive('\n') {
@@ -376,9 +377,17 @@ fn parts(memory: &str) -> Vec<Part> {
         if let Some(part) = parts.last_mut().filter(|_| open.is_some()) {
             part.body.end = lines.end;
         }
-        match (fenced, fence(content)) {
-            (None, Some(mark)) => fenced = Some(mark),
-            (Some(opened), Some(mark)) if mark.starts_with(opened) && content.trim() == mark => {
+        // A line that is not indented ends an entry, and with it the fence inside.
+        if fenced.is_some_and(|fence| fence.is_in_entry) && !is_indented(content) {
+            fenced = None;
+            is_listed = false;
+        }
+        match (fenced, fence_mark(content)) {
+            (None, Some(mark)) => {
+                is_listed &= is_indented(content);
+                fenced = Some(Fence { mark, is_in_entry: is_listed && open.is_some() });
+            }
+            (Some(fence), Some(mark)) if mark.starts_with(fence.mark) && content.trim() == mark => {
                 fenced = None;
                 extend(&mut parts, is_listed && open.is_some(), content, &lines);
                 continue;
@@ -421,7 +430,6 @@ fn extend(parts: &mut [Part], is_listed: bool, content: &str, lines: &Range<usiz
     let Some(entry) = parts.last_mut().and_then(|part| part.entries.last_mut()) else {
         return false;
     };
-    let is_indented = content.starts_with("  ") || content.starts_with('\t');
     if is_rule(content) {
         return false;
     }
@@ -430,12 +438,24 @@ fn extend(parts: &mut [Part], is_listed: bool, content: &str, lines: &Range<usiz
         return is_listed;
     }
     let is_next = entry.lines.end == lines.start;
-    if !is_indented && !is_next {
+    if !is_indented(content) && !is_next {
         return false;
     }
     entry.lines.end = lines.end;
     entry.text.end = lines.start + content.len();
     true
+}
+
+/// A code fence that is open.
+#[derive(Clone, Copy)]
+struct Fence<'a> {
+    mark: &'a str,
+    is_in_entry: bool,
+}
+
+/// Whether a line is blank or belongs to the entry above it by its indentation.
+fn is_indented(line: &str) -> bool {
+    line.starts_with("  ") || line.starts_with('\t') || line.trim().is_empty()
 }
 
 /// A heading's level and name.
@@ -478,7 +498,7 @@ fn is_rule(line: &str) -> bool {
 }
 
 /// The marks that begin or end a fence of code.
-fn fence(line: &str) -> Option<&str> {
+fn fence_mark(line: &str) -> Option<&str> {
     let begun = line.trim_start_matches(' ');
     let mark = begun.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = begun.len() - begun.trim_start_matches(mark).len();
@@ -531,6 +551,17 @@ mod tests {
         assert_eq!(entries(nested, KeyPaths), ["a - b c", "d lazy", "e"]);
         assert!(entries("", Charter).is_empty() && entries("- a\n", Charter).is_empty());
         assert_eq!(entries("## Todo\n-\n- \n-x\n--- \n- y", Todo), ["", "-x", "y"]);
+    }
+
+    #[test]
+    fn a_fence_with_blank_lines_does_not_split_its_entry() {
+        let inside = "## Todo\n- a\n  ```\n\n  b\n  ```\n- c\n";
+        assert_eq!(entries(inside, Todo), ["a ``` b ```", "c"]);
+        // Not indented, it belongs to no entry, and a new entry comes before it.
+        let behind = "## Todo\n- a\n```\n\n```\n";
+        check(behind, add(Todo, "b"), "## Todo\n- a\n- [ ] b\n\n```\n\n```\n");
+        // One that is never closed ends with its entry.
+        assert_eq!(entries("## Todo\n- a\n  ```\n\n# X\n## Todo\n- b\n", Todo), ["a ```", "b"]);
     }
 
     #[test]
@@ -611,7 +642,7 @@ mod tests {
 
     #[test]
     fn whatever_the_file_holds_is_kept() {
-        const LINES: [&str; 20] = [
+        const LINES: [&str; 22] = [
             "# A",
             "## Charter",
             "## Todo",
@@ -623,6 +654,8 @@ mod tests {
             "free",
             "```",
             "~~~",
+            "  ```",
+            "  ~~~",
             "1. d",
             "- [ ] e",
             "- [x]",
@@ -668,13 +701,9 @@ mod tests {
         });
     }
 
+    /// Whether an entry that is appended to the file would be code.
     fn is_fence_open(memory: &str) -> bool {
-        let marks = memory.lines().filter_map(fence);
-        let open = marks.fold(None, |open: Option<&str>, mark| match open {
-            None => Some(mark),
-            Some(opened) if mark.starts_with(opened) => None,
-            open => open,
-        });
-        open.is_some()
+        let probed = format!("{memory}\n# Probe\n## Todo\n- probe\n");
+        !entries(&probed, Todo).contains(&"probe".to_owned())
     }
 }
