@@ -10,7 +10,7 @@ use vector_core::proposal::Blobs;
 use vector_core::tools::{self, Plan};
 use vector_place::Scene;
 use vector_tests::places::{self, Format};
-use vector_tests::{binary, cases, generated, operations, repository};
+use vector_tests::{binary, cases, generated, operations, repository, requirement};
 
 #[test]
 fn the_sample_place_exists_in_all_formats() {
@@ -28,6 +28,14 @@ fn the_sample_place_exists_in_all_formats() {
         let is_place = Scene::decode(&bytes).unwrap().is_place();
         assert_eq!(is_place, format.extension().starts_with("rbxl"));
     }
+}
+
+#[test]
+fn an_unknown_requirement_is_an_error() {
+    assert_eq!(requirement::check_list(""), Ok(0));
+    assert_eq!(requirement::check_list("chromium, rojo,git"), Ok(3));
+    let error = requirement::check_list("chromium,roj").unwrap_err();
+    assert!(error.contains("`roj`") && error.contains("rojo"), "{error}");
 }
 
 #[test]

@@ -170,10 +170,7 @@ struct Visit {
 
 /// Has the browser open the page under a name, with a token that it has stolen, or none.
 fn visit(ground: &Ground, name: &str, token: &str) -> Option<Visit> {
-    let Some(browser) = chromium() else {
-        println!("skipped: no Chromium (CHROMIUM names one)");
-        return None;
-    };
+    let browser = chromium()?;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, own) = (ground.port(), listener.local_addr().unwrap().port());
     let page = format!(

@@ -1,14 +1,16 @@
 //! Merging and converting places on the command line, and from within Git.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value as Json;
 use vector_place::diff::diff;
 use vector_place::{Format as Kind, Scene};
 use vector_tests::binary::{Home, vector};
+use vector_tests::cases::cases;
 use vector_tests::places::{self, Format};
+use vector_tests::requirement::has_git;
 
 use super::{ended, text};
 
@@ -99,11 +101,8 @@ fn a_place_is_converted_and_back() {
 
 #[test]
 fn real_places_say_the_same_in_the_other_format() {
-    let Some(cases) = std::env::var_os("VECTOR_CASES") else {
-        eprintln!("skipped: real places, because VECTOR_CASES is not set");
-        return;
-    };
-    for entry in fs::read_dir(Path::new(&cases).join("places")).unwrap() {
+    let Some(cases) = cases() else { return };
+    for entry in fs::read_dir(cases.join("places")).unwrap() {
         let file = entry.unwrap().path();
         if !file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")) {
             continue;
@@ -121,10 +120,7 @@ struct Repository(Home);
 
 impl Repository {
     fn new() -> Option<Self> {
-        let has_git = Command::new("git").arg("--version").output().is_ok();
-        assert!(has_git || std::env::var_os("CI").is_none(), "Git is needed where CI is set");
-        if !has_git {
-            eprintln!("skipped: Git, which is not installed");
+        if !has_git() {
             return None;
         }
         let repository = Self(Home::new());

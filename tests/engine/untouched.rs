@@ -2,12 +2,12 @@
 //! in real places and our own; and every edit of them can be taken back, to the byte.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use rbx_dom_weak::WeakDom;
 use rbx_types::{Ref, Variant};
 use serde_json::{Value as Json, json};
 use vector_place::{Format, Node, Scene, reflection};
+use vector_tests::cases::cases;
 
 use super::bytes::assert_touched;
 use super::{Bench, as_one, place, same};
@@ -157,17 +157,14 @@ fn our_own_places() {
 
 #[test]
 fn real_places() {
-    let Some(cases) = std::env::var_os("VECTOR_CASES") else {
-        eprintln!("skipped: real places, because VECTOR_CASES is not set");
-        return;
-    };
+    let Some(cases) = cases() else { return };
     let mut seen = 0;
-    for entry in std::fs::read_dir(Path::new(&cases).join("places")).unwrap() {
+    for entry in std::fs::read_dir(cases.join("places")).unwrap() {
         let file = entry.unwrap().path();
         if file.extension().is_some_and(|it| it.to_string_lossy().starts_with("rbx")) {
             check(&std::fs::read(&file).unwrap(), &file.file_name().unwrap().to_string_lossy());
             seen += 1;
         }
     }
-    assert!(seen > 0, "no places in {}", Path::new(&cases).display());
+    assert!(seen > 0, "no places in {}", cases.display());
 }

@@ -1,7 +1,7 @@
 //! The page in a real browser, beside the real daemon: what a person sees of it, by mouse and by keys, in
 //! both schemes, wide and narrow, and whatever becomes of the daemon meanwhile.
 //!
-//! Where Chromium or its chromedriver is missing, all of it is skipped, and says so; in CI it is not.
+//! Where Chromium or chromedriver is missing, these tests are skipped with a notice; `VECTOR_REQUIRE` forbids that.
 
 mod again;
 #[cfg(unix)]

@@ -20,6 +20,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
+use crate::requirement::Requirement;
+
 /// Names that a browser goes by.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 /// How long something may take that a test waits for; nothing takes as long.
@@ -62,32 +64,32 @@ fn program(variable: &str, names: &[&str]) -> Option<PathBuf> {
     all.find(|it| it.is_file())
 }
 
-/// Whether this is CI, where nothing is missing.
-fn is_ci() -> bool {
-    env::var_os("CI").is_some_and(|ci| ci == "true")
-}
-
-/// Chromium, which `CHROMIUM` names; none where a stranger has none.
+/// Chromium, which `CHROMIUM` names; none, with a notice, where it is missing.
 ///
 /// # Panics
-/// There is none, and this is CI.
+/// It is missing and required.
+#[track_caller]
 pub fn chromium() -> Option<PathBuf> {
     let found = program("CHROMIUM", &BROWSERS);
-    assert!(found.is_some() || !is_ci(), "CI needs a browser: CHROMIUM names it");
+    if found.is_none() {
+        Requirement::Chromium.skip("tests in a browser (Chromium is missing; CHROMIUM names it)");
+    }
     found
 }
 
 /// The file of axe, which knows what people who do not see or point need of a page: `VECTOR_AXE` names it.
 ///
 /// # Panics
-/// There is none, and this is CI.
+/// It is missing and required.
+#[track_caller]
 pub fn axe() -> Option<String> {
     let usual = crate::repository::root().join("target/axe/node_modules/axe-core/axe.min.js");
     let file = env::var_os("VECTOR_AXE").map_or(usual, PathBuf::from);
     let text = fs::read_to_string(&file).ok();
-    assert!(text.is_some() || !is_ci(), "axe is missing; .ci/run installs it");
     if text.is_none() {
-        println!("skipped: no axe-core in {} (VECTOR_AXE names its file)", file.display());
+        let file = file.display();
+        Requirement::Axe
+            .skip(&format!("checks by axe-core (no {file}; VECTOR_AXE names its file)"));
     }
     text
 }
@@ -106,14 +108,13 @@ impl Stage {
     /// Waits for its turn, and starts what leads browsers; none where that is not there, which is said.
     ///
     /// # Panics
-    /// It is not there, and this is CI.
+    /// It is missing and required.
+    #[track_caller]
     pub fn set() -> Option<Self> {
         let driver = program("CHROMEDRIVER", &["chromedriver"]).filter(|_| chromium().is_some());
         let Some(driver) = driver else {
-            assert!(!is_ci(), "CI needs chromedriver; .ci/run installs it");
-            println!(
-                "skipped: no Chromium with its chromedriver (CHROMIUM and CHROMEDRIVER name them)"
-            );
+            Requirement::Chromium
+                .skip("tests in a browser (chromedriver is missing; CHROMEDRIVER names it)");
             return None;
         };
         // Whoever panicked in their turn has ended what they started.

@@ -27,4 +27,5 @@ pub mod person;
 pub mod places;
 pub mod printed;
 pub mod repository;
+pub mod requirement;
 pub mod vectors;

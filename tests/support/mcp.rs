@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use crate::repository;
+use crate::requirement::Requirement;
 
 /// A client; it ends with the value.
 pub struct Client {
@@ -22,28 +23,26 @@ pub struct Client {
     next: u64,
 }
 
-/// Where the SDK is installed; none where it is not, which is said.
+/// The folder of the SDK; none, with a notice, where Node or the SDK is missing.
 ///
 /// # Panics
-/// It is not, and this is CI.
+/// It is missing and required.
+#[track_caller]
 fn sdk() -> Option<PathBuf> {
     let set = env::var_os("VECTOR_MCP_SDK").map(PathBuf::from);
     let folder = set.unwrap_or_else(|| repository::root().join("target").join("mcp-sdk"));
-    let has_node =
-        Command::new("node").arg("--version").output().is_ok_and(|it| it.status.success());
-    let module = folder.join("node_modules").join("@modelcontextprotocol").join("sdk");
-    if has_node && module.is_dir() {
-        return Some(folder);
+    if !Command::new("node").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        Requirement::Node.skip("tests with the MCP SDK's client (Node is not installed)");
+        return None;
     }
-    let missing = if has_node { "the MCP SDK" } else { "Node" };
-    let is_ci = env::var_os("CI").is_some_and(|ci| ci == "true");
-    assert!(!is_ci, "{missing} is missing; .ci/run installs it");
-    println!(
-        "skipped: {missing} is not there; `npm install --prefix {} @modelcontextprotocol/sdk` in a \
-         machine with Node brings it",
-        folder.display()
-    );
-    None
+    if !folder.join("node_modules/@modelcontextprotocol/sdk").is_dir() {
+        Requirement::Mcp.skip(&format!(
+            "tests with the MCP SDK's client (`npm install --prefix {} @modelcontextprotocol/sdk` installs it)",
+            folder.display()
+        ));
+        return None;
+    }
+    Some(folder)
 }
 
 impl Client {

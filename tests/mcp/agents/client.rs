@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use vector_tests::binary;
 use vector_tests::daemon::Daemon;
 use vector_tests::repository;
+use vector_tests::requirement::Requirement;
 
 use super::super::Person;
 use super::model::{ModelWire, ScriptedModel};
@@ -81,18 +82,16 @@ impl Agent {
 /// Where the clients are installed; none where they are not, which is said.
 fn installed() -> Option<PathBuf> {
     let set = env::var_os("VECTOR_AGENTS").map(PathBuf::from);
-    let is_needed = set.is_some() && env::var_os("CI").is_some_and(|ci| ci == "true");
     let folder = set.unwrap_or_else(|| repository::root().join("target").join("agents"));
     let bin = folder.join("node_modules").join(".bin");
     let all = [Agent::ClaudeCode, Agent::Codex, Agent::Gemini];
     if all.iter().all(|agent| bin.join(agent.program()).exists()) {
         return Some(bin);
     }
-    assert!(!is_needed, "the agents are missing in {}; .ci/run installs them", folder.display());
-    println!(
-        "skipped: Claude Code, Codex and Gemini CLI are not there; .ci/run installs them into {}",
+    Requirement::Agents.skip(&format!(
+        "tests with Claude Code, Codex and Gemini CLI (not in {}, where .ci/run installs them)",
         folder.display()
-    );
+    ));
     None
 }
 
