@@ -13,7 +13,7 @@ pub fn home_of_environment() -> Option<PathBuf> {
 }
 
 /// The folder of the ledger: what the person says, or the user's data directory.
-pub fn home(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+pub fn data_folder(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(home) = said.or_else(home_of_environment) {
         return Ok(home);
     }

@@ -17,7 +17,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::api::{KeptConflict, MergeView};
 use serde::{Deserialize, Serialize};
 
-pub use self::git::{WorkTree, program};
+pub use self::git::{WorkTree, program_command};
 use vector_files::place_file;
 use vector_files::write_file;
 use vector_place::merge::{Conflict, OpenMerge, view};
@@ -62,7 +62,7 @@ pub struct MergeState {
 
 /// The three places of a merge.
 #[derive(Debug)]
-pub struct Inputs {
+pub struct MergeInputs {
     /// What both come from.
     pub base: PathBuf,
     /// The one that is merged into.
@@ -72,29 +72,33 @@ pub struct Inputs {
 }
 
 impl MergeState {
-    fn inputs(&self) -> Inputs {
+    fn merge_inputs(&self) -> MergeInputs {
         let file = |name| self.folder.join(name);
-        Inputs { base: file("base"), ours: file("ours"), theirs: file("theirs") }
+        MergeInputs { base: file("base"), ours: file("ours"), theirs: file("theirs") }
     }
 
     /// Copies the places of a merge that is about to be made. `in_git` is the path that Git merges.
     ///
     /// # Errors
     /// They cannot be read, or there is no room.
-    pub fn prepare(inputs: &Inputs, output: &Path, in_git: Option<&str>) -> anyhow::Result<Self> {
+    pub fn prepare_state(
+        inputs: &MergeInputs,
+        output: &Path,
+        in_git: Option<&str>,
+    ) -> anyhow::Result<Self> {
         let (folder, file, in_git) = match in_git {
             Some(path) => {
-                let tree = WorkTree::of(Path::new("."))?;
+                let tree = WorkTree::find_work_tree(Path::new("."))?;
                 let (folder, file) = (tree.merge_folder(path)?, tree.top.join(path));
                 (folder, file, Some(InGit { tree, path: path.to_owned() }))
             }
-            None => (beside(output), place_file::real(output)?, None),
+            None => (state_folder(output), place_file::real(output)?, None),
         };
         let (written, conflicts) = (Fingerprint::of(b""), Vec::new());
         let state = Self { folder, in_git, file, written, conflicts };
         let failed = || format!("{} cannot be written", state.folder.display());
         fs::create_dir_all(&state.folder).with_context(failed)?;
-        let kept = state.inputs();
+        let kept = state.merge_inputs();
         let pairs =
             [(&inputs.base, kept.base), (&inputs.ours, kept.ours), (&inputs.theirs, kept.theirs)];
         for (from, to) in pairs {
@@ -107,13 +111,13 @@ impl MergeState {
     ///
     /// # Errors
     /// There is no room, or Git does not take the filter.
-    pub fn keep(mut self, output: &Path, conflicts: &[Conflict]) -> anyhow::Result<Self> {
+    pub fn save_conflicts(mut self, output: &Path, conflicts: &[Conflict]) -> anyhow::Result<Self> {
         self.written = place_file::hash(output)?;
         let kept = |conflict| KeptConflict { conflict: view(conflict), choice: None };
         self.conflicts = conflicts.iter().map(kept).collect();
         self.save()?;
         if let Some(InGit { tree, path }) = &self.in_git {
-            tree.block(path)?;
+            tree.block_path(path)?;
         }
         Ok(self)
     }
@@ -122,14 +126,14 @@ impl MergeState {
     ///
     /// # Errors
     /// What `change` says; or the merge is gone, or there is no room.
-    pub fn change(
+    pub fn update_decisions(
         &mut self,
         change: impl FnOnce(&mut [KeptConflict]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let failed = || format!("the merge of {} is over, or cannot be changed", self.name());
         let lock = File::create(self.folder.join(LOCK)).with_context(failed)?;
         lock.lock().with_context(failed)?;
-        let Some(stored) = stored(&self.folder)? else {
+        let Some(stored) = read_state_file(&self.folder)? else {
             bail!("the merge of {} is over", self.name());
         };
         self.conflicts = stored.conflicts;
@@ -154,7 +158,7 @@ impl MergeState {
     ///
     /// # Errors
     /// They cannot be deleted.
-    pub fn remove(&self) -> anyhow::Result<()> {
+    pub fn discard(&self) -> anyhow::Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("{} cannot be deleted", self.folder.display()))
@@ -179,21 +183,21 @@ impl MergeState {
     }
 
     /// How many conflicts nobody has decided.
-    pub fn open(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.conflicts.iter().filter(|it| it.choice.is_none()).count()
     }
 
     /// What the state is known by as long as it is there.
-    pub fn id(&self) -> String {
+    pub fn merge_id(&self) -> String {
         let folder = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
         let hash = Fingerprint::of(folder.as_os_str().as_encoded_bytes()).to_string();
         hash.chars().filter(char::is_ascii_alphanumeric).take(16).collect()
     }
 
     /// The merge as the page shows it.
-    pub fn view(&self) -> MergeView {
+    pub fn to_view(&self) -> MergeView {
         MergeView {
-            id: self.id(),
+            id: self.merge_id(),
             file: self.file.display().to_string(),
             in_git: self.is_in_git(),
             is_file_changed: self.is_file_changed(),
@@ -210,8 +214,8 @@ impl MergeState {
     ///
     /// # Errors
     /// A place cannot be read or written, or a decision is not possible.
-    pub fn write(&self) -> anyhow::Result<()> {
-        let kept = self.inputs();
+    pub fn write_result(&self) -> anyhow::Result<()> {
+        let kept = self.merge_inputs();
         let (base, theirs) = (place_file::load(&kept.base)?, place_file::load(&kept.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
@@ -238,23 +242,23 @@ impl MergeState {
     ///
     /// # Errors
     /// The copies cannot be deleted, or Git does not take the file.
-    pub fn finish(&self) -> anyhow::Result<()> {
+    pub fn finish_merge(&self) -> anyhow::Result<()> {
         if let Some(InGit { tree, path }) = &self.in_git {
-            tree.unblock(path)?;
+            tree.unblock_path(path)?;
         }
-        self.remove()?;
-        self.in_git.as_ref().map_or(Ok(()), |it| it.tree.stage(&it.path))
+        self.discard()?;
+        self.in_git.as_ref().map_or(Ok(()), |it| it.tree.stage_path(&it.path))
     }
 }
 
-fn beside(output: &Path) -> PathBuf {
+fn state_folder(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_owned();
     name.push(BESIDE);
     output.with_file_name(name)
 }
 
 /// What is kept in a folder; none where that is no merge.
-fn stored(folder: &Path) -> anyhow::Result<Option<StateFile>> {
+fn read_state_file(folder: &Path) -> anyhow::Result<Option<StateFile>> {
     let file = folder.join(STATE);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
@@ -274,8 +278,8 @@ fn stored(folder: &Path) -> anyhow::Result<Option<StateFile>> {
 }
 
 /// The merge that is kept in a folder; none where there is none.
-fn read(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option<MergeState>> {
-    let Some(StateFile { file, written, conflicts, .. }) = stored(&folder)? else {
+fn read_merge(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option<MergeState>> {
+    let Some(StateFile { file, written, conflicts, .. }) = read_state_file(&folder)? else {
         return Ok(None);
     };
     let in_git =
@@ -289,30 +293,32 @@ fn read(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option<Merge
 ///
 /// # Errors
 /// A state cannot be read.
-pub fn all<'f>(within: impl IntoIterator<Item = &'f Path>) -> anyhow::Result<Vec<MergeState>> {
+pub fn find_merges<'f>(
+    within: impl IntoIterator<Item = &'f Path>,
+) -> anyhow::Result<Vec<MergeState>> {
     let (mut found, mut trees) = (Vec::new(), BTreeMap::new());
     for folder in within {
         if git::may_have_merges(folder)
-            && let Ok(tree) = WorkTree::of(folder)
+            && let Ok(tree) = WorkTree::find_work_tree(folder)
         {
             trees.insert(tree.top.clone(), tree);
         }
-        for folder in folders(folder) {
+        for folder in search_folders(folder) {
             if folder.to_string_lossy().ends_with(BESIDE) {
-                found.extend(read(folder, None)?);
+                found.extend(read_merge(folder, None)?);
             }
         }
     }
     for tree in trees.values() {
-        for folder in folders(&tree.merges_folder()?) {
-            let Some(state) = read(folder, Some(tree))? else { continue };
+        for folder in search_folders(&tree.merges_folder()?) {
+            let Some(state) = read_merge(folder, Some(tree))? else { continue };
             let path = state.name();
             if tree.is_unmerged(&path)? {
                 found.push(state);
             } else {
                 // The merge was aborted, or ended without Vector.
-                tree.unblock(&path)?;
-                state.remove()?;
+                tree.unblock_path(&path)?;
+                state.discard()?;
             }
         }
     }
@@ -327,14 +333,14 @@ pub fn all<'f>(within: impl IntoIterator<Item = &'f Path>) -> anyhow::Result<Vec
 /// A state cannot be read.
 pub fn of_file(file: &Path) -> anyhow::Result<Vec<MergeState>> {
     let real = place_file::real(file)?;
-    let mut found = all(real.parent())?;
+    let mut found = find_merges(real.parent())?;
     found.retain(|state| {
         state.file == real || place_file::real(&state.file).is_ok_and(|it| it == real)
     });
     Ok(found)
 }
 
-fn folders(within: &Path) -> Vec<PathBuf> {
+fn search_folders(within: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(within).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
@@ -344,16 +350,16 @@ fn folders(within: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// The state cannot be read.
 pub fn open_in_git(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> {
-    let tree = WorkTree::of(Path::new("."))?;
-    let Some(state) = read(tree.merge_folder(path)?, Some(&tree))? else {
+    let tree = WorkTree::find_work_tree(Path::new("."))?;
+    let Some(state) = read_merge(tree.merge_folder(path)?, Some(&tree))? else {
         return Ok(None);
     };
     let hash = Fingerprint::of(content);
-    let inputs = state.inputs();
+    let inputs = state.merge_inputs();
     // One side as a whole is a decision too, and what `git merge --abort` puts back.
     let is_one_side = [inputs.ours, inputs.theirs, inputs.base]
         .iter()
         .any(|file| place_file::hash(file).is_ok_and(|side| side == hash));
     let is_decided = hash != state.written && is_one_side;
-    Ok((!is_decided && tree.is_unmerged(path)?).then_some(state.open()))
+    Ok((!is_decided && tree.is_unmerged(path)?).then_some(state.open_count()))
 }

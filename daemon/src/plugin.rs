@@ -13,8 +13,8 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
 
 /// What the plugin's sources are below.
 #[derive(Debug, Default)]
-struct Folder {
-    folders: std::collections::BTreeMap<String, Folder>,
+struct PluginFolder {
+    folders: std::collections::BTreeMap<String, PluginFolder>,
     files: std::collections::BTreeMap<String, &'static str>,
 }
 
@@ -22,7 +22,7 @@ struct Folder {
 ///
 /// # Errors
 /// The project is not one that this reader knows; a test builds it.
-pub fn build() -> Result<Vec<u8>, CodecError> {
+pub fn build_plugin() -> Result<Vec<u8>, CodecError> {
     let read = |what: &str| CodecError::Read(what.to_owned());
     let text = |name: &str| FILES.iter().find(|(path, _)| *path == name).map(|(_, text)| *text);
     let project = text("rojo.json").ok_or_else(|| read("the project is missing"))?;
@@ -30,50 +30,50 @@ pub fn build() -> Result<Vec<u8>, CodecError> {
         serde_json::from_str(project).map_err(|_| read("the project is not JSON"))?;
     let name = project["name"].as_str().ok_or_else(|| read("the project has no name"))?;
     let path = project["tree"]["$path"].as_str().ok_or_else(|| read("the tree has no $path"))?;
-    let mut root = Folder::default();
+    let mut root = PluginFolder::default();
     for (file, text) in FILES {
         if let Some(below) = file.strip_prefix(path).and_then(|below| below.strip_prefix('/')) {
-            root.add(below, text);
+            root.add_file(below, text);
         }
     }
     let mut scene = Scene::empty(Format::Binary);
     let game = scene.root();
-    root.make(&mut scene, game, name);
+    root.insert_into(&mut scene, game, name);
     scene.encode()
 }
 
-impl Folder {
-    fn add(&mut self, path: &str, text: &'static str) {
+impl PluginFolder {
+    fn add_file(&mut self, path: &str, text: &'static str) {
         match path.split_once('/') {
             Some((folder, rest)) => {
-                self.folders.entry(folder.to_owned()).or_default().add(rest, text);
+                self.folders.entry(folder.to_owned()).or_default().add_file(rest, text);
             }
             None => drop(self.files.insert(path.to_owned(), text)),
         }
     }
 
-    fn make(&self, scene: &mut Scene, parent: Node, name: &str) {
+    fn insert_into(&self, scene: &mut Scene, parent: Node, name: &str) {
         let init = self.files.iter().find_map(|(file, text)| {
-            let (stem, class) = script(file)?;
+            let (stem, class) = script_of_file(file)?;
             (stem == "init").then_some((class, *text))
         });
         let node = match init {
-            Some((class, text)) => made(scene, parent, class, name, text),
+            Some((class, text)) => create_script(scene, parent, class, name, text),
             None => scene.create(parent, "Folder", name),
         };
         for (name, folder) in &self.folders {
-            folder.make(scene, node, name);
+            folder.insert_into(scene, node, name);
         }
         for (file, text) in &self.files {
-            if let Some((stem, class)) = script(file).filter(|(stem, _)| *stem != "init") {
-                made(scene, node, class, stem, text);
+            if let Some((stem, class)) = script_of_file(file).filter(|(stem, _)| *stem != "init") {
+                create_script(scene, node, class, stem, text);
             }
         }
     }
 }
 
 /// The name and class of the script that a file is.
-fn script(file: &str) -> Option<(&str, &'static str)> {
+fn script_of_file(file: &str) -> Option<(&str, &'static str)> {
     let stem = file.strip_suffix(".luau")?;
     Some(match (stem.strip_suffix(".server"), stem.strip_suffix(".client")) {
         (Some(stem), _) => (stem, "Script"),
@@ -82,7 +82,7 @@ fn script(file: &str) -> Option<(&str, &'static str)> {
     })
 }
 
-fn made(scene: &mut Scene, parent: Node, class: &str, name: &str, text: &str) -> Node {
+fn create_script(scene: &mut Scene, parent: Node, class: &str, name: &str, text: &str) -> Node {
     let node = scene.create(parent, class, name);
     // A text is a property like any other until the file is written.
     let _ = scene.set(node, "Source", Some(&Value::String(text.to_owned())));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_plugin_is_a_script_with_modules() {
-        let scene = Scene::decode(&build().unwrap()).unwrap();
+        let scene = Scene::decode(&build_plugin().unwrap()).unwrap();
         let at = |path: &str| scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
         let schema = at("game.Vector.Schema");
         assert_eq!(scene.class(schema), "ModuleScript");
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn files_become_the_instances_that_rojo_makes() {
-        assert_eq!(script("init.server.luau"), Some(("init", "Script")));
-        assert_eq!(script("A.client.luau"), Some(("A", "LocalScript")));
-        assert_eq!(script("A.spec.luau"), Some(("A.spec", "ModuleScript")));
-        assert_eq!(script("A.json"), None);
+        assert_eq!(script_of_file("init.server.luau"), Some(("init", "Script")));
+        assert_eq!(script_of_file("A.client.luau"), Some(("A", "LocalScript")));
+        assert_eq!(script_of_file("A.spec.luau"), Some(("A.spec", "ModuleScript")));
+        assert_eq!(script_of_file("A.json"), None);
     }
 }

@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 use scene_schemas::api::{Failure, FailureKind, Pair, Paired, ROUTES, Token};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
-use vector_daemon::daemon::House;
-use vector_daemon::server::{Ask, Board, Desk, Door, Reply, Secret};
+use vector_daemon::daemon::DaemonActor;
+use vector_daemon::server::{
+    AccessRequest, DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash,
+};
 use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
@@ -23,7 +25,7 @@ use super::daemon;
 /// A house whose time a test tells.
 struct Bench {
     _home: Home,
-    desk: Desk,
+    desk: DaemonHandle,
     said: Arc<Mutex<Vec<String>>>,
     passed: Arc<AtomicU64>,
     runtime: Runtime,
@@ -33,23 +35,23 @@ impl Bench {
     fn new() -> Self {
         let home = Home::new();
         let ledger = Arc::new(Ledger::open(home.path()).unwrap());
-        let board = Arc::new(Board::new(Secret::of("a person's")));
+        let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
         let passed = Arc::new(AtomicU64::new(0));
         let (began, seconds) = (Instant::now(), Arc::clone(&passed));
         let clock = Arc::new(move || began + Duration::from_secs(seconds.load(Ordering::Relaxed)));
-        let mut house = House::new(home.path(), ledger, board, say).unwrap().by_clock(clock);
+        let mut house = DaemonActor::new(home.path(), ledger, board, say).unwrap().by_clock(clock);
         house.print_code().unwrap();
-        let (desk, asks) = Desk::new();
+        let (desk, asks) = DaemonHandle::new();
         thread::spawn(move || house.run(asks));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Self { _home: home, desk, said, passed, runtime }
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Failure> {
-        self.runtime.block_on(self.desk.ask(ask))
+    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Result<T, Failure> {
+        self.runtime.block_on(self.desk.request(ask))
     }
 
     /// The code that the terminal of the daemon showed last.
@@ -61,14 +63,14 @@ impl Bench {
 
     /// A code that a person asks for.
     fn code(&self) -> String {
-        let made = self.ask(|reply| Ask::Door(Door::Code(reply))).unwrap();
+        let made = self.ask(|reply| DaemonRequest::Door(AccessRequest::Code(reply))).unwrap();
         assert_eq!(made.seconds, 600);
         made.code
     }
 
     fn pair(&self, code: &str) -> Result<Paired, Failure> {
         let code = code.to_owned();
-        self.ask(|reply| Ask::Pair(Pair { code }, reply))
+        self.ask(|reply| DaemonRequest::Pair(Pair { code }, reply))
     }
 
     fn refused(&self, code: &str) -> (FailureKind, String) {

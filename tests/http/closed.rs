@@ -5,12 +5,12 @@ use std::sync::Arc;
 use scene_schemas::api::{FailureKind, Revoke, Revoked, WorkflowState};
 use scene_schemas::entry::Seq;
 use tokio::sync::oneshot::error::TryRecvError;
-use vector_daemon::server::{Ask, Door, Verb};
+use vector_daemon::server::{AccessRequest, DaemonRequest, WorkflowAction};
 
 use super::house::{Answer, Bench, window};
 
 fn state(bench: &Bench, workflow: Seq) -> WorkflowState {
-    bench.ask(|reply| Ask::Workflow(workflow, reply)).unwrap().state
+    bench.ask(|reply| DaemonRequest::Workflow(workflow, reply)).unwrap().state
 }
 
 /// A window with something to do: its credential, its epoch, and what it does.
@@ -26,14 +26,15 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
-    let seat = Arc::downgrade(&bench.board.seat(&window()).unwrap());
-    bench.desk.tell(Ask::Tidy);
+    let seat = Arc::downgrade(&bench.board.slot(&window()).unwrap());
+    bench.desk.send(DaemonRequest::Tidy);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
     assert!(bench.wait(bench.hello(&credential)).unwrap().epoch > epoch);
     assert_eq!(seat.strong_count(), 0, "its thread and its mirror have gone before it comes back");
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
-    bench.desk.tell(Ask::Tidy);
-    let ended = bench.ask(|reply| Ask::Do(workflow, Verb::Cancel, reply)).unwrap();
+    bench.desk.send(DaemonRequest::Tidy);
+    let ended =
+        bench.ask(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply)).unwrap();
     assert_eq!(ended.state, WorkflowState::Finished, "what is away can be ended");
 }
 
@@ -41,15 +42,15 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
 fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_want_its_name() {
     let bench = Bench::new();
     let (credential, epoch, workflow) = at_work(&bench);
-    let seat = Arc::downgrade(&bench.board.seat(&window()).unwrap());
+    let seat = Arc::downgrade(&bench.board.slot(&window()).unwrap());
     let held = bench.hold();
     // It cannot begin this one, and hears of its end behind it.
     let second = bench.chat(epoch);
-    bench.desk.tell(Ask::Tidy);
+    bench.desk.send(DaemonRequest::Tidy);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
     assert!(bench.ledger.holds(workflow), "it has not ended");
     let mut hello = bench.hello(&credential);
-    let mut ended = bench.begin(|reply| Ask::Do(workflow, Verb::Cancel, reply));
+    let mut ended = bench.begin(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply));
     let refused = bench.wait(bench.hello("nobody's")).unwrap_err();
     assert_eq!(refused.hint, "Type the six digits that `vector pair` shows.");
     assert_eq!(bench.sessions(), 0, "others are answered");
@@ -70,9 +71,9 @@ fn who_has_given_up_waiting_begins_nothing() {
     let (credential, epoch, workflow) = at_work(&bench);
     let held = bench.hold();
     let second = bench.chat(epoch);
-    bench.desk.tell(Ask::Tidy);
+    bench.desk.send(DaemonRequest::Tidy);
     drop(bench.hello(&credential));
-    let ended = bench.begin(|reply| Ask::Do(workflow, Verb::Cancel, reply));
+    let ended = bench.begin(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply));
     held.unlock().unwrap();
     bench.wait(second).unwrap();
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
@@ -80,7 +81,7 @@ fn who_has_given_up_waiting_begins_nothing() {
 }
 
 fn revoke(bench: &Bench) -> Answer<Revoked> {
-    bench.begin(|reply| Ask::Door(Door::Revoke(Revoke::Plugins {}, reply)))
+    bench.begin(|reply| DaemonRequest::Door(AccessRequest::Revoke(Revoke::Plugins {}, reply)))
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn a_session_that_was_closed_before_its_access_was_taken_away_is_waited_for_too(
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let held = bench.hold();
     let started = bench.chat(epoch);
-    bench.desk.tell(Ask::Tidy);
+    bench.desk.send(DaemonRequest::Tidy);
     let mut gone = revoke(&bench);
     assert_eq!(bench.sessions(), 0);
     assert_eq!(gone.try_recv().unwrap_err(), TryRecvError::Empty);

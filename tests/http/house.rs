@@ -13,8 +13,8 @@ use scene_schemas::proposal::Mode;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use vector_daemon::daemon::House;
-use vector_daemon::server::{Ask, Board, Desk, Reply, Secret};
+use vector_daemon::daemon::DaemonActor;
+use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash};
 use vector_ledger::{Append, Ledger};
 use vector_tests::binary::Home;
 
@@ -28,8 +28,8 @@ pub(super) type Answer<T> = oneshot::Receiver<Result<T, Failure>>;
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) board: Arc<Board>,
-    pub(super) desk: Desk,
+    pub(super) board: Arc<EventHub>,
+    pub(super) desk: DaemonHandle,
     pub(super) house: JoinHandle<()>,
     said: Arc<Mutex<Vec<String>>>,
     runtime: Runtime,
@@ -39,23 +39,24 @@ impl Bench {
     pub(super) fn new() -> Self {
         let home = Home::new();
         let ledger = Arc::new(Ledger::open(home.path()).unwrap());
-        let board = Arc::new(Board::new(Secret::of("a person's")));
+        let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
-        let house = House::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
+        let house =
+            DaemonActor::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
         let mut house = house.closing_after(Duration::ZERO);
         house.print_code().unwrap();
-        let (desk, asks) = Desk::new();
+        let (desk, asks) = DaemonHandle::new();
         let house = thread::spawn(move || house.run(asks));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         Self { home, ledger, board, desk, house, said, runtime }
     }
 
     /// Asks, and leaves it to whoever waits to wait.
-    pub(super) fn begin<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Answer<T> {
+    pub(super) fn begin<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        assert!(self.desk.tell(ask(reply)), "it is there");
+        assert!(self.desk.send(ask(reply)), "it is there");
         answer
     }
 
@@ -67,7 +68,7 @@ impl Bench {
     }
 
     #[track_caller]
-    pub(super) fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> Result<T, Failure> {
+    pub(super) fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> Result<T, Failure> {
         self.wait(self.begin(ask))
     }
 
@@ -86,7 +87,7 @@ impl Bench {
 
     pub(super) fn pair(&self) -> String {
         let code = self.said.lock().unwrap().last().unwrap().clone();
-        self.ask(|reply| Ask::Pair(Pair { code }, reply)).unwrap().credential
+        self.ask(|reply| DaemonRequest::Pair(Pair { code }, reply)).unwrap().credential
     }
 
     pub(super) fn hello(&self, credential: &str) -> Answer<Welcome> {
@@ -97,18 +98,18 @@ impl Bench {
             session: window(),
             place: OpenPlace { name: "Place1".to_owned(), place_id: 0 },
         };
-        self.begin(|reply| Ask::Hello(Box::new(hello), reply))
+        self.begin(|reply| DaemonRequest::Hello(Box::new(hello), reply))
     }
 
     pub(super) fn chat(&self, epoch: u64) -> Answer<Started> {
         let text = "rename game.Workspace.Wall to Tower".to_owned();
         let (attached, stance, request, begins) = (Vec::new(), Stance::Act, None, false);
         let chat = Chat { session: window(), epoch, text, attached, stance, begins, request };
-        self.begin(|reply| Ask::Chat(chat, reply))
+        self.begin(|reply| DaemonRequest::Chat(chat, reply))
     }
 
     pub(super) fn sessions(&self) -> usize {
-        self.ask(Ask::Sessions).unwrap().sessions.len()
+        self.ask(DaemonRequest::Sessions).unwrap().sessions.len()
     }
 
     /// What an earlier process has begun in a place, and not ended.

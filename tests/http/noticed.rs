@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::entry::{Entry, Finish};
 use serde_json::Value as Json;
-use vector_daemon::server::Ask;
+use vector_daemon::server::DaemonRequest;
 use vector_ledger::{Append, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::Daemon;
@@ -18,9 +18,9 @@ use super::house::{Bench, of_window};
 
 /// Whether whoever looks at the places is told to look again.
 fn is_news(bench: &Bench) -> bool {
-    let places = || bench.board.news().borrow().places;
+    let places = || bench.board.subscribe_changes().borrow().places;
     let before = places();
-    bench.desk.tell(Ask::Notice);
+    bench.desk.send(DaemonRequest::Notice);
     bench.sessions();
     places() != before
 }

@@ -11,7 +11,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::api::{Open, Opened, SceneUpdate};
 use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
-use vector_daemon::server::Ask;
+use vector_daemon::server::DaemonRequest;
 #[cfg(unix)]
 use vector_engine::studio::Studio;
 use vector_files::place_file;
@@ -31,7 +31,7 @@ fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
 
 fn open(bench: &Bench, path: &Path) -> Answer<Opened> {
     let open = Open::Place { place: path.display().to_string() };
-    bench.begin(|reply| Ask::Open(open, reply))
+    bench.begin(|reply| DaemonRequest::Open(open, reply))
 }
 
 /// None of these has been answered, and others are.
@@ -115,7 +115,7 @@ fn what_is_settled_in_a_file_keeps_neither_another_file_nor_a_session_waiting() 
     bench.wait(open(&bench, &other)).unwrap();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let update = SceneUpdate { epoch, version: 1, parts: Vec::new() };
-    let taken = bench.ask(|reply| Ask::Scene(window(), Box::new(update), reply)).unwrap();
+    let taken = bench.ask(|reply| DaemonRequest::Scene(window(), Box::new(update), reply)).unwrap();
     assert_eq!(taken.instances, 0, "its session hears what is said to it");
     let [mut slow] = all;
     assert_eq!(slow.try_recv().unwrap_err(), TryRecvError::Empty);
@@ -135,7 +135,7 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
     drop(lease);
     assert!(!bench.ledger.holds(workflow));
     let project = project(&bench);
-    bench.ask(|reply| Ask::Open(project, reply)).unwrap();
+    bench.ask(|reply| DaemonRequest::Open(project, reply)).unwrap();
     bench.wait(bench.chat(epoch)).unwrap();
     assert!(bench.ledger.holds(workflow));
 }
@@ -145,7 +145,7 @@ fn a_session_that_has_taken_something_up_is_another_to_who_looks_at_places() {
     let bench = Bench::new();
     bench.left_in(of_window());
     let credential = bench.pair();
-    let places = || bench.board.news().borrow().places;
+    let places = || bench.board.subscribe_changes().borrow().places;
     let held = bench.hold();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     let begun = places();
@@ -165,7 +165,7 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     let credential = bench.pair();
     let held = bench.hold();
     let project = project(&bench);
-    let opened = bench.begin(|reply| Ask::Open(project, reply));
+    let opened = bench.begin(|reply| DaemonRequest::Open(project, reply));
     let welcome = bench.wait(bench.hello(&credential)).unwrap();
     held.unlock().unwrap();
     bench.wait(opened).unwrap();
@@ -186,7 +186,7 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
         let held = bench.hold();
         let ask = |is_project| {
-            let as_project = |reply| Ask::Open(wanted.clone(), reply);
+            let as_project = |reply| DaemonRequest::Open(wanted.clone(), reply);
             if is_project { bench.begin(as_project) } else { open(&bench, &file) }
         };
         let mut all = [is_project_first, !is_project_first].map(ask);

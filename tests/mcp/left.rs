@@ -11,8 +11,8 @@ use scene_schemas::api::{AgentCall, Became, CallView, ProposalStatus};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
-use vector_daemon::daemon::House;
-use vector_daemon::server::{Ask, Board, Desk, Reply, Secret};
+use vector_daemon::daemon::DaemonActor;
+use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash};
 use vector_ledger::Ledger;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::Daemon;
@@ -213,7 +213,7 @@ fn a_session_over_http_that_breaks_off_leaves_what_it_proposed() {
 /// A house with a place, asked without a server.
 struct OpenHouse {
     _home: Home,
-    desk: Desk,
+    desk: DaemonHandle,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -222,18 +222,18 @@ impl OpenHouse {
         let home = Home::new();
         let place = place(&home);
         let ledger = Arc::new(Ledger::open(home.path()).unwrap());
-        let board = Arc::new(Board::new(Secret::of("a person's")));
-        let house = House::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
+        let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
+        let house = DaemonActor::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
         let mut house = house.keeping_pending_for(limit);
         house.open_place(&place).unwrap();
-        let (desk, asks) = Desk::new();
+        let (desk, asks) = DaemonHandle::new();
         thread::spawn(move || house.run(asks));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         Self { _home: home, desk, runtime }
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> Ask) -> T {
-        self.runtime.block_on(self.desk.ask(ask)).unwrap()
+    fn ask<T>(&self, ask: impl FnOnce(Reply<T>) -> DaemonRequest) -> T {
+        self.runtime.block_on(self.desk.request(ask)).unwrap()
     }
 
     fn call(&self, tool: &str, args: Json) -> CallView {
@@ -248,11 +248,11 @@ impl OpenHouse {
             again: false,
         };
         let (noted, _number) = oneshot::channel();
-        self.ask(|reply| Ask::Call(Box::new(call), noted, reply))
+        self.ask(|reply| DaemonRequest::Call(Box::new(call), noted, reply))
     }
 
     fn became(&self, call: Seq) -> Became {
-        self.ask(|reply| Ask::Called(call, reply)).became
+        self.ask(|reply| DaemonRequest::Called(call, reply)).became
     }
 }
 
@@ -262,16 +262,16 @@ fn what_nobody_decides_upon_in_time_is_withdrawn() {
         let house = OpenHouse::keeping(limit);
         let call = house.call("create_instance", part("Late")).call;
         let waits = |became: &Became| matches!(became, Became::Pending { .. });
-        house.desk.tell(Ask::Tidy);
+        house.desk.send(DaemonRequest::Tidy);
         assert!(waits(&house.became(call)), "its client is there");
-        house.desk.tell(Ask::AgentEnds("one".to_owned()));
+        house.desk.send(DaemonRequest::AgentEnds("one".to_owned()));
         if is_kept {
-            house.desk.tell(Ask::Tidy);
+            house.desk.send(DaemonRequest::Tidy);
             assert!(waits(&house.became(call)));
             continue;
         }
         let became = until("its withdrawal", || {
-            house.desk.tell(Ask::Tidy);
+            house.desk.send(DaemonRequest::Tidy);
             Some(house.became(call)).filter(|it| !waits(it))
         });
         let Became::Refused { reason, status, .. } = became else { panic!("{became:?}") };

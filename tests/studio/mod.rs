@@ -52,7 +52,7 @@ fn studio(settings: &SharedSettings, signals: Signals) -> Studio {
 }
 
 fn load(studio: &Studio) {
-    studio.load_plugin(&vector_daemon::plugin::build().unwrap()).unwrap();
+    studio.load_plugin(&vector_daemon::plugin::build_plugin().unwrap()).unwrap();
 }
 
 fn until(studio: &Studio, what: &str, done: impl Fn(&Studio) -> bool) {

@@ -20,7 +20,7 @@ pub(super) const OTHERS: Duration = Duration::from_secs(2);
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
 
 /// Starts one for the ledger in `home`. It outlives this process.
-pub(super) fn start(home: &Path, port: u16) -> io::Result<Child> {
+pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
     private::folder(home)?;
     let mut log = File::options();
     // Several may be started at once, and all but one end at once.

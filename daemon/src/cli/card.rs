@@ -11,8 +11,8 @@ use scene_schemas::{InstancePath, Value};
 use vector_core::proposal::{by_instance, note, values, why};
 
 use super::hunks;
-use super::style::{Paint, Style, count, safe, wrap};
-use super::tree::Mark;
+use super::style::{PaintKind, TextStyle, count_noun, safe_line, wrap_words};
+use super::tree::ChangeMark;
 
 /// Rows of the table that a card shows.
 const ROWS: usize = 60;
@@ -21,42 +21,45 @@ const ROWS: usize = 60;
 const LINES: usize = 200;
 
 /// The card of a proposal, cut where it is too long to read at once.
-pub(super) fn render(seq: Seq, proposal: &Proposal, style: Style) -> String {
-    card(seq, proposal, style, false)
+pub(super) fn render_card(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
+    card_text(seq, proposal, style, false)
 }
 
 /// The card with everything on it.
-pub(super) fn render_whole(seq: Seq, proposal: &Proposal, style: Style) -> String {
-    card(seq, proposal, style, true)
+pub(super) fn render_whole(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
+    card_text(seq, proposal, style, true)
 }
 
-fn card(seq: Seq, proposal: &Proposal, style: Style, whole: bool) -> String {
+fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> String {
     let paint = class_paint(proposal.class);
-    let inner = Style { width: style.width.saturating_sub(2), ..style };
+    let inner = TextStyle { width: style.width.saturating_sub(2), ..style };
     let mut lines = Vec::new();
-    for line in wrap(&safe(&proposal.title), inner.width) {
-        lines.push(style.paint(Paint::Bold, line));
+    for line in wrap_words(&safe_line(&proposal.title), inner.width) {
+        lines.push(style.paint(PaintKind::Bold, line));
     }
-    lines.extend(wrap(&safe(&why(proposal)), inner.width));
+    lines.extend(wrap_words(&safe_line(&why(proposal)), inner.width));
     if let Some(meant) = &proposal.meant {
-        lines.extend(wrap(&safe(&meant.sentence()), inner.width));
+        lines.extend(wrap_words(&safe_line(&meant.sentence()), inner.width));
     }
     if let Some(files) = proposal.files_sentence() {
-        lines.extend(wrap(&safe(&files), inner.width));
+        lines.extend(wrap_words(&safe_line(&files), inner.width));
     }
-    lines.extend(warnings(proposal, inner));
-    let table = table(proposal, inner, whole);
+    lines.extend(warning_lines(proposal, inner));
+    let table = operation_lines(proposal, inner, whole);
     if !table.is_empty() {
         lines.push(String::new());
         lines.extend(table);
     }
-    lines.extend(texts(proposal, inner, whole));
+    lines.extend(text_lines(proposal, inner, whole));
     let head = format!(
         "{} {} {} {}",
         style.paint(paint, "╭─"),
-        style.paint(Paint::Bold, format!("Proposal {seq}")),
+        style.paint(PaintKind::Bold, format!("Proposal {seq}")),
         style.paint(paint, format!("· {}", class_name(proposal.class))),
-        style.paint(Paint::Dim, format!("· {}", count(proposal.commands.len(), "operation"))),
+        style.paint(
+            PaintKind::Dim,
+            format!("· {}", count_noun(proposal.commands.len(), "operation"))
+        ),
     );
     let bar = style.paint(paint, "│");
     let mut card = format!("{head}\n");
@@ -79,24 +82,25 @@ pub(super) fn class_name(class: Class) -> &'static str {
 }
 
 /// The colour of a class.
-pub(super) fn class_paint(class: Class) -> Paint {
+pub(super) fn class_paint(class: Class) -> PaintKind {
     match class {
-        Class::Additive => Paint::Added,
-        Class::Modifying => Paint::Changed,
-        Class::Destructive => Paint::Removed,
+        Class::Additive => PaintKind::Added,
+        Class::Modifying => PaintKind::Changed,
+        Class::Destructive => PaintKind::Removed,
     }
 }
 
-fn warnings(proposal: &Proposal, style: Style) -> Vec<String> {
+fn warning_lines(proposal: &Proposal, style: TextStyle) -> Vec<String> {
     let mut lines = Vec::new();
     for warning in &proposal.warnings {
         let twice = warning.kind.needs_second_confirmation();
-        let (front, paint) = if twice { ("!! ", Paint::Removed) } else { ("!  ", Paint::Changed) };
-        let mut text = safe(&warning.text).into_owned();
+        let (front, paint) =
+            if twice { ("!! ", PaintKind::Removed) } else { ("!  ", PaintKind::Changed) };
+        let mut text = safe_line(&warning.text).into_owned();
         if twice {
             text.push_str(" (needs a second confirmation)");
         }
-        for (at, line) in wrap(&text, style.width.saturating_sub(3)).iter().enumerate() {
+        for (at, line) in wrap_words(&text, style.width.saturating_sub(3)).iter().enumerate() {
             let front = if at == 0 { front } else { "   " };
             lines.push(style.paint(paint, format!("{front}{line}")));
         }
@@ -108,8 +112,8 @@ fn warnings(proposal: &Proposal, style: Style) -> Vec<String> {
 }
 
 /// What happens to one instance.
-struct Group<'a> {
-    mark: Mark,
+struct InstanceGroup<'a> {
+    mark: ChangeMark,
     class: &'a str,
     path: &'a InstancePath,
     note: String,
@@ -117,46 +121,48 @@ struct Group<'a> {
 }
 
 /// The rows, gathered by instance.
-fn groups<'a>(
+fn group_rows<'a>(
     proposal: &'a Proposal,
     rows: impl Iterator<Item = &'a Row>,
     whole: bool,
-) -> Vec<Group<'a>> {
+) -> Vec<InstanceGroup<'a>> {
     let group = |rows: Vec<&'a Row>| {
         let first = rows.first()?;
-        let mut group = Group {
-            mark: Mark::Changed,
+        let mut group = InstanceGroup {
+            mark: ChangeMark::Changed,
             class: &first.class,
             path: &first.path,
             note: String::new(),
             props: Vec::new(),
         };
         for row in rows {
-            group.tell(&row.change, whole);
+            group.add_change(&row.change, whole);
         }
         Some(group)
     };
     by_instance(proposal, rows).into_iter().filter_map(group).collect()
 }
 
-impl Group<'_> {
-    fn tell(&mut self, change: &Change, whole: bool) {
+impl InstanceGroup<'_> {
+    fn add_change(&mut self, change: &Change, whole: bool) {
         match change {
             Change::Created { props } => {
-                self.mark = Mark::Added;
+                self.mark = ChangeMark::Added;
                 let shown = props.iter().map(|(name, it)| (name.clone(), text_of(it, whole)));
                 self.props.extend(shown);
             }
             Change::Cloned { .. } | Change::Inserted { .. } | Change::Restored { .. } => {
-                self.mark = Mark::Added;
+                self.mark = ChangeMark::Added;
             }
             Change::Set { property, before, after } => {
                 let text = change_text(before.as_ref(), after.as_ref(), whole);
                 self.props.push((property.clone(), text));
             }
-            Change::Moved { .. } if self.mark == Mark::Changed => self.mark = Mark::Moved,
+            Change::Moved { .. } if self.mark == ChangeMark::Changed => {
+                self.mark = ChangeMark::Moved
+            }
             Change::Moved { .. } => {}
-            Change::Deleted { .. } => self.mark = Mark::Removed,
+            Change::Deleted { .. } => self.mark = ChangeMark::Removed,
         }
         if let Some(note) = note(change) {
             let comma = if self.note.is_empty() { "" } else { ", " };
@@ -164,23 +170,26 @@ impl Group<'_> {
         }
     }
 
-    fn lines(&self, style: Style) -> Vec<String> {
-        let front = format!("{} {}", self.mark.sign(), safe(self.class));
-        let mut head =
-            format!("{} {}", style.paint(self.mark.paint(), front), safe(&self.path.to_string()));
+    fn format_lines(&self, style: TextStyle) -> Vec<String> {
+        let front = format!("{} {}", self.mark.sign(), safe_line(self.class));
+        let mut head = format!(
+            "{} {}",
+            style.paint(self.mark.paint(), front),
+            safe_line(&self.path.to_string())
+        );
         if !self.note.is_empty() {
-            head.push_str(&style.paint(Paint::Dim, format!("  {}", safe(&self.note))));
+            head.push_str(&style.paint(PaintKind::Dim, format!("  {}", safe_line(&self.note))));
         }
-        if let ([(name, value)], Mark::Changed) = (self.props.as_slice(), self.mark) {
-            let name = style.paint(Paint::Dim, safe(name));
-            return vec![format!("{head}  {name}  {}", safe(value))];
+        if let ([(name, value)], ChangeMark::Changed) = (self.props.as_slice(), self.mark) {
+            let name = style.paint(PaintKind::Dim, safe_line(name));
+            return vec![format!("{head}  {name}  {}", safe_line(value))];
         }
         let mut lines = vec![head];
         let widest = self.props.iter().map(|(name, _)| name.chars().count()).max();
         let column = widest.unwrap_or(0).min(34);
         for (name, value) in &self.props {
-            let name = style.paint(Paint::Dim, format!("{:<column$}", safe(name)));
-            lines.push(format!("    {name}  {}", safe(value)));
+            let name = style.paint(PaintKind::Dim, format!("{:<column$}", safe_line(name)));
+            lines.push(format!("    {name}  {}", safe_line(value)));
         }
         lines
     }
@@ -199,12 +208,12 @@ pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: 
     format!("{before} → {after}")
 }
 
-fn table(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
-    let groups = groups(proposal, proposal.preview.rows.iter(), whole);
+fn operation_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<String> {
+    let groups = group_rows(proposal, proposal.preview.rows.iter(), whole);
     let mut lines = Vec::new();
     let mut shown = 0;
     for group in &groups {
-        let next = group.lines(style);
+        let next = group.format_lines(style);
         if !whole && shown > 0 && lines.len() + next.len() > ROWS {
             break;
         }
@@ -215,30 +224,32 @@ fn table(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
     for group in &groups[shown..] {
         *rest.entry((group.mark.sign(), group.class)).or_default() += 1;
     }
-    let mut more: Vec<String> =
-        rest.iter().map(|((sign, class), n)| format!("{n} × {sign} {}", safe(class))).collect();
+    let mut more: Vec<String> = rest
+        .iter()
+        .map(|((sign, class), n)| format!("{n} × {sign} {}", safe_line(class)))
+        .collect();
     if proposal.preview.more_rows > 0 {
-        more.push(count(proposal.preview.more_rows as usize, "further row"));
+        more.push(count_noun(proposal.preview.more_rows as usize, "further row"));
     }
     if !more.is_empty() {
         let text = format!("… and {}", more.join(", "));
-        lines.push(style.paint(Paint::Dim, text));
+        lines.push(style.paint(PaintKind::Dim, text));
     }
     lines
 }
 
-fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
+fn text_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut left = if whole { usize::MAX } else { LINES };
     for script in &proposal.preview.scripts {
         lines.push(String::new());
         lines.push(script_head(script, style));
-        let mut diff = hunks::lines(&script.hunks, style, whole);
+        let mut diff = hunks::hunk_lines(&script.hunks, style, whole);
         let all = diff.len();
         // A line that stands for a few others saves nothing.
         if all > left.saturating_add(5) {
             diff.truncate(left);
-            diff.push(style.paint(Paint::Dim, format!("… {} more lines", all - left)));
+            diff.push(style.paint(PaintKind::Dim, format!("… {} more lines", all - left)));
         }
         left = left.saturating_sub(all);
         lines.extend(diff);
@@ -247,32 +258,33 @@ fn texts(proposal: &Proposal, style: Style, whole: bool) -> Vec<String> {
 }
 
 /// The line above a script's difference. The place itself has no text; its memory has its path.
-pub(super) fn script_head(script: &ScriptDiff, style: Style) -> String {
+pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
     let is_memory = script.path.segments.is_empty();
     let name = if is_memory { "Memory".to_owned() } else { script.path.to_string() };
     format!(
         "{}  {} {}",
-        style.paint(Paint::Bold, safe(&name)),
-        style.paint(Paint::Added, format!("+{}", script.added)),
-        style.paint(Paint::Removed, format!("−{}", script.removed)),
+        style.paint(PaintKind::Bold, safe_line(&name)),
+        style.paint(PaintKind::Added, format!("+{}", script.added)),
+        style.paint(PaintKind::Removed, format!("−{}", script.removed)),
     )
 }
 
 /// The rows of one command, each line ended.
-pub(super) fn operation(proposal: &Proposal, command: usize, style: Style) -> String {
+pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle) -> String {
     let rows = proposal.preview.rows.iter();
     let rows = rows.filter(|row| row.command as usize == command);
-    let groups = groups(proposal, rows, true);
-    let mut lines: Vec<String> = groups.iter().flat_map(|group| group.lines(style)).collect();
+    let groups = group_rows(proposal, rows, true);
+    let mut lines: Vec<String> =
+        groups.iter().flat_map(|group| group.format_lines(style)).collect();
     let script = proposal.preview.scripts.iter().find(|it| it.command as usize == command);
     if let Some(script) = script {
         lines.push(script_head(script, style));
-        lines.extend(hunks::lines(&script.hunks, style, true));
+        lines.extend(hunks::hunk_lines(&script.hunks, style, true));
     }
     if lines.is_empty() {
         // The preview lists only so many rows.
         let exact = proposal.commands.get(command).map(serde_json::to_string);
-        lines.extend(exact.and_then(Result::ok).map(|it| safe(&it).into_owned()));
+        lines.extend(exact.and_then(Result::ok).map(|it| safe_line(&it).into_owned()));
     }
     lines.push(String::new());
     lines.join("\n")

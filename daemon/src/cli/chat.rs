@@ -17,11 +17,11 @@ use vector_engine::{Asked, Driver, Engine};
 use vector_ledger::Ledger;
 use vector_providers::Provider;
 
-use super::calls::CallLog;
-use super::edit::{decide_all, listener};
-use super::opened::{Where, pointed_at};
-use super::terminal::{Terminal, say};
-use super::{Decide, Exit, interrupt, model, studio};
+use super::call_log::CallLog;
+use super::edit::{decide_all, entry_listener};
+use super::place_arg::{PlaceArg, pointed_at};
+use super::terminal::{Terminal, print_status};
+use super::{DecideArgs, ExitStatus, interrupt, model, studio};
 
 /// Talk with a model about a place, and decide upon what it proposes.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ Within the conversation:
 Ctrl-C stops the answer, or the task at its card; at the prompt it ends the chat.
 
 Exit codes: 0 ended by you, 1 failed, 2 usage.")]
-pub(super) struct Chat {
+pub(super) struct ChatArgs {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx
     #[arg(required_unless_present_any = ["session", "project"])]
     place: Option<PathBuf>,
@@ -57,12 +57,12 @@ pub(super) struct Chat {
     #[arg(long)]
     new: bool,
     #[command(flatten)]
-    decide: Decide,
+    decide: DecideArgs,
 }
 
 /// What a person has said.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ChatInput {
     Ask(String, Stance),
     Model(String),
     Clear,
@@ -77,55 +77,55 @@ pub(super) const HELP: &str =
     "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
 
 /// What is said of a command that there is not.
-pub(super) fn unknown(name: &str) -> String {
+pub(super) fn unknown_command(name: &str) -> String {
     format!("There is no command /{name}, or its text is missing; /help lists all.")
 }
 
 /// What a line means.
-pub(super) fn read(line: &str) -> Said {
+pub(super) fn parse_input(line: &str) -> ChatInput {
     let line = line.trim();
     if line.is_empty() {
-        return Said::Nothing;
+        return ChatInput::Nothing;
     }
     let Some(command) = line.strip_prefix('/') else {
-        return Said::Ask(line.to_owned(), Stance::Act);
+        return ChatInput::Ask(line.to_owned(), Stance::Act);
     };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
     match (name, rest.is_empty()) {
-        ("plan", false) => Said::Ask(rest.to_owned(), Stance::Plan),
-        ("ask", false) => Said::Ask(rest.to_owned(), Stance::Ask),
-        ("build", _) => Said::Ask(BUILD.asks(rest), Stance::Act),
-        ("fix", _) => Said::Ask(FIX.asks(rest), Stance::Act),
-        ("explain", false) => Said::Ask(EXPLAIN.asks(rest), Stance::Ask),
-        ("model", false) => Said::Model(rest.to_owned()),
-        ("clear" | "new", true) => Said::Clear,
-        ("help" | "?", _) => Said::Help,
-        ("quit" | "exit" | "q", true) => Said::Quit,
-        _ => Said::Unknown(name.to_owned()),
+        ("plan", false) => ChatInput::Ask(rest.to_owned(), Stance::Plan),
+        ("ask", false) => ChatInput::Ask(rest.to_owned(), Stance::Ask),
+        ("build", _) => ChatInput::Ask(BUILD.asks(rest), Stance::Act),
+        ("fix", _) => ChatInput::Ask(FIX.asks(rest), Stance::Act),
+        ("explain", false) => ChatInput::Ask(EXPLAIN.asks(rest), Stance::Ask),
+        ("model", false) => ChatInput::Model(rest.to_owned()),
+        ("clear" | "new", true) => ChatInput::Clear,
+        ("help" | "?", _) => ChatInput::Help,
+        ("quit" | "exit" | "q", true) => ChatInput::Quit,
+        _ => ChatInput::Unknown(name.to_owned()),
     }
 }
 
-pub(super) fn run(args: &Chat, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ChatArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     match &args.session {
         None => {
-            let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
+            let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
             in_file(args, at, home)
         }
         session @ Some(_) => {
             let name = session.as_deref().filter(|name| !name.is_empty());
-            studio::chat(home, name, args.new, &args.decide)
+            studio::chat_in_session(home, name, args.new, &args.decide)
         }
     }
 }
 
-fn in_file(args: &Chat, at: Where<'_>, home: &Path) -> anyhow::Result<Exit> {
-    interrupt::watch();
+fn in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Result<ExitStatus> {
+    interrupt::install_handler();
     let ledger = Arc::new(Ledger::open(home)?);
-    let terminal = Terminal::of(args.decide.json);
+    let terminal = Terminal::for_command(args.decide.json);
     let mut said = args.model.clone();
-    let mut driver = model::driver(home, at.folder(), said.as_deref())?;
-    let target = at.open(&terminal, None, false)?.0.place();
+    let mut driver = model::choose_driver(home, at.settings_folder(), said.as_deref())?;
+    let target = at.open_target(&terminal, None, false)?.0.place();
     if args.new {
         thread::clear(&ledger, &target, asked::now())?;
     }
@@ -135,66 +135,68 @@ fn in_file(args: &Chat, at: Where<'_>, home: &Path) -> anyhow::Result<Exit> {
     } else {
         ""
     };
-    say(&format!("{} answers. /help says what else there is. {how}", driver.name()));
+    print_status(&format!("{} answers. /help says what else there is. {how}", driver.name()));
     loop {
-        let Some(line) = line(&terminal)? else {
-            return Ok(Exit::Done);
+        let Some(line) = read_input(&terminal)? else {
+            return Ok(ExitStatus::Done);
         };
-        match read(&line) {
-            Said::Nothing => {}
-            Said::Quit => return Ok(Exit::Done),
-            Said::Help => say(HELP),
-            Said::Unknown(name) => say(&unknown(&name)),
-            Said::Clear => {
+        match parse_input(&line) {
+            ChatInput::Nothing => {}
+            ChatInput::Quit => return Ok(ExitStatus::Done),
+            ChatInput::Help => print_status(HELP),
+            ChatInput::Unknown(name) => print_status(&unknown_command(&name)),
+            ChatInput::Clear => {
                 thread::clear(&ledger, &target, asked::now())?;
-                say("A new conversation begins.");
+                print_status("A new conversation begins.");
             }
-            Said::Model(name) => match model::driver(home, at.folder(), Some(&name)) {
-                Ok(new) => {
-                    driver = new;
-                    said = Some(name);
-                    say(&format!("{} answers from now on.", driver.name()));
+            ChatInput::Model(name) => {
+                match model::choose_driver(home, at.settings_folder(), Some(&name)) {
+                    Ok(new) => {
+                        driver = new;
+                        said = Some(name);
+                        print_status(&format!("{} answers from now on.", driver.name()));
+                    }
+                    Err(error) => print_status(&format!("error: {error:#}")),
                 }
-                Err(error) => say(&format!("error: {error:#}")),
-            },
-            Said::Ask(goal, stance) => {
-                let task = Task { args, at, goal, stance };
+            }
+            ChatInput::Ask(goal, stance) => {
+                let task = ChatTask { args, at, goal, stance };
                 if let Err(error) = task.run(&ledger, driver, &terminal) {
-                    say(&format!("error: {error:#}"));
+                    print_status(&format!("error: {error:#}"));
                 }
-                driver = model::driver(home, at.folder(), said.as_deref())?;
+                driver = model::choose_driver(home, at.settings_folder(), said.as_deref())?;
             }
         }
     }
 }
 
-struct Task<'a> {
-    args: &'a Chat,
-    at: Where<'a>,
+struct ChatTask<'a> {
+    args: &'a ChatArgs,
+    at: PlaceArg<'a>,
     goal: String,
     stance: Stance,
 }
 
-impl Task<'_> {
+impl ChatTask<'_> {
     fn run(self, ledger: &Arc<Ledger>, driver: Driver, terminal: &Terminal) -> anyhow::Result<()> {
         let Self { args, at, goal, stance } = self;
-        for notice in recover(ledger, &at.written()?)? {
-            say(&format!("note: {notice}"));
+        for notice in recover(ledger, &at.ledger_file()?)? {
+            print_status(&format!("note: {notice}"));
         }
-        let (target, scene) = at.open(terminal, None, false)?;
+        let (target, scene) = at.open_target(terminal, None, false)?;
         let place = target.place();
         let follows = match &driver {
             Driver::Provider(Provider::Model(_)) => thread::last(ledger, &place, asked::now())?,
             _ => thread::planned(ledger, &place, (&goal, stance))?,
         };
-        let attached = pointed_at(&goal, &scene, at.folder())?;
+        let attached = pointed_at(&goal, &scene, at.settings_folder())?;
         let asked = Asked { goal, attached, stance, follows };
         if let Driver::Provider(Provider::Model(models)) = &driver {
             asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
-        let listener = listener(json, &calls);
+        let listener = entry_listener(json, &calls);
         let mut engine = Engine::start(ledger, (target, scene), asked, driver, mode, listener)?;
         decide_all(&mut engine, &args.decide, (terminal, &calls), false)?;
         Ok(())
@@ -202,9 +204,9 @@ impl Task<'_> {
 }
 
 /// The next thing that the person says; none where there will be nothing more.
-pub(super) fn line(terminal: &Terminal) -> anyhow::Result<Option<String>> {
+pub(super) fn read_input(terminal: &Terminal) -> anyhow::Result<Option<String>> {
     if terminal.can_ask() {
-        return Ok(terminal.question("\n>")?);
+        return Ok(terminal.ask_line("\n>")?);
     }
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_until(b'\n', &mut bytes)?;
@@ -217,17 +219,17 @@ mod tests {
 
     #[test]
     fn what_is_said_is_a_task_or_a_command() {
-        let ask = |text: &str, stance| Said::Ask(text.to_owned(), stance);
-        assert_eq!(read(" make it red "), ask("make it red", Stance::Act));
-        assert_eq!(read("/plan a farm"), ask("a farm", Stance::Plan));
-        assert_eq!(read("/ask  why? "), ask("why?", Stance::Ask));
-        assert_eq!(read("/build"), ask(BUILD.text, Stance::Act));
-        assert_eq!(read("/fix"), ask(FIX.text, Stance::Act));
-        assert_eq!(read("/explain Main"), ask(&EXPLAIN.asks("Main"), Stance::Ask));
-        assert_eq!(read("/model openai"), Said::Model("openai".to_owned()));
-        assert_eq!(read("/clear"), Said::Clear);
-        assert_eq!(read("/plan"), Said::Unknown("plan".to_owned()));
-        assert_eq!(read("/nope x"), Said::Unknown("nope".to_owned()));
-        assert_eq!(read("  "), Said::Nothing);
+        let ask = |text: &str, stance| ChatInput::Ask(text.to_owned(), stance);
+        assert_eq!(parse_input(" make it red "), ask("make it red", Stance::Act));
+        assert_eq!(parse_input("/plan a farm"), ask("a farm", Stance::Plan));
+        assert_eq!(parse_input("/ask  why? "), ask("why?", Stance::Ask));
+        assert_eq!(parse_input("/build"), ask(BUILD.text, Stance::Act));
+        assert_eq!(parse_input("/fix"), ask(FIX.text, Stance::Act));
+        assert_eq!(parse_input("/explain Main"), ask(&EXPLAIN.asks("Main"), Stance::Ask));
+        assert_eq!(parse_input("/model openai"), ChatInput::Model("openai".to_owned()));
+        assert_eq!(parse_input("/clear"), ChatInput::Clear);
+        assert_eq!(parse_input("/plan"), ChatInput::Unknown("plan".to_owned()));
+        assert_eq!(parse_input("/nope x"), ChatInput::Unknown("nope".to_owned()));
+        assert_eq!(parse_input("  "), ChatInput::Nothing);
     }
 }

@@ -11,11 +11,11 @@ use serde_json::{Value as Json, json};
 use vector_engine::settings;
 use vector_luau::{Finding, Severity};
 
-use super::opened::{Looked, look};
-use super::style::count;
-use super::terminal::{Terminal, one_line, print, say, stdout_style};
-use super::{Exit, resolve, sentence};
-use crate::tasks::check::{self, Linters, Script};
+use super::place_arg::{ReadPlace, read_place};
+use super::style::count_noun;
+use super::terminal::{Terminal, one_line, print_status, print_stdout, stdout_style};
+use super::{ExitStatus, error_sentence, resolve_path};
+use crate::tasks::check::{self, CheckedScript, ScriptLinters};
 
 /// Check all scripts of a place, a model or a Rojo project: syntax, lints, and types where a checker is installed.
 #[derive(Debug, Args)]
@@ -27,24 +27,24 @@ Examples:
   vector check .                                    # the Rojo project in this folder
 
 Exit codes: 0 no errors, 1 errors, 2 trouble.")]
-pub(super) struct Check {
+pub(super) struct CheckArgs {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Only the scripts at and below these paths
     paths: Vec<InstancePath>,
     /// How findings are printed
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// Findings below this are left out
-    #[arg(long, value_enum, default_value_t = Least::Note)]
-    severity: Least,
+    #[arg(long, value_enum, default_value_t = MinimumSeverity::Note)]
+    severity: MinimumSeverity,
     /// Do not look for a checker of types
     #[arg(long)]
     no_types: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ReportFormat {
     /// For people
     Text,
     /// One JSON object a line
@@ -54,7 +54,7 @@ enum Format {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Least {
+enum MinimumSeverity {
     /// Everything
     Note,
     /// Warnings and errors
@@ -63,7 +63,7 @@ enum Least {
     Error,
 }
 
-impl Least {
+impl MinimumSeverity {
     fn severity(self) -> Severity {
         match self {
             Self::Note => Severity::Note,
@@ -74,85 +74,88 @@ impl Least {
 }
 
 /// With errors it is 1, so all trouble is 2.
-const ERRORS: Exit = Exit::Failed;
-const TROUBLE: Exit = Exit::Usage;
+const ERRORS: ExitStatus = ExitStatus::Failed;
+const TROUBLE: ExitStatus = ExitStatus::Usage;
 
 /// What was found.
-struct Report<'a> {
+struct CheckReport<'a> {
     /// The place, as the person named it.
     place: &'a Path,
     /// The settings, where there are some, and what is wrong with them.
     settings: Option<(PathBuf, String, Vec<Finding>)>,
-    scripts: Vec<Script>,
+    scripts: Vec<CheckedScript>,
     /// What is wrong with each script, in their order.
     found: Vec<Vec<Finding>>,
     /// Why types were not checked.
     untyped: Option<String>,
 }
 
-impl Report<'_> {
+impl CheckReport<'_> {
     /// Each finding with its script.
-    fn all(&self) -> impl Iterator<Item = (&Script, &Finding)> {
+    fn script_findings(&self) -> impl Iterator<Item = (&CheckedScript, &Finding)> {
         let all = self.scripts.iter().zip(&self.found);
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it)))
     }
 
     /// All findings, also those about settings.
-    fn findings(&self) -> impl Iterator<Item = &Finding> {
+    fn all_findings(&self) -> impl Iterator<Item = &Finding> {
         let settings = self.settings.iter().flat_map(|(.., found)| found);
         settings.chain(self.found.iter().flatten())
     }
 
-    fn retain(&mut self, least: Severity) {
+    fn retain_severity(&mut self, least: Severity) {
         let lists = self.settings.iter_mut().map(|(.., found)| found).chain(&mut self.found);
         lists.for_each(|found| found.retain(|it| it.severity >= least));
     }
 }
 
-pub(super) fn run(args: &Check) -> Exit {
-    all(args).unwrap_or_else(|error| {
-        say(&format!("error: {}", sentence(&error)));
+pub(super) fn run(args: &CheckArgs) -> ExitStatus {
+    run_check(args).unwrap_or_else(|error| {
+        print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
-fn all(args: &Check) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(args.format != Format::Text);
-    let mut report = terminal.busy("Checking", || report(args))?;
-    report.retain(args.severity.severity());
+fn run_check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(args.format != ReportFormat::Text);
+    let mut report = terminal.with_spinner("Checking", || build_report(args))?;
+    report.retain_severity(args.severity.severity());
     let text = match args.format {
-        Format::Text => text::render(&report, stdout_style()),
-        Format::Json => json_lines(&report),
-        Format::Sarif => format!("{}\n", serde_json::to_string_pretty(&sarif::print(&report))?),
+        ReportFormat::Text => text::render_report(&report, stdout_style()),
+        ReportFormat::Json => json_lines(&report),
+        ReportFormat::Sarif => {
+            format!("{}\n", serde_json::to_string_pretty(&sarif::sarif_log(&report))?)
+        }
     };
-    print(&text)?;
+    print_stdout(&text)?;
     if let Some(why) = &report.untyped {
-        say(&format!("note: {why}"));
+        print_status(&format!("note: {why}"));
     }
-    say(&tally(&report));
-    let is_wrong = report.findings().any(|it| it.severity == Severity::Error);
-    Ok(if is_wrong { ERRORS } else { Exit::Done })
+    print_status(&format_tally(&report));
+    let is_wrong = report.all_findings().any(|it| it.severity == Severity::Error);
+    Ok(if is_wrong { ERRORS } else { ExitStatus::Done })
 }
 
-fn report(args: &Check) -> anyhow::Result<Report<'_>> {
-    let Looked { scene, folder, files } = look(&args.place)?;
+fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
+    let ReadPlace { scene, folder, files } = read_place(&args.place)?;
     let roots = if args.paths.is_empty() {
         vec![scene.root()]
     } else {
-        args.paths.iter().map(|path| resolve(&scene, path)).collect::<anyhow::Result<_>>()?
+        args.paths.iter().map(|path| resolve_path(&scene, path)).collect::<anyhow::Result<_>>()?
     };
-    let scripts = check::scripts(&scene, &roots, |node| files.get(&node).cloned());
+    let scripts = check::collect_scripts(&scene, &roots, |node| files.get(&node).cloned());
     let found = settings::selene(&folder)?;
-    let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
+    let (linters, wrong) =
+        ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
     let settings = found.map(|found| (found.file, found.settings.text, wrong));
-    let mut found = check::check(&scripts, &linters, &|| false);
+    let mut found = check::check_scripts(&scripts, &linters, &|| false);
     let untyped =
         if args.no_types { None } else { check::add_types(&scripts, &mut found, &|| false).err() };
-    Ok(Report { place: &args.place, settings, scripts, found, untyped })
+    Ok(CheckReport { place: &args.place, settings, scripts, found, untyped })
 }
 
 /// One JSON object for each finding.
-fn json_lines(report: &Report<'_>) -> String {
+fn json_lines(report: &CheckReport<'_>) -> String {
     let mut text = String::new();
     let mut line = |mut object: Json, finding: &Finding| {
         if let (Some(object), Ok(Json::Object(more))) =
@@ -168,7 +171,7 @@ fn json_lines(report: &Report<'_>) -> String {
             line(json!({ "file": file }), it);
         }
     }
-    for (script, finding) in report.all() {
+    for (script, finding) in report.script_findings() {
         let mut object = json!({ "path": script.path, "class": script.class });
         if let Some(file) = &script.file {
             object["file"] = file.as_str().into();
@@ -178,17 +181,17 @@ fn json_lines(report: &Report<'_>) -> String {
     text
 }
 
-fn tally(report: &Report<'_>) -> String {
-    let of = |severity| report.findings().filter(|it| it.severity == severity).count();
+fn format_tally(report: &CheckReport<'_>) -> String {
+    let of = |severity| report.all_findings().filter(|it| it.severity == severity).count();
     let counts =
         [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let parts: Vec<String> = counts
         .iter()
         .map(|(severity, noun)| (of(*severity), noun))
         .filter(|(n, _)| *n > 0)
-        .map(|(n, noun)| count(n, noun))
+        .map(|(n, noun)| count_noun(n, noun))
         .collect();
-    let scripts = count(report.scripts.len(), "script");
+    let scripts = count_noun(report.scripts.len(), "script");
     if parts.is_empty() {
         return format!("{scripts}: nothing found");
     }

@@ -10,16 +10,16 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Finish, Seq};
 
-use super::Exit;
-use super::cards::{Cards, Keys};
-use super::daemon::{Daemon, chosen};
-use super::style::safe;
-use super::terminal::{Terminal, print_line, say};
+use super::ExitStatus;
+use super::daemon::{DaemonClient, choose_session};
+use super::remote_review::{ExtraKeys, RemoteReview};
+use super::style::safe_line;
+use super::terminal::{Terminal, print_line, print_status};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
 const HOLD: u32 = 15;
 
-const KEYS: Keys = Keys {
+const KEYS: ExtraKeys = ExtraKeys {
     shown: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, the page, or `vector review`",
 };
@@ -36,7 +36,7 @@ Going back takes back what Vector applied since. What others changed (you, anoth
 another program) stays as it is.
 
 Exit codes of --restore: 0 the place went back, 1 it did not, 3 not approved.")]
-pub(super) struct Checkpoint {
+pub(super) struct CheckpointArgs {
     /// What the moment is kept for
     label: Option<String>,
     /// Which open place, where several are: as `--list` names it
@@ -56,32 +56,36 @@ pub(super) struct Checkpoint {
     no_wait: bool,
 }
 
-pub(super) fn run(args: &Checkpoint, home: &Path) -> anyhow::Result<Exit> {
-    let daemon = Daemon::find(home)?;
+pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStatus> {
+    let daemon = DaemonClient::connect(home)?;
     if let Some(number) = args.restore {
-        return restore(&daemon, number, args);
+        return restore_checkpoint(&daemon, number, args);
     }
     let Sessions { sessions } = daemon.call("GET", "/api/sessions", &Nothing {})?;
     if args.list {
         let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &Nothing {})?;
         for session in sessions {
             let away = if session.connected { "" } else { " (away)" };
-            print_line(&format!("{}  {}{away}", session.session, safe(&session.place.name)));
+            print_line(&format!("{}  {}{away}", session.session, safe_line(&session.place.name)));
             for kept in checkpoints.iter().filter(|kept| kept.session == session.session) {
-                print_line(&format!("  {:>6}  {}", kept.seq.0, safe(&kept.label)));
+                print_line(&format!("  {:>6}  {}", kept.seq.0, safe_line(&kept.label)));
             }
         }
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    let session = chosen(sessions, args.session.as_deref())?.session;
+    let session = choose_session(sessions, args.session.as_deref())?.session;
     let make = MakeCheckpoint { session, label: args.label.clone() };
     let kept: Kept = daemon.call("POST", "/api/checkpoints", &make)?;
-    print_line(&format!("Checkpoint {} is kept: {}", kept.seq, safe(&kept.label)));
-    Ok(Exit::Done)
+    print_line(&format!("Checkpoint {} is kept: {}", kept.seq, safe_line(&kept.label)));
+    Ok(ExitStatus::Done)
 }
 
 /// Asks for the way back, shows its card, and waits until it is over.
-fn restore(daemon: &Daemon, checkpoint: u64, args: &Checkpoint) -> anyhow::Result<Exit> {
+fn restore_checkpoint(
+    daemon: &DaemonClient,
+    checkpoint: u64,
+    args: &CheckpointArgs,
+) -> anyhow::Result<ExitStatus> {
     let StreamPage { mut cursor, .. } = daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
     let path = format!("/api/checkpoints/{checkpoint}/restore");
     let Started { workflow } = daemon.call("POST", &path, &Nothing {})?;
@@ -89,10 +93,10 @@ fn restore(daemon: &Daemon, checkpoint: u64, args: &Checkpoint) -> anyhow::Resul
         print_line(&format!(
             "Workflow {workflow} proposes the way back; decide in Studio, on the page, or with `vector review`."
         ));
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    let terminal = Terminal::of(false);
-    let cards = Cards { daemon, terminal: &terminal, yes: args.yes, force: false };
+    let terminal = Terminal::for_command(false);
+    let cards = RemoteReview { daemon, terminal: &terminal, yes: args.yes, force: false };
     let mut shown: BTreeSet<Seq> = BTreeSet::new();
     loop {
         let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
@@ -100,14 +104,16 @@ fn restore(daemon: &Daemon, checkpoint: u64, args: &Checkpoint) -> anyhow::Resul
         cursor = page.cursor;
         for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
             match record.event {
-                Event::ToolError { reason, .. } => say(&format!("error: {}", safe(&reason))),
+                Event::ToolError { reason, .. } => {
+                    print_status(&format!("error: {}", safe_line(&reason)))
+                }
                 Event::Error { message, hint, .. } => {
-                    say(&format!("error: {} {}", safe(&message), safe(&hint)));
+                    print_status(&format!("error: {} {}", safe_line(&message), safe_line(&hint)));
                 }
                 Event::ProposalMapped { proposal, .. } if shown.insert(proposal) => {
-                    cards.decide(&cards.view(proposal)?, KEYS)?;
+                    cards.decide_card(&cards.fetch_proposal(proposal)?, KEYS)?;
                 }
-                Event::Done { outcome, .. } => return Ok(ended(checkpoint, outcome)),
+                Event::Done { outcome, .. } => return Ok(report_outcome(checkpoint, outcome)),
                 _ => {}
             }
         }
@@ -115,19 +121,19 @@ fn restore(daemon: &Daemon, checkpoint: u64, args: &Checkpoint) -> anyhow::Resul
 }
 
 /// Says how it ended.
-fn ended(checkpoint: u64, outcome: Finish) -> Exit {
+fn report_outcome(checkpoint: u64, outcome: Finish) -> ExitStatus {
     match outcome {
         Finish::Done => {
             print_line(&format!("The place went back to checkpoint {checkpoint}."));
-            Exit::Done
+            ExitStatus::Done
         }
         Finish::NotApproved => {
-            say("Not approved: the place stays as it is.");
-            Exit::NotApproved
+            print_status("Not approved: the place stays as it is.");
+            ExitStatus::NotApproved
         }
         Finish::Failed => {
-            say(&format!("The place did not go back to checkpoint {checkpoint}."));
-            Exit::Failed
+            print_status(&format!("The place did not go back to checkpoint {checkpoint}."));
+            ExitStatus::Failed
         }
     }
 }

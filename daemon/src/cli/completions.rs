@@ -8,8 +8,8 @@ use anyhow::Context;
 use clap::Args;
 use clap_complete::Shell;
 
-use super::Exit;
-use super::terminal::{print, print_line};
+use super::ExitStatus;
+use super::terminal::{print_line, print_stdout};
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ Examples:
   vector completions zsh > ~/.zfunc/_vector            # a folder in $fpath
   vector completions fish > ~/.config/fish/completions/vector.fish
   vector completions powershell >> $PROFILE")]
-pub(super) struct Completions {
+pub(super) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     shell: Shell,
@@ -31,29 +31,32 @@ pub(super) struct Completions {
 Examples:
   vector man | man -l -
   vector man --out ~/.local/share/man/man1")]
-pub(super) struct Man {
+pub(super) struct ManArgs {
     /// Write the pages of all commands into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-pub(super) fn completions(args: &Completions, mut cli: clap::Command) -> anyhow::Result<Exit> {
+pub(super) fn print_completions(
+    args: &CompletionsArgs,
+    mut cli: clap::Command,
+) -> anyhow::Result<ExitStatus> {
     let mut text = vec![];
     clap_complete::generate(args.shell, &mut cli, "vector", &mut text);
-    print(&String::from_utf8_lossy(&text))?;
-    Ok(Exit::Done)
+    print_stdout(&String::from_utf8_lossy(&text))?;
+    Ok(ExitStatus::Done)
 }
 
-pub(super) fn man(args: &Man, cli: clap::Command) -> anyhow::Result<Exit> {
+pub(super) fn print_man_pages(args: &ManArgs, cli: clap::Command) -> anyhow::Result<ExitStatus> {
     let Some(folder) = &args.out else {
         let mut text = vec![];
         clap_mangen::Man::new(cli).render(&mut text)?;
-        print(&String::from_utf8_lossy(&text))?;
-        return Ok(Exit::Done);
+        print_stdout(&String::from_utf8_lossy(&text))?;
+        return Ok(ExitStatus::Done);
     };
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(cli, folder))
         .with_context(|| format!("no pages can be written to {}", folder.display()))?;
     print_line(&format!("The pages are in {}.", folder.display()));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use vector_files::place_file;
 use vector_place::Format;
 
-use super::Exit;
-use super::terminal::{Terminal, say};
+use super::ExitStatus;
+use super::terminal::{Terminal, print_status};
 
 /// Write a place or model in the format that the new file's name asks for.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ Examples:
 
 What this version does not understand is named, and is not in the new file. A file that is there
 already is only replaced with --force.")]
-pub(super) struct Convert {
+pub(super) struct ConvertArgs {
     /// The place or model
     input: PathBuf,
     /// The new file: .rbxl or .rbxm for binary, .rbxlx or .rbxmx for XML
@@ -29,7 +29,7 @@ pub(super) struct Convert {
     force: bool,
 }
 
-pub(super) fn run(args: &Convert) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
     let extension = args.output.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let format = match extension.to_ascii_lowercase().as_str() {
         "rbxl" | "rbxm" => Format::Binary,
@@ -43,15 +43,15 @@ pub(super) fn run(args: &Convert) -> anyhow::Result<Exit> {
     if args.output.exists() && !args.force {
         bail!("{} is there already; --force replaces it", args.output.display());
     }
-    let terminal = Terminal::of(false);
-    let left_out = terminal.busy("Converting", || {
+    let terminal = Terminal::for_command(false);
+    let left_out = terminal.with_spinner("Converting", || {
         let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
         let mut converted = scene.converted(format).map_err(|error| file.not_encoded(error))?;
         file.write(&mut converted)?;
         anyhow::Ok(scene.not_understood())
     })?;
     for what in left_out {
-        say(&format!("note: left out, because it is not understood: {what}"));
+        print_status(&format!("note: left out, because it is not understood: {what}"));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

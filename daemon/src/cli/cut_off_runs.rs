@@ -10,12 +10,12 @@ use vector_core::workflow::{Pending, State, Status};
 use vector_engine::{Engine, EngineError, name_proposals};
 use vector_ledger::{Ledger, LedgerError};
 
-use super::Exit;
-use super::terminal::say;
+use super::ExitStatus;
+use super::terminal::print_status;
 
 /// What a person asks for now.
 #[derive(Debug)]
-pub(super) struct Request<'a> {
+pub(super) struct RunRequest<'a> {
     pub(super) place: Place,
     pub(super) goal: &'a str,
     /// The name of who makes the calls.
@@ -34,7 +34,7 @@ pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
     let (place, written) = (engine.place_name(), engine.written());
     let approved = engine.approved();
     if written.is_empty() && approved.is_empty() {
-        return say(&format!("note: {place} was not changed."));
+        return print_status(&format!("note: {place} was not changed."));
     }
     let mut note = String::from("note:");
     if !written.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
         ));
     }
     note.push_str(" Do not repeat the request.");
-    say(&note);
+    print_status(&note);
 }
 
 /// Whether the request was made before, was cut off, and is in the place as a whole or in part; how the
@@ -55,8 +55,8 @@ pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
 pub(super) fn was_done(
     ledger: &Ledger,
     cut_off: &[Seq],
-    request: &Request<'_>,
-) -> Result<Option<Exit>, LedgerError> {
+    request: &RunRequest<'_>,
+) -> Result<Option<ExitStatus>, LedgerError> {
     for workflow in cut_off {
         let records = ledger.workflow(*workflow)?;
         if !is_same_request(&records, request) {
@@ -78,11 +78,11 @@ pub(super) fn was_done(
         let named = name_proposals(&applied);
         let is_whole = request.calls.is_some_and(|calls| calls.len() == applied.len());
         let (extent, exit) = if is_whole {
-            ("and it is in the file as a whole", Exit::Done)
+            ("and it is in the file as a whole", ExitStatus::Done)
         } else {
-            ("and a part of it is in the file", Exit::Failed)
+            ("and a part of it is in the file", ExitStatus::Failed)
         };
-        say(&format!(
+        print_status(&format!(
             "The same request was made in run {workflow}, which was cut off, {extent}: {named} of {place}. \
              Nothing was done now. `vector log` shows that run; to make the request once more, run the \
              command again."
@@ -92,7 +92,7 @@ pub(super) fn was_done(
     Ok(None)
 }
 
-fn is_same_request(records: &[Record], request: &Request<'_>) -> bool {
+fn is_same_request(records: &[Record], request: &RunRequest<'_>) -> bool {
     let Some(Entry::Started { place, goal, driver, .. }) = records.first().map(|it| &it.entry)
     else {
         return false;

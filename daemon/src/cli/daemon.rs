@@ -13,14 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
-use super::terminal::say;
+use super::terminal::print_status;
 use crate::daemon::access::TOKEN;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The open place that is meant: the one that is named, the only one, or the only one in Studio that is
 /// synced with a project which is open as well.
-pub(super) fn chosen(
+pub(super) fn choose_session(
     sessions: Vec<SessionView>,
     named: Option<&str>,
 ) -> anyhow::Result<SessionView> {
@@ -72,15 +72,15 @@ fn is_called(session: &SessionView, name: &str) -> bool {
 
 /// The daemon that serves a ledger.
 #[derive(Debug)]
-pub(super) struct Daemon {
+pub(super) struct DaemonClient {
     port: u16,
     token: String,
     /// Whether this process has started it, in the background.
     is_started_here: bool,
 }
 
-impl Daemon {
-    pub(super) fn find(home: &Path) -> anyhow::Result<Self> {
+impl DaemonClient {
+    pub(super) fn connect(home: &Path) -> anyhow::Result<Self> {
         let text = match fs::read_to_string(home.join(TOKEN)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -97,8 +97,8 @@ impl Daemon {
     }
 
     /// The one that answers, where one does.
-    fn answering(home: &Path) -> Option<Self> {
-        let daemon = Self::find(home).ok()?;
+    fn connect_running(home: &Path) -> Option<Self> {
+        let daemon = Self::connect(home).ok()?;
         daemon.about().ok().map(|_| daemon)
     }
 
@@ -106,7 +106,7 @@ impl Daemon {
     pub(super) fn find_soon(home: &Path) -> Option<Self> {
         let began = Instant::now();
         loop {
-            if let Some(daemon) = Self::answering(home) {
+            if let Some(daemon) = Self::connect_running(home) {
                 return Some(daemon);
             }
             if began.elapsed() > OTHERS {
@@ -127,7 +127,7 @@ impl Daemon {
             return;
         }
         let process = self.about().map_or(String::new(), |it| format!("process {}, ", it.process));
-        say(&format!(
+        print_status(&format!(
             "note: a daemon was started in the background ({process}port {}). It stays until nobody has \
              used it for {IDLE} minutes; `vector stop` ends it.",
             self.port
@@ -136,12 +136,12 @@ impl Daemon {
 
     /// The one that answers, or one that is started in the background.
     pub(super) fn found_or_started(home: &Path, port: u16) -> anyhow::Result<Self> {
-        let answering = || Self::answering(home);
+        let answering = || Self::connect_running(home);
         if let Some(daemon) = answering() {
             return Ok(daemon);
         }
         let mut started =
-            background::start(home, port).context("the daemon could not be started")?;
+            background::start_daemon(home, port).context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < BEGINS {
             // It may have ended because another serves, which is as good.

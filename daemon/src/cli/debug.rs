@@ -17,12 +17,12 @@ use vector_providers::config;
 use vector_providers::decode::Decoder;
 use vector_providers::failure::Head;
 
-use super::Exit;
-use super::terminal::{one_line, print, say};
+use super::ExitStatus;
+use super::terminal::{one_line, print_status, print_stdout};
 
 /// Look into Vector itself.
 #[derive(Debug, Args)]
-pub(super) struct Debug {
+pub(super) struct DebugArgs {
     #[command(subcommand)]
     command: DebugCommand,
 }
@@ -67,7 +67,7 @@ struct WireArgs {
 
 /// A recorded response. Members that it does not know are passed over.
 #[derive(Debug, Deserialize)]
-struct Recorded {
+struct RecordedResponse {
     #[serde(default)]
     id: Json,
     wire: String,
@@ -81,52 +81,52 @@ struct Recorded {
 }
 
 pub(super) fn run(
-    args: &Debug,
+    args: &DebugArgs,
     home: impl Fn() -> anyhow::Result<PathBuf>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     match &args.command {
-        DebugCommand::Wire(args) => wire(args),
-        DebugCommand::Request(args) => request(Seq(args.number), &home()?),
+        DebugCommand::Wire(args) => print_wire(args),
+        DebugCommand::Request(args) => print_request(Seq(args.number), &home()?),
     }
 }
 
-fn request(number: Seq, home: &Path) -> anyhow::Result<Exit> {
+fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
     let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
     let ledger = Ledger::open(home)?;
     let Some(Rebuilt { body, is_exact }) = rebuilt(&ledger, number, &catalogue)? else {
         bail!("{number} is no request; `vector log --json` names those that are `requested`");
     };
-    print(&format!("{}\n", String::from_utf8_lossy(&body)))?;
+    print_stdout(&format!("{}\n", String::from_utf8_lossy(&body)))?;
     if is_exact {
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    say(
+    print_status(
         "error: this is not byte for byte what was sent: Vector, or models.toml, was another then.",
     );
-    Ok(Exit::Failed)
+    Ok(ExitStatus::Failed)
 }
 
-fn wire(args: &WireArgs) -> anyhow::Result<Exit> {
+fn print_wire(args: &WireArgs) -> anyhow::Result<ExitStatus> {
     match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         Some(file) => {
             let opened = fs::File::open(file);
             let opened = opened.with_context(|| format!("{} cannot be read", file.display()))?;
-            lines(BufReader::new(opened))?;
+            decode_lines(BufReader::new(opened))?;
         }
-        None => lines(io::stdin().lock())?,
+        None => decode_lines(io::stdin().lock())?,
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn lines(input: impl BufRead) -> anyhow::Result<()> {
+fn decode_lines(input: impl BufRead) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for line in input.lines() {
         let line = line.context("the responses cannot be read as text")?;
         if line.trim().is_empty() {
             continue;
         }
-        writeln!(out, "{}", one_line(&decoded(&line).to_string()))?;
+        writeln!(out, "{}", one_line(&decode_line(&line).to_string()))?;
         // Whoever sends one response and waits for its answer gets it.
         out.flush()?;
     }
@@ -134,16 +134,16 @@ fn lines(input: impl BufRead) -> anyhow::Result<()> {
 }
 
 /// The answer to a line.
-fn decoded(line: &str) -> Json {
+fn decode_line(line: &str) -> Json {
     let refused = |id: Json, why: String| {
         let outcome = Outcome::Error.name();
         json!({ "id": id, "outcome": outcome, "message": why, "tool_calls": [], "retryable": false })
     };
-    match serde_json::from_str::<Recorded>(line) {
+    match serde_json::from_str::<RecordedResponse>(line) {
         Ok(recorded) => {
             let id = recorded.id.clone();
-            match decode(&recorded) {
-                Ok((wire, answer)) => shown(id, wire, &answer),
+            match decode_response(&recorded) {
+                Ok((wire, answer)) => answer_json(id, wire, &answer),
                 Err(error) => refused(id, error.to_string()),
             }
         }
@@ -151,7 +151,7 @@ fn decoded(line: &str) -> Json {
     }
 }
 
-fn decode(recorded: &Recorded) -> anyhow::Result<(Wire, Answer)> {
+fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(Wire, Answer)> {
     let wire: Wire = recorded.wire.parse()?;
     let body = match recorded.body_encoding.as_deref() {
         Some("base64") => base64::engine::general_purpose::STANDARD
@@ -160,7 +160,7 @@ fn decode(recorded: &Recorded) -> anyhow::Result<(Wire, Answer)> {
         None | Some("utf8" | "utf-8") => recorded.body.as_bytes().to_vec(),
         Some(other) => bail!("body_encoding is utf8 or base64, not {other}"),
     };
-    let mut decoder = Decoder::new(wire, head(recorded));
+    let mut decoder = Decoder::new(wire, response_head(recorded));
     let mut parts = Vec::new();
     let mut offsets = recorded.chunk_offsets.clone().unwrap_or_default();
     offsets.retain(|offset| *offset < body.len());
@@ -175,7 +175,7 @@ fn decode(recorded: &Recorded) -> anyhow::Result<(Wire, Answer)> {
     Ok((wire, Answer::of(parts)))
 }
 
-fn head(recorded: &Recorded) -> Head {
+fn response_head(recorded: &RecordedResponse) -> Head {
     let mut headers = Vec::new();
     if let Some(content_type) = &recorded.content_type {
         headers.push(("content-type".to_owned(), content_type.clone()));
@@ -191,16 +191,16 @@ fn head(recorded: &Recorded) -> Head {
     Head { status: recorded.status.unwrap_or(200), headers, now: None }
 }
 
-fn shown(id: Json, wire: Wire, answer: &Answer) -> Json {
+fn answer_json(id: Json, wire: Wire, answer: &Answer) -> Json {
     let end = &answer.end;
     let failure = end.failure.clone().unwrap_or_default();
     let mut shown = json!({
         "id": id,
         "outcome": end.outcome.name(),
         "text": answer.text,
-        "tool_calls": answer.calls.iter().map(call).collect::<Vec<_>>(),
+        "tool_calls": answer.calls.iter().map(call_json).collect::<Vec<_>>(),
         "stop": end.stop,
-        "usage": answer.usage.map(|usage| tokens(wire, usage)),
+        "usage": answer.usage.map(|usage| tokens_json(wire, usage)),
         "error_type": failure.kind.map(|kind| match kind.parse::<u16>() {
             Ok(code) => json!(code),
             Err(_) => json!(kind),
@@ -213,7 +213,7 @@ fn shown(id: Json, wire: Wire, answer: &Answer) -> Json {
         ("message", (!failure.message.is_empty()).then(|| json!(failure.message))),
         ("refusal", end.refusal.as_ref().map(|it| json!(it))),
         ("reasoning", (!answer.reasoning.is_empty()).then(|| json!(answer.reasoning))),
-        ("usage_details", answer.usage.and_then(details)),
+        ("usage_details", answer.usage.and_then(token_details)),
     ];
     for (name, value) in besides {
         if let Some(value) = value {
@@ -223,7 +223,7 @@ fn shown(id: Json, wire: Wire, answer: &Answer) -> Json {
     shown
 }
 
-fn call(call: &Called) -> Json {
+fn call_json(call: &Called) -> Json {
     let mut shown = json!({ "id": call.id, "name": call.name });
     match &call.args {
         Ok(args) => shown["args"] = args.clone(),
@@ -236,7 +236,7 @@ fn call(call: &Called) -> Json {
 }
 
 /// The tokens as the wire counts them; Anthropic counts what a cache held beside the input.
-fn tokens(wire: Wire, usage: Usage) -> Json {
+fn tokens_json(wire: Wire, usage: Usage) -> Json {
     let mut tokens = json!({ "input": usage.input, "output": usage.output });
     if wire == Wire::Anthropic {
         tokens["cache_read"] = json!(usage.cache_read);
@@ -246,7 +246,7 @@ fn tokens(wire: Wire, usage: Usage) -> Json {
 }
 
 /// What else is known of the tokens.
-fn details(usage: Usage) -> Option<Json> {
+fn token_details(usage: Usage) -> Option<Json> {
     let counts = [
         ("cache_read", usage.cache_read),
         ("cache_write", usage.cache_write),
@@ -270,7 +270,7 @@ mod tests {
         for (name, value) in more.as_object().unwrap() {
             line[name] = value.clone();
         }
-        decoded(&line.to_string())
+        decode_line(&line.to_string())
     }
 
     #[test]
@@ -308,6 +308,6 @@ mod tests {
             assert_eq!((&answer["id"], &answer["outcome"]), (&json!(7), &json!("error")));
             assert!(answer["message"].as_str().unwrap().starts_with(why), "{answer}");
         }
-        assert_eq!(decoded("{")["outcome"], "error");
+        assert_eq!(decode_line("{")["outcome"], "error");
     }
 }

@@ -6,10 +6,10 @@ use clap::Args;
 use vector_ledger::Ledger;
 use vector_rojo_project::Project;
 
-use super::Exit;
-use super::style::safe;
-use super::terminal::{print, say};
-use crate::tasks::deploy::{Committed, Told, Wanted, prepare};
+use super::ExitStatus;
+use super::style::safe_line;
+use super::terminal::{print_status, print_stdout};
+use crate::tasks::deploy::{DeployOptions, DeployProgress, MadeCommit, prepare_deploy};
 
 /// Commit what accepted proposals have changed in a Rojo project.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ Files that somebody has changed since are left out and named. Where the branch h
 file than the accepted changes were made on, nothing is committed. No hooks are run, and nothing is pushed.
 
 Exit codes: 0 committed, or nothing to commit; 1 failed; 2 usage.")]
-pub(super) struct Deploy {
+pub(super) struct DeployArgs {
     /// The project file, or a folder that has one
     #[arg(default_value = ".")]
     project: PathBuf,
@@ -38,33 +38,35 @@ pub(super) struct Deploy {
     dry_run: bool,
 }
 
-pub(super) fn run(args: &Deploy, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let project = Project::locate(&args.project)?;
     let ledger = Ledger::open(home)?;
     let (branch, message) = (args.branch.as_deref(), args.message.as_deref());
-    let mut tell = |told: Told<'_>| {
-        if let Told::Left(name, why) = told {
-            say(&format!("note: {} {why}", safe(name)));
+    let mut tell = |told: DeployProgress<'_>| {
+        if let DeployProgress::Left(name, why) = told {
+            print_status(&format!("note: {} {why}", safe_line(name)));
         }
     };
-    let wanted = Wanted { project: &project, branch, message, is_dry: args.dry_run };
-    let ready = prepare(&ledger, wanted, &mut tell)?;
+    let wanted = DeployOptions { project: &project, branch, message, is_dry: args.dry_run };
+    let ready = prepare_deploy(&ledger, wanted, &mut tell)?;
     if ready.files.is_empty() {
-        say("Nothing is to be committed: what was accepted is committed already, or taken back.");
-        return Ok(Exit::Done);
+        print_status(
+            "Nothing is to be committed: what was accepted is committed already, or taken back.",
+        );
+        return Ok(ExitStatus::Done);
     }
-    let list = ready.files.iter().map(|name| format!("  {}", safe(name)));
+    let list = ready.files.iter().map(|name| format!("  {}", safe_line(name)));
     let list = list.collect::<Vec<_>>().join("\n");
     let branch = &ready.branch;
     if args.dry_run {
-        print(&format!("On {branch}:\n{list}\n\n{}", ready.message))?;
-        return Ok(Exit::Done);
+        print_stdout(&format!("On {branch}:\n{list}\n\n{}", ready.message))?;
+        return Ok(ExitStatus::Done);
     }
-    let Committed { commit, note } = ready.commit(&mut tell)?;
+    let MadeCommit { commit, note } = ready.commit(&mut tell)?;
     if let Some(note) = note {
-        say(&format!("note: {note}"));
+        print_status(&format!("note: {note}"));
     }
     let short = commit.get(..10).unwrap_or(&commit);
-    print(&format!("Committed on {branch} as {short}:\n{list}\n"))?;
-    Ok(Exit::Done)
+    print_stdout(&format!("Committed on {branch} as {short}:\n{list}\n"))?;
+    Ok(ExitStatus::Done)
 }

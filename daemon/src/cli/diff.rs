@@ -13,11 +13,11 @@ use vector_core::proposal::CONTEXT;
 use vector_place::diff::{Difference, diff};
 
 use super::card::{change_text, script_head};
-use super::opened::look;
-use super::style::{Paint, Style, count, safe};
-use super::terminal::{Terminal, print, say, stdout_style};
-use super::tree::{Item, Mark, picture};
-use super::{Exit, hunks, sentence};
+use super::place_arg::read_place;
+use super::style::{PaintKind, TextStyle, count_noun, safe_line};
+use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
+use super::tree::{ChangeMark, TreeItem, draw_tree};
+use super::{ExitStatus, error_sentence, hunks};
 
 /// Compare two places: instances, properties and the text of scripts.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ Examples:
   git difftool -y -x 'vector diff' -- game.rbxl
 
 Exit codes: 0 the same, 1 different, 2 trouble.")]
-pub(super) struct Diff {
+pub(super) struct DiffArgs {
     /// The earlier place, or a Rojo project
     a: PathBuf,
     /// The later place, or a Rojo project
@@ -39,40 +39,40 @@ pub(super) struct Diff {
 }
 
 /// As with `diff`, 1 means different; so all trouble is 2.
-const DIFFERENT: Exit = Exit::Failed;
-const TROUBLE: Exit = Exit::Usage;
+const DIFFERENT: ExitStatus = ExitStatus::Failed;
+const TROUBLE: ExitStatus = ExitStatus::Usage;
 
-pub(super) fn run(args: &Diff) -> Exit {
-    compare(args).unwrap_or_else(|error| {
-        say(&format!("error: {}", sentence(&error)));
+pub(super) fn run(args: &DiffArgs) -> ExitStatus {
+    compare_places(args).unwrap_or_else(|error| {
+        print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
-fn compare(args: &Diff) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(args.json);
-    let found = terminal.busy("Comparing", || {
-        let (a, b) = (look(&args.a)?.scene, look(&args.b)?.scene);
+fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(args.json);
+    let found = terminal.with_spinner("Comparing", || {
+        let (a, b) = (read_place(&args.a)?.scene, read_place(&args.b)?.scene);
         anyhow::Ok(diff(&a, &b))
     })?;
     if found.is_empty() {
-        say("no differences");
-        return Ok(Exit::Done);
+        print_status("no differences");
+        return Ok(ExitStatus::Done);
     }
     let text = if args.json {
-        let lines = found.iter().map(|it| format!("{}\n", object(it)));
+        let lines = found.iter().map(|it| format!("{}\n", difference_json(it)));
         lines.collect()
     } else {
-        render(&found, stdout_style())
+        render_diff(&found, stdout_style())
     };
-    print(&text)?;
+    print_stdout(&text)?;
     Ok(DIFFERENT)
 }
 
 /// The tree, the scripts, and how much it is.
-fn render(found: &[Difference], style: Style) -> String {
-    let items: Vec<Item> = found.iter().map(item).collect();
-    let mut text = picture(&items, style);
+fn render_diff(found: &[Difference], style: TextStyle) -> String {
+    let items: Vec<TreeItem> = found.iter().map(tree_item).collect();
+    let mut text = draw_tree(&items, style);
     for difference in found {
         if let Difference::Script { path, before, after, .. } = difference {
             let counts = vector_text_edit::line_counts(before, after);
@@ -84,17 +84,17 @@ fn render(found: &[Difference], style: Style) -> String {
                 hunks: vector_text_edit::hunks(before, after, CONTEXT),
             };
             let _ = writeln!(text, "\n{}", script_head(&script, style));
-            for line in hunks::lines(&script.hunks, style, true) {
+            for line in hunks::hunk_lines(&script.hunks, style, true) {
                 text.push_str(&line);
                 text.push('\n');
             }
         }
     }
-    let _ = writeln!(text, "\n{}", style.paint(Paint::Dim, tally(found)));
+    let _ = writeln!(text, "\n{}", style.paint(PaintKind::Dim, format_tally(found)));
     text
 }
 
-fn tally(found: &[Difference]) -> String {
+fn format_tally(found: &[Difference]) -> String {
     let (mut added, mut removed, mut moved, mut changed, mut scripts) = (0, 0, 0, 0, 0);
     for difference in found {
         match difference {
@@ -113,40 +113,42 @@ fn tally(found: &[Difference]) -> String {
     ];
     let parts = parts.iter().filter(|(n, _)| *n > 0);
     let mut parts: Vec<String> =
-        parts.map(|(n, what)| format!("{} {what}", count(*n, "instance"))).collect();
+        parts.map(|(n, what)| format!("{} {what}", count_noun(*n, "instance"))).collect();
     if scripts > 0 {
-        parts.push(format!("{} with another text", count(scripts, "script")));
+        parts.push(format!("{} with another text", count_noun(scripts, "script")));
     }
     parts.join(", ")
 }
 
-fn item(difference: &Difference) -> Item {
+fn tree_item(difference: &Difference) -> TreeItem {
     let below = |n: usize| {
-        if n > 1 { vec![count(n, "instance")] } else { Vec::new() }
+        if n > 1 { vec![count_noun(n, "instance")] } else { Vec::new() }
     };
     let (path, mark, class, notes) = match difference {
-        Difference::Added { path, class, count } => (path, Mark::Added, class, below(*count)),
-        Difference::Removed { path, class, count } => (path, Mark::Removed, class, below(*count)),
+        Difference::Added { path, class, count } => (path, ChangeMark::Added, class, below(*count)),
+        Difference::Removed { path, class, count } => {
+            (path, ChangeMark::Removed, class, below(*count))
+        }
         Difference::Moved { from, to, class } => {
-            (to, Mark::Moved, class, vec![format!("was {}", safe(&from.to_string()))])
+            (to, ChangeMark::Moved, class, vec![format!("was {}", safe_line(&from.to_string()))])
         }
         Difference::Changed { path, class, properties } => {
             let note = |it: &vector_place::diff::PropertyChange| {
                 let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
-                safe(&format!("{}  {change}", it.name)).into_owned()
+                safe_line(&format!("{}  {change}", it.name)).into_owned()
             };
-            (path, Mark::Changed, class, properties.iter().map(note).collect())
+            (path, ChangeMark::Changed, class, properties.iter().map(note).collect())
         }
         Difference::Script { path, class, before, after } => {
             let counts = vector_text_edit::line_counts(before, after);
             let note = format!("+{} −{} lines", counts.added, counts.removed);
-            (path, Mark::Changed, class, vec![note])
+            (path, ChangeMark::Changed, class, vec![note])
         }
     };
-    Item { path: path.clone(), mark, class: class.clone(), notes }
+    TreeItem { path: path.clone(), mark, class: class.clone(), notes }
 }
 
-fn object(difference: &Difference) -> Json {
+fn difference_json(difference: &Difference) -> Json {
     match difference {
         Difference::Added { path, class, count } => {
             json!({ "change": "added", "path": path, "class": class, "count": count })

@@ -19,21 +19,21 @@ use rmcp::model::ProtocolVersion;
 use scene_schemas::api::{PORT, PROTOCOL};
 use serde_json::json;
 
-use self::finding::{Finding, State};
-use super::Exit;
-use super::style::{Paint, Style, count, safe, wrap};
-use super::terminal::{print, stdout_style};
+use self::finding::{DoctorFinding, FindingState};
+use super::ExitStatus;
+use super::style::{PaintKind, TextStyle, count_noun, safe_line, wrap_words};
+use super::terminal::{print_stdout, stdout_style};
 
 /// What is looked at, group by group.
-const CHECKS: [(&str, Check); 8] = [
-    ("Vector", vector),
-    ("Ledger", ledger::check),
-    ("Daemon", daemon::check),
-    ("Ports", daemon::ports),
-    ("Studio", studio::check),
-    ("Clients", clients::check),
-    ("Models", models::check),
-    ("Programs", programs::check),
+const CHECKS: [(&str, CheckFn); 8] = [
+    ("Vector", check_vector),
+    ("Ledger", ledger::check_ledger),
+    ("Daemon", daemon::check_daemon),
+    ("Ports", daemon::check_ports),
+    ("Studio", studio::check_studio),
+    ("Clients", clients::check_clients),
+    ("Models", models::check_models),
+    ("Programs", programs::check_programs),
 ];
 
 /// A check may decode files.
@@ -47,7 +47,7 @@ Examples:
   vector doctor --json | jq '.findings[] | select(.state == \"problem\")'
 
 The exit code is 1 where there is a problem. Notes are no problems: what is not there may not be needed.")]
-pub(super) struct Doctor {
+pub(super) struct DoctorArgs {
     /// The port that the daemon is to listen on
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
@@ -58,48 +58,51 @@ pub(super) struct Doctor {
 
 /// What is looked at.
 #[derive(Debug)]
-struct Site {
+struct CheckSite {
     home: PathBuf,
     port: u16,
 }
 
-type Check = fn(&Site) -> Vec<Finding>;
+type CheckFn = fn(&CheckSite) -> Vec<DoctorFinding>;
 
-pub(super) fn run(args: &Doctor, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &DoctorArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
-    let site = Site { home, port: args.port };
-    let found = all(&CHECKS, &site);
+    let site = CheckSite { home, port: args.port };
+    let found = run_checks(&CHECKS, &site);
     let count_of =
         |state| found.iter().flat_map(|(_, it)| it).filter(|it| it.state == state).count();
-    let (problems, notes) = (count_of(State::Problem), count_of(State::Note));
+    let (problems, notes) = (count_of(FindingState::Problem), count_of(FindingState::Note));
     if args.json {
         let findings: Vec<_> = found
             .iter()
-            .flat_map(|(group, findings)| findings.iter().map(move |it| it.json(group)))
+            .flat_map(|(group, findings)| findings.iter().map(move |it| it.to_json(group)))
             .collect();
         let all = json!({ "ok": problems == 0, "findings": findings });
-        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
     } else {
         let style = stdout_style();
         let mut text: String =
-            found.iter().map(|(group, findings)| block(group, findings, style)).collect();
+            found.iter().map(|(group, findings)| render_group(group, findings, style)).collect();
         let end = match (problems, notes) {
             (0, 0) => "All is in order.".to_owned(),
-            (0, n) => format!("No problem; {}.", count(n, "note")),
+            (0, n) => format!("No problem; {}.", count_noun(n, "note")),
             (problems, notes) => {
-                format!("{}, {}.", count(problems, "problem"), count(notes, "note"))
+                format!("{}, {}.", count_noun(problems, "problem"), count_noun(notes, "note"))
             }
         };
         text.push_str(&format!("\n{end}\n"));
-        print(&text)?;
+        print_stdout(&text)?;
     }
-    Ok(if problems == 0 { Exit::Done } else { Exit::Failed })
+    Ok(if problems == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
 /// Runs the checks, each in a thread of its own.
-fn all(checks: &[(&'static str, Check)], site: &Site) -> Vec<(&'static str, Vec<Finding>)> {
+fn run_checks(
+    checks: &[(&'static str, CheckFn)],
+    site: &CheckSite,
+) -> Vec<(&'static str, Vec<DoctorFinding>)> {
     thread::scope(|scope| {
-        let begin = |(group, check): &(&'static str, Check)| {
+        let begin = |(group, check): &(&'static str, CheckFn)| {
             let (group, check) = (*group, *check);
             let thread = thread::Builder::new().stack_size(STACK);
             (group, thread.spawn_scoped(scope, move || check(site)))
@@ -108,45 +111,48 @@ fn all(checks: &[(&'static str, Check)], site: &Site) -> Vec<(&'static str, Vec<
         let end = |(group, thread): (&'static str, std::io::Result<_>)| {
             let found =
                 thread.ok().and_then(|thread: thread::ScopedJoinHandle<'_, _>| thread.join().ok());
-            (group, found.unwrap_or_else(|| vec![broken()]))
+            (group, found.unwrap_or_else(|| vec![panicked_check()]))
         };
         begun.into_iter().map(end).collect()
     })
 }
 
-fn broken() -> Finding {
-    Finding::problem("check", "it broke, so nothing is known here; this is a mistake in Vector")
-        .mended("vector doctor --json, and tell Vector's developers")
+fn panicked_check() -> DoctorFinding {
+    DoctorFinding::problem(
+        "check",
+        "it broke, so nothing is known here; this is a mistake in Vector",
+    )
+    .with_fix("vector doctor --json, and tell Vector's developers")
 }
 
-fn vector(_: &Site) -> Vec<Finding> {
+fn check_vector(_: &CheckSite) -> Vec<DoctorFinding> {
     let version = format!(
         "{}, protocol {PROTOCOL}, MCP {} (and {} with a handshake)",
         env!("CARGO_PKG_VERSION"),
         ProtocolVersion::LATEST,
         ProtocolVersion::LATEST_WITH_INITIALIZE
     );
-    vec![Finding::ok("version", version)]
+    vec![DoctorFinding::ok("version", version)]
 }
 
 /// A group as a person reads it.
-fn block(group: &str, findings: &[Finding], style: Style) -> String {
+fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> String {
     const STATE: usize = 9;
     const NAME: usize = 15;
     let indent = 2 + STATE + NAME;
-    let mut text = format!("{}\n", style.paint(Paint::Bold, group));
+    let mut text = format!("{}\n", style.paint(PaintKind::Bold, group));
     for finding in findings {
         let (word, paint) = match finding.state {
-            State::Ok => ("ok", Paint::Added),
-            State::Note => ("note", Paint::Changed),
-            State::Problem => ("problem", Paint::Removed),
+            FindingState::Ok => ("ok", PaintKind::Added),
+            FindingState::Note => ("note", PaintKind::Changed),
+            FindingState::Problem => ("problem", PaintKind::Removed),
         };
         let word = style.paint(paint, format!("{word:<STATE$}"));
         let head = format!("  {word}{:<NAME$}", finding.name);
-        let lines = wrap(&safe(&finding.says), style.width.saturating_sub(indent));
+        let lines = wrap_words(&safe_line(&finding.says), style.width.saturating_sub(indent));
         text.push_str(&format!("{head}{}\n", lines.join(&format!("\n{:indent$}", ""))));
         if let Some(mend) = &finding.mend {
-            let mend = style.paint(Paint::Moved, safe(mend));
+            let mend = style.paint(PaintKind::Moved, safe_line(mend));
             text.push_str(&format!("{:indent$}mend: {mend}\n", ""));
         }
     }
@@ -159,22 +165,27 @@ mod tests {
 
     #[test]
     fn a_check_that_breaks_leaves_the_others_alone() {
-        fn breaks(_: &Site) -> Vec<Finding> {
+        fn breaks(_: &CheckSite) -> Vec<DoctorFinding> {
             panic!("it breaks")
         }
-        fn works(_: &Site) -> Vec<Finding> {
-            vec![Finding::ok("it", "works")]
+        fn works(_: &CheckSite) -> Vec<DoctorFinding> {
+            vec![DoctorFinding::ok("it", "works")]
         }
-        let site = Site { home: PathBuf::new(), port: 0 };
-        let found = all(&[("One", breaks), ("Two", works)], &site);
-        assert_eq!((found[0].0, found[0].1[0].state), ("One", State::Problem));
-        assert_eq!(found[1].1, [Finding::ok("it", "works")]);
+        let site = CheckSite { home: PathBuf::new(), port: 0 };
+        let found = run_checks(&[("One", breaks), ("Two", works)], &site);
+        assert_eq!((found[0].0, found[0].1[0].state), ("One", FindingState::Problem));
+        assert_eq!(found[1].1, [DoctorFinding::ok("it", "works")]);
     }
 
     #[test]
     fn what_is_found_is_shown_safely_and_in_columns() {
-        let finding = Finding::problem("port", "a\x1b[2J b").mended("vector serve --port 0");
-        let text = block("Ports", &[finding, Finding::ok("rojo", "free")], Style::plain());
+        let finding =
+            DoctorFinding::problem("port", "a\x1b[2J b").with_fix("vector serve --port 0");
+        let text = render_group(
+            "Ports",
+            &[finding, DoctorFinding::ok("rojo", "free")],
+            TextStyle::plain(),
+        );
         let expected = "\
 Ports
   problem  port           a␛[2J b

@@ -20,17 +20,17 @@ use vector_ledger::Ledger;
 use vector_providers::Provider;
 use vector_providers::choose::OFFLINE;
 
-use super::ask::{self, Flow};
-use super::calls::CallLog;
-use super::opened::{Where, pointed_at};
-use super::terminal::{Terminal, say};
-use super::{Decide, Exit, ModeName, cut_off_runs, interrupt, model, replanned};
+use super::call_log::CallLog;
+use super::decision_prompt::{self, PromptFlow};
+use super::place_arg::{PlaceArg, pointed_at};
+use super::terminal::{Terminal, print_status};
+use super::{DecideArgs, ExitStatus, ModeName, cut_off_runs, interrupt, model, replanned};
 
 /// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("request").required(true).args(["ops", "prompt"])))]
-pub(super) struct Edit {
+pub(super) struct EditArgs {
     /// The place or model: .rbxl, .rbxlx, .rbxm or .rbxmx; or a Rojo project, by its folder or its file
     #[arg(required_unless_present = "project")]
     place: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub(super) struct Edit {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    decide: Decide,
+    decide: DecideArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -69,45 +69,45 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.";
 
-pub(super) fn run(args: &Edit, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let calls = args.ops.as_deref().map(read_calls).transpose()?;
-    let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
-    if args.out.is_some() && matches!(at, Where::Project(_)) {
+    let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
+    if args.out.is_some() && matches!(at, PlaceArg::Project(_)) {
         bail!("--out writes a place file; what is done to a project goes to its own files");
     }
     let driver = match &calls {
         Some(_) => Driver::Calls,
-        None => model::driver(home, at.folder(), args.model.as_deref())?,
+        None => model::choose_driver(home, at.settings_folder(), args.model.as_deref())?,
     };
     if !args.dry_run {
         let ledger = Arc::new(Ledger::open(home)?);
-        let written = at.written()?;
+        let written = at.ledger_file()?;
         let recovered = recover_runs(&ledger, args.out.as_deref().unwrap_or(&written))?;
         for notice in recovered.notices {
-            say(&format!("note: {notice}"));
+            print_status(&format!("note: {notice}"));
         }
         let cut_off = recovered.workflows;
-        return edit(args, (driver, calls), (&ledger, &cut_off), args.out.as_deref());
+        return run_edit(args, (driver, calls), (&ledger, &cut_off), args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
     let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
     let out = scratch.path().join("place");
-    let exit = edit(args, (driver, calls), (&ledger, &[]), Some(&out))?;
-    say("This was a dry run: nothing was written or recorded.");
+    let exit = run_edit(args, (driver, calls), (&ledger, &[]), Some(&out))?;
+    print_status("This was a dry run: nothing was written or recorded.");
     Ok(exit)
 }
 
-fn edit(
-    args: &Edit,
+fn run_edit(
+    args: &EditArgs,
     (driver, calls): (Driver, Option<Vec<(usize, Call)>>),
     (ledger, cut_off): (&Arc<Ledger>, &[Seq]),
     out: Option<&Path>,
-) -> anyhow::Result<Exit> {
-    interrupt::watch();
-    let terminal = Terminal::of(args.decide.json);
-    let at = Where::of(args.place.as_deref(), args.project.as_deref())?;
-    let opened = at.open(&terminal, out, args.dry_run)?;
-    let goal = goal(args);
+) -> anyhow::Result<ExitStatus> {
+    interrupt::install_handler();
+    let terminal = Terminal::for_command(args.decide.json);
+    let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
+    let opened = at.open_target(&terminal, out, args.dry_run)?;
+    let goal = request_goal(args);
     let calls = calls.map(|calls| {
         if args.keep_going {
             calls.into_iter().map(|(_, call)| call).collect()
@@ -115,7 +115,7 @@ fn edit(
             vec![as_one(calls, &goal)]
         }
     });
-    let request = cut_off_runs::Request {
+    let request = cut_off_runs::RunRequest {
         place: opened.0.place(),
         goal: &goal,
         driver: driver.name(),
@@ -126,7 +126,7 @@ fn edit(
     }
     let mut asked = Asked::from(goal.as_str());
     if args.prompt.is_some() {
-        asked.attached = pointed_at(&goal, &opened.1, at.folder())?;
+        asked.attached = pointed_at(&goal, &opened.1, at.settings_folder())?;
     }
     if let Driver::Provider(Provider::Model(models)) = &driver {
         asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
@@ -138,7 +138,7 @@ fn edit(
         asked,
         driver,
         args.decide.mode(),
-        listener(args.decide.json, &calls_log),
+        entry_listener(args.decide.json, &calls_log),
     )?;
     if let Some(calls) = calls {
         let called = engine.call(calls);
@@ -147,7 +147,7 @@ fn edit(
     let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls_log), args.dry_run)?;
     let is_applied = |(_, it): (Seq, &Pending)| matches!(it.status, Status::Applied(_));
     let has_written = engine.workflow().is_some_and(|it| it.proposals().any(is_applied));
-    if exit == Exit::Done
+    if exit == ExitStatus::Done
         && args.out.is_some()
         && !args.dry_run
         && !has_written
@@ -156,13 +156,13 @@ fn edit(
         file.copy()?;
         let out = file.output().display();
         let place = at.path().display();
-        say(&format!("Nothing was to be changed; {out} is a copy of {place}."));
+        print_status(&format!("Nothing was to be changed; {out} is a copy of {place}."));
     }
     engine.leave();
     Ok(exit)
 }
 
-fn goal(args: &Edit) -> String {
+fn request_goal(args: &EditArgs) -> String {
     match (&args.prompt, &args.ops) {
         (Some(prompt), _) => prompt.clone(),
         (None, Some(ops)) if ops.as_os_str() == "-" => "Calls from stdin".to_owned(),
@@ -172,10 +172,10 @@ fn goal(args: &Edit) -> String {
 }
 
 /// With `--json`, stdout is the ledger's entries and nothing else.
-pub(super) fn listener(json: bool, calls: &CallLog) -> Listener {
+pub(super) fn entry_listener(json: bool, calls: &CallLog) -> Listener {
     if !json {
         let calls = calls.clone();
-        return Box::new(move |record| calls.read(record));
+        return Box::new(move |record| calls.read_record(record));
     }
     Box::new(|record: &Record| {
         if let Ok(line) = serde_json::to_string(record) {
@@ -243,13 +243,13 @@ fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
 /// cannot go on, it says what the place holds by then.
 pub(super) fn decide_all(
     engine: &mut Engine,
-    decide: &Decide,
+    decide: &DecideArgs,
     (terminal, calls): (&Terminal, &CallLog),
     dry_run: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     let done = decide_each(engine, decide, (terminal, calls), dry_run);
-    if interrupt::take() {
-        say("Stopped: nothing more is done in this run.");
+    if interrupt::take_press() {
+        print_status("Stopped: nothing more is done in this run.");
     }
     let is_torn = engine.workflow().is_some_and(|it| it.approved().next().is_some());
     if let Err(error) = done {
@@ -263,18 +263,18 @@ pub(super) fn decide_all(
         return Err(error);
     }
     let run = engine.seq();
-    let ended = engine.workflow().map(|it| conclude((run, it), (terminal, calls), dry_run));
-    Ok(ended.unwrap_or(Exit::Failed))
+    let ended = engine.workflow().map(|it| report_end((run, it), (terminal, calls), dry_run));
+    Ok(ended.unwrap_or(ExitStatus::Failed))
 }
 
 fn decide_each(
     engine: &mut Engine,
-    decide: &Decide,
+    decide: &DecideArgs,
     (terminal, calls): (&Terminal, &CallLog),
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
-    let mut session = Session {
+    let mut session = ReviewState {
         // A dry run says yes where nothing else was said, and otherwise ends as the real run would.
         all: (decide.yes || is_look).then_some(Approver::Yes),
         force: decide.force || is_look,
@@ -286,7 +286,7 @@ fn decide_each(
         dry_run,
     };
     loop {
-        let due = terminal.busy("Working", || engine.run());
+        let due = terminal.with_spinner("Working", || engine.run());
         let asked = match due {
             Ok(Due::Decision(proposal)) => Some(proposal),
             _ => None,
@@ -301,14 +301,14 @@ fn decide_each(
             Due::Nothing | Due::Studio => return Ok(()),
             Due::Model => {
                 let before = engine.workflow().map_or(0, |it| it.words().count());
-                if model::ask(engine, terminal)? {
+                if model::ask_model(engine, terminal)? {
                     let now = engine.workflow().map_or(0, |it| it.words().count());
                     session.heard += usize::from(now > before);
                 }
             }
-            Due::Look(call) => model::look(engine, call, terminal)?,
+            Due::Look(call) => model::fetch_for_call(engine, call, terminal)?,
             Due::Answer(call) => {
-                if !model::answer(engine, call, terminal)? {
+                if !model::answer_question(engine, call, terminal)? {
                     engine.input(Input::Finish { outcome: Finish::NotApproved })?;
                 }
             }
@@ -328,7 +328,7 @@ fn decide_each(
 
 /// What a person has said for all cards of this run, and has seen of it.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ReviewState {
     /// Yes to every card, and in which way it was said.
     pub(super) all: Option<Approver>,
     /// Also to those that need a second confirmation.
@@ -348,7 +348,7 @@ pub(super) struct Session {
 
 /// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
 /// that needed no asking. Others wait for their turn.
-fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: Option<Seq>) {
+fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, asked: Option<Seq>) {
     let Some(workflow) = engine.workflow() else {
         return;
     };
@@ -357,10 +357,10 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: 
     if !session.planned && !workflow.plan.is_empty() {
         session.planned = true;
         // A plan is announced, and then told.
-        words.next().into_iter().for_each(|text| terminal.said(text));
-        terminal.plan(&workflow.plan);
+        words.next().into_iter().for_each(|text| terminal.show_message(text));
+        terminal.show_plan(&workflow.plan);
     }
-    words.for_each(|text| terminal.said(text));
+    words.for_each(|text| terminal.show_message(text));
     show_calls(workflow, terminal, &session.calls);
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
@@ -371,9 +371,9 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: 
         if is_due && session.shown.insert(seq) {
             let again = pending.proposal.replaces.filter(|old| session.shown.contains(old));
             if again.is_some()
-                && let Some(notice) = replanned::notice(workflow, seq, &pending.proposal)
+                && let Some(notice) = replanned::replan_notice(workflow, seq, &pending.proposal)
             {
-                say(&format!("note: {notice}"));
+                print_status(&format!("note: {notice}"));
             }
             terminal.card_of(seq, &pending.proposal, session.dry_run);
         }
@@ -383,13 +383,13 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut Session, asked: 
 /// Shows what was called, each as a line. A person's own list of calls is answered at its end, and the
 /// offline planner says itself what was refused.
 fn show_calls(workflow: &Workflow, terminal: &Terminal, calls: &CallLog) {
-    let lines = calls.take();
+    let lines = calls.take_lines();
     if workflow.driver == CALLS {
         return;
     }
     let is_offline = workflow.driver == OFFLINE;
     let shown = lines.iter().filter(|line| !is_offline || !line.contains(": refused: "));
-    shown.for_each(|line| terminal.aside(line));
+    shown.for_each(|line| terminal.show_aside(line));
 }
 
 /// Gets a decision on one proposal; false where the run is over.
@@ -397,7 +397,7 @@ fn decide_one(
     engine: &mut Engine,
     proposal: Seq,
     terminal: &Terminal,
-    session: &mut Session,
+    session: &mut ReviewState,
 ) -> anyhow::Result<bool> {
     let twice = engine
         .workflow()
@@ -410,19 +410,21 @@ fn decide_one(
         return Ok(true);
     }
     if terminal.can_ask() {
-        return Ok(ask::ask(engine, proposal, terminal, session)? == Flow::Go);
+        return Ok(
+            decision_prompt::ask_decision(engine, proposal, terminal, session)? == PromptFlow::Go
+        );
     }
     if session.all.is_some() {
         // The run goes on: what comes later may need no second look.
         let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
         engine.input(Input::Reject { proposal, reason: Some(reason.to_owned()) })?;
-        say(&format!(
+        print_status(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."
         ));
         return Ok(true);
     }
-    say(match session.mode {
+    print_status(match session.mode {
         ModeName::Confirm => {
             "Not approved: there is no terminal to ask on. --yes approves every card; --mode auto approves \
              what only adds and has no warnings."
@@ -436,21 +438,21 @@ fn decide_one(
 }
 
 /// Says how it ended, and what the exit code is.
-fn conclude(
+fn report_end(
     run: (Seq, &Workflow),
     (terminal, calls): (&Terminal, &CallLog),
     dry_run: bool,
-) -> Exit {
+) -> ExitStatus {
     show_calls(run.1, terminal, calls);
-    terminal.summary(run, dry_run);
+    terminal.show_summary(run, dry_run);
     let (_, workflow) = run;
-    let mut counts = Counts::default();
+    let mut counts = OutcomeCounts::default();
     for (seq, pending) in workflow.proposals() {
         match &pending.status {
             Status::Applied(_) | Status::Undone(_) => counts.applied += 1,
             Status::Failed(reason) => {
                 counts.failed += 1;
-                say(&format!("error: proposal {seq} was not applied: {reason}"));
+                print_status(&format!("error: proposal {seq} was not applied: {reason}"));
             }
             Status::Rejected(_) if workflow.was_revised(seq) => {}
             Status::Withdrawn(_) if workflow.was_replanned(seq) => {}
@@ -469,20 +471,20 @@ fn conclude(
             // The list is one call inside; the person wrote only its lines.
             let inner = reason.strip_prefix(WHOLE).and_then(|it| it.strip_prefix(": "));
             let reason = inner.unwrap_or(reason);
-            say(&format!("error: {place}{reason}"));
+            print_status(&format!("error: {place}{reason}"));
         }
     }
     if counts.rejected > 0 || workflow.finished == Some(Finish::NotApproved) {
-        Exit::NotApproved
+        ExitStatus::NotApproved
     } else if counts.failed > 0 || workflow.finished == Some(Finish::Failed) {
-        Exit::Failed
+        ExitStatus::Failed
     } else {
-        Exit::Done
+        ExitStatus::Done
     }
 }
 
 #[derive(Default)]
-struct Counts {
+struct OutcomeCounts {
     applied: usize,
     rejected: usize,
     failed: usize,

@@ -19,16 +19,16 @@ use vector_core::proposal::{Draft, PartText, draft_again};
 use vector_core::tools;
 use vector_engine::{Engine, REVERT};
 
-use super::ask::refused;
-use super::sentence;
-use super::terminal::{Terminal, say};
+use super::decision_prompt::show_refusal;
+use super::error_sentence;
+use super::terminal::{Terminal, print_status};
 
 /// Ends the title of a text that was edited.
 const BY_HAND: &str = ", changed by hand";
 
 /// What of a proposal is edited as a text of its own.
 #[derive(Debug, Clone, Copy)]
-enum Part<'p> {
+enum EditedPart<'p> {
     /// The whole text of a script that is changed: which of the preview's, and the script.
     Edited(usize, &'p Target),
     /// The text of a script that is created, by its command.
@@ -37,15 +37,15 @@ enum Part<'p> {
     Call,
 }
 
-impl Part<'_> {
-    fn suffix(self) -> &'static str {
+impl EditedPart<'_> {
+    fn file_suffix(self) -> &'static str {
         match self {
             Self::Edited(..) | Self::Created(..) => ".luau",
             Self::Call => ".json",
         }
     }
 
-    fn shown(self) -> String {
+    fn describe(self) -> String {
         match self {
             Self::Edited(_, target) => target.path.to_string(),
             Self::Created(_, path) => path.to_string(),
@@ -55,14 +55,14 @@ impl Part<'_> {
 }
 
 /// The scripts of a proposal, and its call where it does anything else.
-fn parts(proposal: &Proposal) -> Vec<Part<'_>> {
+fn editable_parts(proposal: &Proposal) -> Vec<EditedPart<'_>> {
     let mut parts = Vec::new();
     for (at, script) in proposal.preview.scripts.iter().enumerate() {
         let command = script.command as usize;
         match proposal.commands.get(command) {
-            Some(Command::EditScript { target, .. }) => parts.push(Part::Edited(at, target)),
+            Some(Command::EditScript { target, .. }) => parts.push(EditedPart::Edited(at, target)),
             Some(Command::Create { props, .. }) if props.contains_key(SOURCE) => {
-                parts.push(Part::Created(command, &script.path));
+                parts.push(EditedPart::Created(command, &script.path));
             }
             _ => {}
         }
@@ -73,7 +73,7 @@ fn parts(proposal: &Proposal) -> Vec<Part<'_>> {
         _ => false,
     };
     if parts.is_empty() || !proposal.commands.iter().all(is_text) {
-        parts.push(Part::Call);
+        parts.push(EditedPart::Call);
     }
     parts
 }
@@ -81,15 +81,18 @@ fn parts(proposal: &Proposal) -> Vec<Part<'_>> {
 const SOURCE: &str = "Source";
 
 /// The part that the person wants to edit; none where they do not say.
-fn choose<'p>(parts: &[Part<'p>], terminal: &Terminal) -> anyhow::Result<Option<Part<'p>>> {
+fn choose_part<'p>(
+    parts: &[EditedPart<'p>],
+    terminal: &Terminal,
+) -> anyhow::Result<Option<EditedPart<'p>>> {
     if let [only] = parts {
         return Ok(Some(*only));
     }
     for (at, part) in parts.iter().enumerate() {
-        terminal.said(&format!("  {}. {}", at + 1, part.shown()));
+        terminal.show_message(&format!("  {}. {}", at + 1, part.describe()));
     }
     loop {
-        let Some(answer) = terminal.question("Edit which? (a number; Enter for none)")? else {
+        let Some(answer) = terminal.ask_line("Edit which? (a number; Enter for none)")? else {
             return Ok(None);
         };
         if answer.is_empty() {
@@ -98,43 +101,43 @@ fn choose<'p>(parts: &[Part<'p>], terminal: &Terminal) -> anyhow::Result<Option<
         let number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         match number.and_then(|number| parts.get(number)) {
             Some(part) => return Ok(Some(*part)),
-            None => say(&format!("  a number from 1 to {}", parts.len())),
+            None => print_status(&format!("  a number from 1 to {}", parts.len())),
         }
     }
 }
 
 /// Lets the person edit a proposal; true where a new one stands for it.
-pub(super) fn edit(
+pub(super) fn edit_proposal(
     engine: &mut Engine,
     seq: Seq,
     proposal: &Proposal,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
-    let Some(part) = choose(&parts(proposal), terminal)? else {
+    let Some(part) = choose_part(&editable_parts(proposal), terminal)? else {
         return Ok(false);
     };
     let mut text = match part {
-        Part::Edited(_, target) => proposed_text(engine, seq, proposal, target)?,
-        Part::Created(command, _) => created_text(proposal, command),
-        Part::Call => call_of(engine, seq)?,
+        EditedPart::Edited(_, target) => proposed_text(engine, seq, proposal, target)?,
+        EditedPart::Created(command, _) => created_text(proposal, command),
+        EditedPart::Call => call_of(engine, seq)?,
     };
     let Some(text) = text.as_mut() else {
         return Ok(false);
     };
     loop {
-        let edited = match in_editor(text, part.suffix()) {
+        let edited = match in_editor(text, part.file_suffix()) {
             Ok(edited) => edited,
             Err(error) => {
-                say(&sentence(&error));
+                print_status(&error_sentence(&error));
                 return Ok(false);
             }
         };
         if edited == *text {
-            say("Nothing was changed.");
+            print_status("Nothing was changed.");
             return Ok(false);
         }
         let revised = engine.revise(seq, |draft| draft_edited(draft, proposal, part, &edited));
-        if refused(revised)?.is_some() {
+        if show_refusal(revised)?.is_some() {
             return Ok(true);
         }
         if !edits_again(terminal)? {
@@ -149,17 +152,17 @@ pub(super) fn edit(
 fn draft_edited(
     draft: &mut Draft<'_>,
     proposal: &Proposal,
-    part: Part<'_>,
+    part: EditedPart<'_>,
     edited: &str,
 ) -> Result<(), Refusal> {
     let title = proposal.title.trim_end_matches(BY_HAND);
     match part {
-        Part::Edited(script, _) => {
+        EditedPart::Edited(script, _) => {
             draft.title(format!("{title}{BY_HAND}"));
             let texts = [(script, PartText::Whole(edited.to_owned()))].into();
             draft_again(draft, proposal, |_| true, &texts)
         }
-        Part::Created(command, _) => {
+        EditedPart::Created(command, _) => {
             draft.title(format!("{title}{BY_HAND}"));
             let mut proposal = proposal.clone();
             if let Some(Command::Create { props, .. }) = proposal.commands.get_mut(command) {
@@ -167,7 +170,7 @@ fn draft_edited(
             }
             draft_again(draft, &proposal, |_| true, &BTreeMap::new())
         }
-        Part::Call => run(edited, draft),
+        EditedPart::Call => run(edited, draft),
     }
 }
 
@@ -185,13 +188,15 @@ fn created_text(proposal: &Proposal, command: usize) -> Option<String> {
 /// Whether the person goes on with what they wrote, after it was refused.
 fn edits_again(terminal: &Terminal) -> anyhow::Result<bool> {
     loop {
-        let Some(answer) = terminal.question("Edit it again? [Y]es [n]o")? else {
+        let Some(answer) = terminal.ask_line("Edit it again? [Y]es [n]o")? else {
             return Ok(false);
         };
         match answer.to_lowercase().as_str() {
             "" | "y" | "yes" => return Ok(true),
             "n" | "no" => return Ok(false),
-            _ => say("  y or Enter opens your text again, n drops it and asks about the proposal"),
+            _ => print_status(
+                "  y or Enter opens your text again, n drops it and asks about the proposal",
+            ),
         }
     }
 }
@@ -211,7 +216,7 @@ fn proposed_text(
     });
     match (text, looked) {
         (Some(text), _) => Ok(Some(text)),
-        (None, looked) => refused(looked).map(|_| None),
+        (None, looked) => show_refusal(looked).map(|_| None),
     }
 }
 
@@ -234,7 +239,7 @@ fn call_of(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
     });
     match call {
         Some((REVERT, _)) => {
-            say("The way back cannot be edited; s takes a part of it.");
+            print_status("The way back cannot be edited; s takes a part of it.");
             Ok(None)
         }
         Some((tool, args)) => {
@@ -265,7 +270,7 @@ pub(super) fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
     file.write_all(text.as_bytes()).context("the temporary file cannot be written")?;
     // Some systems let nobody else open a file that is still open here.
     let path = file.into_temp_path();
-    open(&path)?;
+    open_editor(&path)?;
     let mut edited = fs::read_to_string(&path).context("what you wrote cannot be read as text")?;
     // Most editors end the last line, which a script need not have.
     if !text.ends_with('\n') && edited.ends_with('\n') {
@@ -274,7 +279,7 @@ pub(super) fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
     Ok(edited)
 }
 
-fn open(path: &Path) -> anyhow::Result<()> {
+fn open_editor(path: &Path) -> anyhow::Result<()> {
     let line = editor_line();
     let mut words = line.split_whitespace();
     let Some(program) = words.next() else {

@@ -10,11 +10,11 @@ use scene_schemas::entry::Seq;
 use vector_core::calendar::day;
 use vector_ledger::{Erasure, Ledger};
 
-use super::Exit;
-use super::log::date;
-use super::style::{count, safe};
-use super::terminal::{Terminal, print_line, say};
-use crate::tasks::forget::{Forgotten, perform, plan};
+use super::ExitStatus;
+use super::log::format_time;
+use super::style::{count_noun, safe_line};
+use super::terminal::{Terminal, print_line, print_status};
+use crate::tasks::forget::{ForgetScope, perform_forget, plan_forget};
 
 /// How many tasks are listed.
 const LISTED: usize = 20;
@@ -33,7 +33,7 @@ Examples:
 Who decided when, how it ended, costs and hashes stay. What was erased cannot be reverted.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not approved.")]
-pub(super) struct Forget {
+pub(super) struct ForgetArgs {
     /// The conversation of this task, by its number in `vector log`
     #[arg(long, value_name = "N")]
     conversation: Option<u64>,
@@ -51,80 +51,83 @@ pub(super) struct Forget {
     yes: bool,
 }
 
-pub(super) fn run(args: &Forget, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let what = match (args.conversation, &args.place, &args.before) {
-        (Some(number), ..) => Forgotten::Conversation(Seq(number)),
-        (_, Some(place), _) => Forgotten::Place(place.clone()),
+        (Some(number), ..) => ForgetScope::Conversation(Seq(number)),
+        (_, Some(place), _) => ForgetScope::Place(place.clone()),
         (.., Some(date)) => match day(date) {
-            Some(day) => Forgotten::Before(day * DAY),
+            Some(day) => ForgetScope::Before(day * DAY),
             None => bail!("{date:?} is not a date; write it as 2026-06-01"),
         },
         _ => bail!("say what to forget: --conversation, --place or --before"),
     };
     let ledger = Ledger::open(home)?;
-    let plan = plan(&ledger, &what)?;
+    let plan = plan_forget(&ledger, &what)?;
     for seq in &plan.left {
-        say(&format!(
+        print_status(&format!(
             "note: run {seq} is not over and stays; decide or cancel what waits in it first."
         ));
     }
     if plan.runs.is_empty() {
-        say("Nothing is to be erased.");
-        return Ok(Exit::Done);
+        print_status("Nothing is to be erased.");
+        return Ok(ExitStatus::Done);
     }
     for run in plan.runs.iter().take(LISTED) {
         let goal = run.goal.lines().next().unwrap_or_default();
         print_line(&format!(
             "{:>6}  {}  {}  {}",
             run.seq.0,
-            date(run.at),
-            safe(&run.place),
-            safe(goal)
+            format_time(run.at),
+            safe_line(&run.place),
+            safe_line(goal)
         ));
     }
     if plan.runs.len() > LISTED {
         print_line(&format!("        and {} more", plan.runs.len() - LISTED));
     }
-    let runs = count(plan.runs.len(), "task");
+    let runs = count_noun(plan.runs.len(), "task");
     let applied: usize = plan.runs.iter().map(|run| run.applied).sum();
     let lost = match applied {
         0 => String::new(),
-        n => format!(" {} that it applied cannot be reverted any more.", count(n, "proposal")),
+        n => format!(" {} that it applied cannot be reverted any more.", count_noun(n, "proposal")),
     };
     if args.dry_run {
         print_line(&format!(
             "{runs} would be erased.{lost} This was a dry run: nothing was erased."
         ));
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    if !args.yes && !confirm(&format!("Erase the texts of {runs} for good?{lost} [y/N]"))? {
-        return Ok(Exit::NotApproved);
+    if !args.yes && !confirm_question(&format!("Erase the texts of {runs} for good?{lost} [y/N]"))?
+    {
+        return Ok(ExitStatus::NotApproved);
     }
-    let erasure = perform(&ledger, &plan)?;
+    let erasure = perform_forget(&ledger, &plan)?;
     let Erasure { entries, blobs, .. } = erasure;
     print_line(&format!(
         "Erased the texts of {runs}: in {entries} entries and {blobs} stored texts."
     ));
     if !erasure.is_compacted {
-        say(
+        print_status(
             "note: the texts are overwritten, but the ledger's file could not be made smaller: the disk may \
              be full, or another program is reading it. Run it again later to shrink the file.",
         );
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Asks; whatever is no clear yes is a no.
-fn confirm(question: &str) -> anyhow::Result<bool> {
-    let terminal = Terminal::of(false);
+fn confirm_question(question: &str) -> anyhow::Result<bool> {
+    let terminal = Terminal::for_command(false);
     if !terminal.can_ask() {
-        say("Nothing was erased: there is no terminal to ask on. --yes erases without a question.");
+        print_status(
+            "Nothing was erased: there is no terminal to ask on. --yes erases without a question.",
+        );
         return Ok(false);
     }
-    let answer = terminal.question(question)?.unwrap_or_default();
+    let answer = terminal.ask_line(question)?.unwrap_or_default();
     let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
     if !is_yes {
-        say("Nothing was erased.");
+        print_status("Nothing was erased.");
     }
     Ok(is_yes)
 }

@@ -13,14 +13,14 @@ use clap::{Args, Subcommand};
 use vector_files::place_file;
 use vector_place::{Node, Scene};
 
-use super::Exit;
-use super::style::{count, safe};
-use super::terminal::{print, say};
+use super::ExitStatus;
+use super::style::{count_noun, safe_line};
+use super::terminal::{print_status, print_stdout};
 use crate::merges::{self, WorkTree, open_in_git};
 
 /// Let Git merge and compare places with Vector.
 #[derive(Debug, Args)]
-pub(super) struct Git {
+pub(super) struct GitArgs {
     #[command(subcommand)]
     command: GitCommand,
 }
@@ -50,20 +50,20 @@ const ATTRIBUTES: [&str; 4] = [
     "*.rbxmx merge=vector",
 ];
 
-pub(super) fn run(args: &Git) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &GitArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
-        GitCommand::Install => install(),
+        GitCommand::Install => install_driver(),
         GitCommand::Textconv { place } => {
             let scene = place_file::load(place)?;
-            print(&text(&scene))?;
-            Ok(Exit::Done)
+            print_stdout(&place_text(&scene))?;
+            Ok(ExitStatus::Done)
         }
         GitCommand::CheckResolved { path } => check_resolved(path),
     }
 }
 
 /// What Git runs before it takes a file whose merge has conflicts.
-fn check_resolved(path: &str) -> anyhow::Result<Exit> {
+fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     let mut content = Vec::new();
     io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
     if let Some(open) = open_in_git(path, &content)? {
@@ -71,28 +71,32 @@ fn check_resolved(path: &str) -> anyhow::Result<Exit> {
             "{path} has {}, and `git add` would take OURS for all of them. \
              `vector merge --continue` decides them one by one, `vector merge --ours` or `--theirs` all \
              at once, `vector merge --as-is` takes the file as it is",
-            count(open, "open merge conflict")
+            count_noun(open, "open merge conflict")
         );
     }
     io::stdout().lock().write_all(&content).context("stdout cannot be written")?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn install() -> anyhow::Result<Exit> {
-    let tree = WorkTree::of(Path::new("."))
+fn install_driver() -> anyhow::Result<ExitStatus> {
+    let tree = WorkTree::find_work_tree(Path::new("."))
         .context("this is no Git repository; go into one and run it again")?;
-    let program = merges::program()?;
-    tree.git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
-    tree.git(&["config", "merge.vector.driver", &format!("{program} merge %O %A %B --path %P")])?;
-    tree.git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
+    let program = merges::program_command()?;
+    tree.run_git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
+    tree.run_git(&[
+        "config",
+        "merge.vector.driver",
+        &format!("{program} merge %O %A %B --path %P"),
+    ])?;
+    tree.run_git(&["config", "diff.vector.textconv", &format!("{program} git textconv")])?;
     tree.configure_filter()?;
     let attributes = tree.top.join(".gitattributes");
     let added = add_lines(&attributes)?;
-    say(&format!(
+    print_status(&format!(
         "Git merges and compares the places of this repository with Vector{}",
         if added { "; commit .gitattributes so that it does for others too." } else { "." }
     ));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Adds the lines that the file does not have; says whether there were any.
@@ -119,21 +123,21 @@ fn add_lines(file: &Path) -> anyhow::Result<bool> {
 }
 
 /// A place as text: each instance with its properties, a line each, and the lines of its script.
-fn text(scene: &Scene) -> String {
+fn place_text(scene: &Scene) -> String {
     let mut text = String::new();
     for node in scene.descendants(scene.root()) {
-        let _ = writeln!(text, "{} ({})", names(scene, node), scene.class(node));
+        let _ = writeln!(text, "{} ({})", name_path(scene, node), scene.class(node));
         for name in scene.stored_names(node) {
             if name == "Source" && scene.is_script(node) {
                 continue;
             }
             if let Some(value) = scene.stored(node, name) {
-                let _ = writeln!(text, "  {name} = {}", safe(&value.brief()));
+                let _ = writeln!(text, "  {name} = {}", safe_line(&value.brief()));
             }
         }
         for line in scene.source(node).unwrap_or_default().lines() {
             // Git tells tabs from spaces.
-            let line: Vec<_> = line.split('\t').map(safe).collect();
+            let line: Vec<_> = line.split('\t').map(safe_line).collect();
             let _ = writeln!(text, "  | {}", line.join("\t"));
         }
     }
@@ -142,10 +146,10 @@ fn text(scene: &Scene) -> String {
 
 /// The names on the way to an instance. Which of several siblings it is would change with each that
 /// comes or goes.
-fn names(scene: &Scene, node: Node) -> String {
+fn name_path(scene: &Scene, node: Node) -> String {
     let mut path = scene.path(node);
     for segment in &mut path.segments {
         segment.index = None;
     }
-    safe(&path.to_string()).into_owned()
+    safe_line(&path.to_string()).into_owned()
 }

@@ -12,20 +12,20 @@ use vector_providers::config;
 use vector_providers::keys::{Found, Keys, System};
 use vector_providers::who::key_variables;
 
-use super::daemon::Daemon;
+use super::daemon::DaemonClient;
 use super::serve::serving_port;
-use super::terminal::say;
+use super::terminal::print_status;
 
 /// A file or project that is to be open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening<'a> {
+pub(super) enum OpenTarget<'a> {
     Place(&'a Path),
     Project(&'a Path),
 }
 
-impl<'a> Opening<'a> {
+impl<'a> OpenTarget<'a> {
     /// What a path names: a folder or a `.json` file is a project, anything else a place.
-    pub(super) fn of(path: &'a Path) -> Self {
+    pub(super) fn from_path(path: &'a Path) -> Self {
         let end = path.extension().and_then(|end| end.to_str());
         if path.is_dir() || matches!(end, Some("json" | "jsonc")) {
             Self::Project(path)
@@ -34,7 +34,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn request(self) -> anyhow::Result<Open> {
+    fn to_request(self) -> anyhow::Result<Open> {
         let text = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
                 .with_context(|| format!("{} is not a path", path.display()))?;
@@ -51,13 +51,13 @@ impl<'a> Opening<'a> {
 }
 
 /// Has a file or project opened by the daemon, or finds it open there.
-pub(super) fn open_in(daemon: &Daemon, opening: Opening<'_>) -> anyhow::Result<Opened> {
-    daemon.call("POST", "/api/open", &opening.request()?)
+pub(super) fn open_in(daemon: &DaemonClient, opening: OpenTarget<'_>) -> anyhow::Result<Opened> {
+    daemon.call("POST", "/api/open", &opening.to_request()?)
 }
 
 /// What the daemon of this ledger says of its keys; none where none runs.
-pub(super) fn daemon_keys(home: &Path) -> Option<(Daemon, ProviderKeys)> {
-    let daemon = Daemon::find(home).ok()?;
+pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
+    let daemon = DaemonClient::connect(home).ok()?;
     let is_ours = serving_port(home) == Some(daemon.port());
     let daemon = Some(daemon).filter(|_| is_ours)?;
     let keys = daemon.call("GET", "/api/keys", &Nothing {}).ok()?;
@@ -65,7 +65,7 @@ pub(super) fn daemon_keys(home: &Path) -> Option<(Daemon, ProviderKeys)> {
 }
 
 /// The providers that this terminal has a variable for, and the daemon cannot ask.
-pub(super) fn lacking(home: &Path, daemon: &ProviderKeys) -> Vec<(String, String)> {
+pub(super) fn missing_keys(home: &Path, daemon: &ProviderKeys) -> Vec<(String, String)> {
     let env = |name: &str| std::env::var(name).ok();
     let Ok((catalogue, _)) = config::load(home, None, &env) else {
         return Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn hand_over_keys(home: &Path) {
     let Some((daemon, before)) = daemon_keys(home) else {
         return;
     };
-    let lacking = lacking(home, &before);
+    let lacking = missing_keys(home, &before);
     if lacking.is_empty() {
         return;
     }
@@ -103,13 +103,13 @@ pub(super) fn hand_over_keys(home: &Path) {
     let after = daemon.call::<ProviderKeys>("POST", "/api/keys", &HandKeys { keys });
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     match after {
-        Ok(_) => say(&format!(
+        Ok(_) => print_status(&format!(
             "note: the daemon (process {}) has taken {} from this terminal. It keeps that in memory until \
              it ends.",
             before.process,
             names.join(", ")
         )),
-        Err(error) => say(&format!(
+        Err(error) => print_status(&format!(
             "note: the daemon (process {}) lacks {} and has not taken it: {error:#}",
             before.process,
             names.join(", ")
@@ -119,10 +119,10 @@ pub(super) fn hand_over_keys(home: &Path) {
 
 /// Has places and projects opened by the daemon that runs, for a command that would have served them.
 pub(super) fn open_all(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     (places, projects): (&[PathBuf], &[PathBuf]),
 ) -> anyhow::Result<Vec<Opened>> {
-    let places = places.iter().map(|path| Opening::Place(path));
-    let projects = projects.iter().map(|path| Opening::Project(path));
+    let places = places.iter().map(|path| OpenTarget::Place(path));
+    let projects = projects.iter().map(|path| OpenTarget::Project(path));
     places.chain(projects).map(|opening| open_in(daemon, opening)).collect()
 }

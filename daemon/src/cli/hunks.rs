@@ -6,21 +6,21 @@
 use scene_schemas::proposal::{DiffLine, Hunk};
 use vector_text_edit::UNENDED;
 
-use super::style::{Paint, Style, fold, safe};
+use super::style::{PaintKind, TextStyle, fold_columns, safe_line};
 
 /// A line of this many folded rows is cut, unless everything is wanted.
 const LONGEST: usize = 8;
 
 /// The lines of all hunks. Between two of them stands a mark.
-pub(super) fn lines(hunks: &[Hunk], style: Style, whole: bool) -> Vec<String> {
+pub(super) fn hunk_lines(hunks: &[Hunk], style: TextStyle, whole: bool) -> Vec<String> {
     let digits = hunks.iter().map(last_number).max().unwrap_or(1);
     let digits = digits.to_string().len();
     let mut lines = Vec::new();
     for (at, hunk) in hunks.iter().enumerate() {
         if at > 0 {
-            lines.push(style.paint(Paint::Dim, format!("{:>1$}", "⋯", 2 * digits + 1)));
+            lines.push(style.paint(PaintKind::Dim, format!("{:>1$}", "⋯", 2 * digits + 1)));
         }
-        hunk_lines(hunk, style, digits, whole, &mut lines);
+        push_hunk(hunk, style, digits, whole, &mut lines);
     }
     lines
 }
@@ -29,15 +29,19 @@ fn last_number(hunk: &Hunk) -> u32 {
     hunk.old_start.max(hunk.new_start) + hunk.lines.len() as u32
 }
 
-fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut Vec<String>) {
+fn push_hunk(hunk: &Hunk, style: TextStyle, digits: usize, whole: bool, lines: &mut Vec<String>) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let blank = String::new();
     for line in &hunk.lines {
         let (numbers, sign, text, paint) = match line {
-            DiffLine::Context(text) => ((old.to_string(), new.to_string()), ' ', text, Paint::Dim),
-            DiffLine::Added(text) => ((blank.clone(), new.to_string()), '+', text, Paint::Added),
+            DiffLine::Context(text) => {
+                ((old.to_string(), new.to_string()), ' ', text, PaintKind::Dim)
+            }
+            DiffLine::Added(text) => {
+                ((blank.clone(), new.to_string()), '+', text, PaintKind::Added)
+            }
             DiffLine::Removed(text) => {
-                ((old.to_string(), blank.clone()), '-', text, Paint::Removed)
+                ((old.to_string(), blank.clone()), '-', text, PaintKind::Removed)
             }
         };
         old += u32::from(!matches!(line, DiffLine::Added(_)));
@@ -48,7 +52,7 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
         };
         let gutter = format!("{:>digits$} {:>digits$}", numbers.0, numbers.1);
         let room = style.width.saturating_sub(gutter.len() + 4).max(20);
-        let mut pieces = fold(&safe(text), room);
+        let mut pieces = fold_columns(&safe_line(text), room);
         let all = pieces.len();
         if all > LONGEST && !whole {
             pieces.truncate(LONGEST);
@@ -62,12 +66,12 @@ fn hunk_lines(hunk: &Hunk, style: Style, digits: usize, whole: bool, lines: &mut
         }
         for (at, piece) in pieces.iter().enumerate() {
             let gutter = if at == 0 { gutter.clone() } else { " ".repeat(gutter.len()) };
-            let gutter = style.paint(Paint::Dim, gutter);
+            let gutter = style.paint(PaintKind::Dim, gutter);
             let text = style.paint(paint, format!("{sign} {piece}"));
             lines.push(format!("{gutter} {text}").trim_end().to_owned());
         }
         if is_unended {
-            let mark = style.paint(Paint::Dim, UNENDED.trim_start());
+            let mark = style.paint(PaintKind::Dim, UNENDED.trim_start());
             lines.push(format!("{:1$} {mark}", "", gutter.len()));
         }
     }
@@ -81,7 +85,7 @@ mod tests {
     fn lines_have_their_numbers_before_and_after() {
         let hunks = vector_text_edit::hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
         assert_eq!(
-            lines(&hunks, Style::plain(), false).join("\n"),
+            hunk_lines(&hunks, TextStyle::plain(), false).join("\n"),
             "\
 1 1   a
 2   - b
@@ -94,10 +98,10 @@ mod tests {
     #[test]
     fn a_long_line_is_folded_and_then_cut_with_a_count() {
         let hunks = vector_text_edit::hunks("", &"x".repeat(2000), 3);
-        let shown = lines(&hunks, Style::plain(), false);
+        let shown = hunk_lines(&hunks, TextStyle::plain(), false);
         assert_eq!(shown.len(), 10, "{shown:#?}");
         assert!(shown[8].ends_with("more characters in this line"), "{shown:#?}");
         assert_eq!(shown[9], "    \\ No newline at end of file");
-        assert!(lines(&hunks, Style::plain(), true).len() > 20);
+        assert!(hunk_lines(&hunks, TextStyle::plain(), true).len() > 20);
     }
 }

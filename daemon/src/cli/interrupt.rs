@@ -14,122 +14,122 @@ use vector_providers::http::Cancel;
 const INTERRUPTED: i32 = 130;
 
 /// What is heard while a question waits.
-enum Heard {
+enum InputEvent {
     /// A line, or nothing where stdin has ended.
     Line(io::Result<Vec<u8>>),
     /// Ctrl-C.
     Interrupt,
 }
 
-struct Watched {
-    sender: Sender<Heard>,
-    heard: Mutex<Receiver<Heard>>,
+struct InterruptState {
+    sender: Sender<InputEvent>,
+    heard: Mutex<Receiver<InputEvent>>,
     /// What Ctrl-C stops now, and whether it was pressed.
-    now: Mutex<Now>,
+    now: Mutex<InterruptFlags>,
     /// Whether a line is being read already, for a question that was interrupted.
     is_reading: Mutex<bool>,
 }
 
 #[derive(Default)]
-struct Now {
+struct InterruptFlags {
     cancel: Cancel,
     is_pressed: bool,
 }
 
-static WATCHED: OnceLock<Option<Arc<Watched>>> = OnceLock::new();
+static WATCHED: OnceLock<Option<Arc<InterruptState>>> = OnceLock::new();
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked leaves a whole value behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn watched() -> Option<&'static Arc<Watched>> {
+fn state() -> Option<&'static Arc<InterruptState>> {
     WATCHED.get().and_then(Option::as_ref)
 }
 
 /// From now on Ctrl-C stops what is being done, and does not end the process at once.
-pub(super) fn watch() {
-    WATCHED.get_or_init(begin);
+pub(super) fn install_handler() {
+    WATCHED.get_or_init(start_watching);
 }
 
 /// Where the system has no room for a handler, Ctrl-C ends the process as ever.
-fn begin() -> Option<Arc<Watched>> {
+fn start_watching() -> Option<Arc<InterruptState>> {
     let (sender, heard) = channel();
     let (heard, now, is_reading) = (Mutex::new(heard), Mutex::default(), Mutex::default());
-    let watched = Arc::new(Watched { sender, heard, now, is_reading });
+    let watched = Arc::new(InterruptState { sender, heard, now, is_reading });
     let own = Arc::clone(&watched);
-    ctrlc::set_handler(move || own.press()).ok()?;
+    ctrlc::set_handler(move || own.note_press()).ok()?;
     Some(watched)
 }
 
-impl Watched {
-    fn press(&self) {
-        let mut now = lock(&self.now);
+impl InterruptState {
+    fn note_press(&self) {
+        let mut now = lock_mutex(&self.now);
         if now.is_pressed {
             // Nobody has heard of the first one: what is done now cannot be stopped in between.
             std::process::exit(INTERRUPTED);
         }
         now.is_pressed = true;
         now.cancel.cancel();
-        let _ = self.sender.send(Heard::Interrupt);
+        let _ = self.sender.send(InputEvent::Interrupt);
     }
 }
 
 /// A switch that Ctrl-C throws until it is taken.
-pub(super) fn cancel() -> Cancel {
-    watched().map_or_else(Cancel::new, |watched| lock(&watched.now).cancel.clone())
+pub(super) fn cancel_switch() -> Cancel {
+    state().map_or_else(Cancel::new, |watched| lock_mutex(&watched.now).cancel.clone())
 }
 
 /// Whether Ctrl-C was pressed since this was asked last.
-pub(super) fn take() -> bool {
-    let Some(watched) = watched() else {
+pub(super) fn take_press() -> bool {
+    let Some(watched) = state() else {
         return false;
     };
-    let mut now = lock(&watched.now);
+    let mut now = lock_mutex(&watched.now);
     let was_pressed = now.is_pressed;
     if was_pressed {
-        *now = Now::default();
+        *now = InterruptFlags::default();
     }
     was_pressed
 }
 
 /// Whether Ctrl-C was pressed and nobody has taken it.
 pub(super) fn is_pressed() -> bool {
-    watched().is_some_and(|watched| lock(&watched.now).is_pressed)
+    state().is_some_and(|watched| lock_mutex(&watched.now).is_pressed)
 }
 
 /// The next line of stdin, with its end; none where Ctrl-C came first.
 pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
-    let Some(watched) = watched() else {
-        return line().map(Some);
+    let Some(watched) = state() else {
+        return read_stdin_line().map(Some);
     };
-    let heard = lock(&watched.heard);
+    let heard = lock_mutex(&watched.heard);
     // What was heard before the question was asked is no answer to it.
     while let Ok(early) = heard.try_recv() {
-        if matches!(early, Heard::Line(_)) {
-            *lock(&watched.is_reading) = false;
+        if matches!(early, InputEvent::Line(_)) {
+            *lock_mutex(&watched.is_reading) = false;
         }
     }
     if is_pressed() {
         return Ok(None);
     }
-    let was_reading = std::mem::replace(&mut *lock(&watched.is_reading), true);
+    let was_reading = std::mem::replace(&mut *lock_mutex(&watched.is_reading), true);
     if !was_reading {
         let sender = watched.sender.clone();
         thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-            let _ = sender.send(Heard::Line(line()));
+            let _ = sender.send(InputEvent::Line(read_stdin_line()));
         })?;
     }
     match heard.recv() {
-        Ok(Heard::Line(line)) => {
-            *lock(&watched.is_reading) = false;
+        Ok(InputEvent::Line(line)) => {
+            *lock_mutex(&watched.is_reading) = false;
             line.map(Some)
         }
-        Ok(Heard::Interrupt) | Err(_) => Ok(None),
+        Ok(InputEvent::Interrupt) | Err(_) => Ok(None),
     }
 }
 
-fn line() -> io::Result<Vec<u8>> {
+fn read_stdin_line() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_until(b'\n', &mut bytes)?;
     Ok(bytes)

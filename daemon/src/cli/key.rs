@@ -12,8 +12,8 @@ use vector_providers::catalogue::{Catalogue, Service};
 use vector_providers::config;
 use vector_providers::keys::{Keychain, Keys, Secret, System};
 
-use super::Exit;
-use super::terminal::{print, print_line};
+use super::ExitStatus;
+use super::terminal::{print_line, print_stdout};
 
 /// More is no key.
 const MOST: u64 = 16 << 10;
@@ -26,13 +26,13 @@ Examples:
   pass show openai | vector key set openai
   vector key list
 Variables of the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) count before the keychain.")]
-pub(super) struct Key {
+pub(super) struct KeyArgs {
     #[command(subcommand)]
-    command: Command,
+    command: KeyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum KeyCommand {
     /// Keep a key: asked for, or read from stdin
     Set {
         /// Whose key it is
@@ -47,36 +47,36 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: &Key, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
     let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
     match &args.command {
-        Command::Set { provider } => {
-            let service = find(&catalogue, provider)?;
+        KeyCommand::Set { provider } => {
+            let service = find_service(&catalogue, provider)?;
             // Nobody is asked for what cannot be kept.
             if !System.is_there() {
                 return Err(no_keychain(service));
             }
-            let key = read(provider)?;
+            let key = prompt_key(provider)?;
             if !key.is_usable() {
                 bail!(
                     "that is not a key: it is empty, or holds spaces or characters that no key has"
                 );
             }
-            System.set(provider, &key).map_err(|error| elsewhere(service, &error))?;
+            System.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
             print_line(&format!("The key of {provider} is in the keychain."));
             let set = service.keys.iter().find(|name| env(name).is_some_and(|it| !it.is_empty()));
             if let Some(name) = set {
                 print_line(&format!("{name} is set too, and counts before it."));
             }
         }
-        Command::List => print(&list(&catalogue, &Keys::new(&env, &System)))?,
-        Command::Remove { provider } => {
-            let service = find(&catalogue, provider)?;
+        KeyCommand::List => print_stdout(&list_keys(&catalogue, &Keys::new(&env, &System)))?,
+        KeyCommand::Remove { provider } => {
+            let service = find_service(&catalogue, provider)?;
             if !System.is_there() {
                 return Err(no_keychain(service));
             }
-            let was = System.remove(provider).map_err(|error| elsewhere(service, &error))?;
+            let was = System.remove(provider).map_err(|error| keychain_error(service, &error))?;
             print_line(&if was {
                 format!("The key of {provider} is forgotten.")
             } else {
@@ -84,11 +84,11 @@ pub(super) fn run(args: &Key, home: &Path) -> anyhow::Result<Exit> {
             });
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// A provider that takes a key.
-fn find<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Service> {
+fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Service> {
     let with_key = || catalogue.services.iter().filter(|service| !service.keys.is_empty());
     let Some(service) = catalogue.service(name) else {
         let near = did_you_mean(name, with_key().map(|service| service.name.as_str()));
@@ -112,14 +112,14 @@ fn no_keychain(service: &Service) -> anyhow::Error {
 }
 
 /// What to do where the keychain does not work.
-fn elsewhere(service: &Service, error: &str) -> anyhow::Error {
+fn keychain_error(service: &Service, error: &str) -> anyhow::Error {
     let variable = service.keys.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
         "there is no keychain to use: {error}. Set {variable} in the environment instead"
     )
 }
 
-fn read(provider: &str) -> anyhow::Result<Secret> {
+fn prompt_key(provider: &str) -> anyhow::Result<Secret> {
     if std::io::stdin().is_terminal() {
         let term = Term::stderr();
         term.write_str(&format!("Key of {provider} (it is not shown): "))?;
@@ -131,7 +131,7 @@ fn read(provider: &str) -> anyhow::Result<Secret> {
     Ok(Secret::new(&text))
 }
 
-fn list(catalogue: &Catalogue, keys: &Keys<'_>) -> String {
+fn list_keys(catalogue: &Catalogue, keys: &Keys<'_>) -> String {
     let mut text = String::new();
     for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
         let state = match keys.of(service) {

@@ -14,10 +14,10 @@ use vector_core::calendar::Moment;
 use vector_core::workflow::{CALLS, Pending, State, Status, Workflow};
 use vector_ledger::Ledger;
 
-use super::Exit;
+use super::ExitStatus;
 use super::card::{class_name, class_paint};
-use super::style::{Paint, Style, safe};
-use super::terminal::{print, say, stdout_style};
+use super::style::{PaintKind, TextStyle, safe_line};
+use super::terminal::{print_status, print_stdout, stdout_style};
 
 /// Records that are read at once.
 const PAGE: usize = 5_000;
@@ -32,7 +32,7 @@ Examples:
   vector log --place game.rbxl --outcome applied
   vector log coins                                  # in requests, titles and paths
   vector log --json | jq 'select(.entry == \"applied\")'")]
-pub(super) struct Log {
+pub(super) struct LogArgs {
     /// Only what has this text in its request, titles or paths; capitals do not matter
     text: Option<String>,
     /// Only proposals that change this instance, or anything below it
@@ -43,7 +43,7 @@ pub(super) struct Log {
     place: Option<String>,
     /// Only proposals of which this became
     #[arg(long, value_enum, value_name = "OUTCOME")]
-    outcome: Option<Outcome>,
+    outcome: Option<OutcomeFilter>,
     /// Only the last N runs that fit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -54,7 +54,7 @@ pub(super) struct Log {
 
 /// What became of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Outcome {
+enum OutcomeFilter {
     /// It waits for a decision
     Waiting,
     /// It was applied
@@ -69,8 +69,8 @@ enum Outcome {
     Failed,
 }
 
-impl Outcome {
-    fn fits(self, (seq, pending): (Seq, &Pending), reverted: &HashMap<Seq, Seq>) -> bool {
+impl OutcomeFilter {
+    fn matches(self, (seq, pending): (Seq, &Pending), reverted: &HashMap<Seq, Seq>) -> bool {
         match (self, &pending.status) {
             (Self::Waiting, Status::Waiting | Status::Approved | Status::Applying(_))
             | (Self::Rejected, Status::Rejected(_))
@@ -84,13 +84,17 @@ impl Outcome {
     }
 }
 
-impl Log {
+impl LogArgs {
     fn has_filter(&self) -> bool {
         self.text.is_some() || self.path.is_some() || self.place.is_some() || self.outcome.is_some()
     }
 
     /// The proposals of a run that fit; none where the run itself does not.
-    fn fitting(&self, workflow: &Workflow, reverted: &HashMap<Seq, Seq>) -> Option<BTreeSet<Seq>> {
+    fn matching_proposals(
+        &self,
+        workflow: &Workflow,
+        reverted: &HashMap<Seq, Seq>,
+    ) -> Option<BTreeSet<Seq>> {
         if let Some(place) = &self.place
             && !is_place(&workflow.place, place)
         {
@@ -100,13 +104,13 @@ impl Log {
         let has = |own: &str| text.as_ref().is_none_or(|text| own.to_lowercase().contains(text));
         let is_asked = has(&workflow.goal);
         let fits = |&(seq, pending): &(Seq, &Pending)| {
-            let touched = || paths(&pending.proposal);
+            let touched = || changed_paths(&pending.proposal);
             let has_text = is_asked
                 || has(&pending.proposal.title)
                 || touched().any(|path| has(&path.to_string()));
             let is_below =
                 self.path.as_ref().is_none_or(|path| touched().any(|it| is_within(it, path)));
-            let is_outcome = self.outcome.is_none_or(|it| it.fits((seq, pending), reverted));
+            let is_outcome = self.outcome.is_none_or(|it| it.matches((seq, pending), reverted));
             has_text && is_below && is_outcome
         };
         let fitting: BTreeSet<Seq> =
@@ -135,7 +139,7 @@ fn is_place(place: &Place, named: &str) -> bool {
 }
 
 /// The instances and scripts that a proposal changes.
-fn paths(proposal: &Proposal) -> impl Iterator<Item = &InstancePath> {
+fn changed_paths(proposal: &Proposal) -> impl Iterator<Item = &InstancePath> {
     let rows = proposal.preview.rows.iter().map(|row| &row.path);
     rows.chain(proposal.preview.scripts.iter().map(|script| &script.path))
 }
@@ -151,7 +155,7 @@ fn is_within(path: &InstancePath, of: &InstancePath) -> bool {
     false
 }
 
-pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let mut state = State::default();
     let mut began: Vec<(Seq, u64)> = Vec::new();
@@ -162,12 +166,12 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         }
         Ok(())
     })?;
-    let reverted = reverted(&state);
+    let reverted = find_reverted(&state);
     let mut fitting: HashMap<Seq, BTreeSet<Seq>> = HashMap::new();
     if args.has_filter() {
         for (seq, _) in &began {
             let workflow = state.workflow(*seq);
-            if let Some(found) = workflow.and_then(|it| args.fitting(it, &reverted)) {
+            if let Some(found) = workflow.and_then(|it| args.matching_proposals(it, &reverted)) {
                 fitting.insert(*seq, found);
             }
         }
@@ -179,19 +183,19 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
         let shown: BTreeSet<Seq> = began.iter().map(|(seq, _)| *seq).collect();
         for_each(&ledger, |record| {
             if shown.contains(&record.workflow) {
-                print(&format!("{}\n", serde_json::to_string(record)?))?;
+                print_stdout(&format!("{}\n", serde_json::to_string(record)?))?;
             }
             Ok(())
         })?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if began.is_empty() {
-        say(if args.has_filter() {
+        print_status(if args.has_filter() {
             "Nothing fits; `vector log` without filters lists all."
         } else {
             "Nothing was done yet; `vector edit` begins."
         });
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let style = stdout_style();
     let mut text = String::new();
@@ -201,17 +205,15 @@ pub(super) fn run(args: &Log, home: &Path) -> anyhow::Result<Exit> {
                 text.push('\n');
             }
             let shown = fitting.get(seq);
-            text.push_str(&render((*seq, workflow), *time, (&reverted, shown), style));
+            text.push_str(&render_run((*seq, workflow), *time, (&reverted, shown), style));
         }
     }
-    text.push_str(
-        &style.paint(
-            Paint::Dim,
-            "\nTake an applied one, or all of a run, back: vector revert NUMBER\n",
-        ),
-    );
-    print(&text)?;
-    Ok(Exit::Done)
+    text.push_str(&style.paint(
+        PaintKind::Dim,
+        "\nTake an applied one, or all of a run, back: vector revert NUMBER\n",
+    ));
+    print_stdout(&text)?;
+    Ok(ExitStatus::Done)
 }
 
 fn for_each(
@@ -230,7 +232,7 @@ fn for_each(
 }
 
 /// Everything that the ledger says.
-pub(super) fn replay(ledger: &Ledger) -> anyhow::Result<State> {
+pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<State> {
     let mut state = State::default();
     for_each(ledger, |record| {
         state.apply(record);
@@ -241,7 +243,7 @@ pub(super) fn replay(ledger: &Ledger) -> anyhow::Result<State> {
 
 /// The proposals that were taken back, whole and in their file, and by which one; those that were brought
 /// back again are not among them.
-pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
+pub(super) fn find_reverted(state: &State) -> HashMap<Seq, Seq> {
     let proposals = || state.workflows().flat_map(|(_, workflow)| workflow.proposals());
     let applied = proposals().filter_map(|(seq, pending)| match &pending.status {
         Status::Applied(ack) => Some((seq, (pending, ack.as_ref()))),
@@ -263,13 +265,13 @@ pub(super) fn reverted(state: &State) -> HashMap<Seq, Seq> {
     reverted
 }
 
-fn render(
+fn render_run(
     (seq, workflow): (Seq, &Workflow),
     time: u64,
     (reverted, shown): (&HashMap<Seq, Seq>, Option<&BTreeSet<Seq>>),
-    style: Style,
+    style: TextStyle,
 ) -> String {
-    let goal = safe(workflow.goal.lines().next().unwrap_or_default()).into_owned();
+    let goal = safe_line(workflow.goal.lines().next().unwrap_or_default()).into_owned();
     let driver = match workflow.driver.as_str() {
         CALLS => "calls",
         other => other,
@@ -278,37 +280,44 @@ fn render(
         (Some(Finish::Done), _) => "done".to_owned(),
         (Some(Finish::NotApproved), _) => "not approved".to_owned(),
         (Some(Finish::Failed), _) => "failed".to_owned(),
-        (None, Some(client)) => format!("ended, {} disconnected", safe(client)),
+        (None, Some(client)) => format!("ended, {} disconnected", safe_line(client)),
         (None, None) => "not finished".to_owned(),
     };
     let place = workflow.place.name();
     let mut text = format!(
         "{}  {}\n{}\n",
-        style.paint(Paint::Dim, date(time)),
-        style.paint(Paint::Bold, goal),
-        style
-            .paint(Paint::Dim, format!("  run {seq}, {}, {}, {ended}", safe(&place), safe(driver)))
+        style.paint(PaintKind::Dim, format_time(time)),
+        style.paint(PaintKind::Bold, goal),
+        style.paint(
+            PaintKind::Dim,
+            format!("  run {seq}, {}, {}, {ended}", safe_line(&place), safe_line(driver))
+        )
     );
     for attached in &workflow.attached {
-        let said = safe(&attached.sentence()).into_owned();
-        let _ = writeln!(text, "{}", style.paint(Paint::Dim, format!("  attached: {said}")));
+        let said = safe_line(&attached.sentence()).into_owned();
+        let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, format!("  attached: {said}")));
     }
     for (_, reason) in workflow.refusals() {
-        let _ = writeln!(text, "  {} {}", style.paint(Paint::Removed, "refused:"), safe(reason));
+        let _ = writeln!(
+            text,
+            "  {} {}",
+            style.paint(PaintKind::Removed, "refused:"),
+            safe_line(reason)
+        );
     }
     let is_shown = |seq: &Seq| shown.is_none_or(|shown| shown.contains(seq));
     for (seq, pending) in workflow.proposals().filter(|(seq, _)| is_shown(seq)) {
-        text.push_str(&line(workflow, seq, pending, reverted, style));
+        text.push_str(&render_proposal(workflow, seq, pending, reverted, style));
     }
     text
 }
 
-fn line(
+fn render_proposal(
     workflow: &Workflow,
     seq: Seq,
     pending: &Pending,
     reverted: &HashMap<Seq, Seq>,
-    style: Style,
+    style: TextStyle,
 ) -> String {
     let class = pending.proposal.class;
     let (word, why) = match &pending.status {
@@ -326,40 +335,40 @@ fn line(
         Status::Failed(reason) => ("failed", Some(reason.clone())),
     };
     let paint = match &pending.status {
-        Status::Applied(_) => Paint::Added,
-        Status::Failed(_) => Paint::Removed,
-        _ => Paint::Dim,
+        Status::Applied(_) => PaintKind::Added,
+        Status::Failed(_) => PaintKind::Removed,
+        _ => PaintKind::Dim,
     };
     let mut text = format!(
         "{:>6}  {}  {}  {}\n",
         seq.0,
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
         style.paint(paint, format!("{word:<9}")),
-        safe(&pending.proposal.title),
+        safe_line(&pending.proposal.title),
     );
     if let Some(why) = why {
-        let why = format!("{:32}{}", "", safe(&why));
-        let _ = writeln!(text, "{}", style.paint(Paint::Dim, why));
+        let why = format!("{:32}{}", "", safe_line(&why));
+        let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, why));
     }
     text
 }
 
 /// Milliseconds since 1970 as a date and time in UTC.
-pub(super) fn date(at: u64) -> String {
+pub(super) fn format_time(at: u64) -> String {
     let Moment { year, month, day, hour, minute, second } = Moment::of(at / 1000);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::format_time;
 
     #[test]
     fn dates_are_the_calendar_s() {
-        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(date(951_782_399_000), "2000-02-28 23:59:59 UTC");
-        assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
-        assert_eq!(date(4_107_542_400_000), "2100-03-01 00:00:00 UTC");
-        assert_eq!(date(1_796_083_200_000), "2026-12-01 00:00:00 UTC");
+        assert_eq!(format_time(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(format_time(951_782_399_000), "2000-02-28 23:59:59 UTC");
+        assert_eq!(format_time(951_782_400_000), "2000-02-29 00:00:00 UTC");
+        assert_eq!(format_time(4_107_542_400_000), "2100-03-01 00:00:00 UTC");
+        assert_eq!(format_time(1_796_083_200_000), "2026-12-01 00:00:00 UTC");
     }
 }

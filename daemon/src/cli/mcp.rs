@@ -22,16 +22,16 @@ use tokio::io::{AsyncRead, ReadBuf, Stdin};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::remote::Remote;
-use super::Exit;
-use super::serve::stopped;
-use crate::server::{Agent, WAIT, unique};
+use self::remote::RemoteDaemon;
+use super::ExitStatus;
+use super::serve::wait_for_signal;
+use crate::server::{McpAgent, WAIT, random_id};
 
 /// How long the daemon may take to hear that the client has gone.
 const ENDS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
-pub(super) struct Mcp {
+pub(super) struct McpArgs {
     /// Work on this place or model file; it need not be open in Studio
     #[arg(long, value_name = "FILE", conflicts_with = "project")]
     place: Option<PathBuf>,
@@ -47,30 +47,31 @@ pub(super) struct Mcp {
     port: u16,
 }
 
-pub(super) fn run(args: &Mcp, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &McpArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("no threads to serve with")?;
-    let served = runtime.block_on(serve(args, home));
+    let served = runtime.block_on(serve_stdio(args, home));
     // A read of stdin cannot be ended, and need not be waited for.
     runtime.shutdown_background();
-    served.map(|()| Exit::Done)
+    served.map(|()| ExitStatus::Done)
 }
 
-async fn serve(args: &Mcp, home: &Path) -> anyhow::Result<()> {
-    let remote = Remote::new(home, args.port, args.place.as_deref(), args.project.as_deref())?;
+async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
+    let remote =
+        RemoteDaemon::new(home, args.port, args.place.as_deref(), args.project.as_deref())?;
     let remote = Arc::new(remote);
     // What is wrong with a place that was named is said at once, and not at the first call.
-    let session = remote.join().await?;
-    let connection = unique().map_err(|failure| anyhow::anyhow!(failure.message))?;
-    let agent = Agent::new(Arc::clone(&remote), Duration::from_secs(args.wait))
-        .at(session)
-        .connected(connection.clone());
+    let session = remote.join_daemon().await?;
+    let connection = random_id().map_err(|failure| anyhow::anyhow!(failure.message))?;
+    let agent = McpAgent::new(Arc::clone(&remote), Duration::from_secs(args.wait))
+        .with_session(session)
+        .with_connection(connection.clone());
     let presence = {
         let (remote, connection) = (Arc::clone(&remote), connection.clone());
-        tokio::spawn(async move { remote.stay(&connection).await })
+        tokio::spawn(async move { remote.hold_connection(&connection).await })
     };
     let (input, output) = stdio();
     let input = WatchedInput { input, ended: remote.gone.clone() };
@@ -82,11 +83,11 @@ async fn serve(args: &Mcp, home: &Path) -> anyhow::Result<()> {
     };
     tokio::select! {
         () = served => {}
-        () = stopped() => {}
+        () = wait_for_signal() => {}
     }
     remote.gone.cancel();
     // A daemon that is busy notices it by the request that breaks off.
-    let _ = timeout(ENDS, remote.end(&connection)).await;
+    let _ = timeout(ENDS, remote.end_connection(&connection)).await;
     presence.abort();
     Ok(())
 }

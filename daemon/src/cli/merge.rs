@@ -13,11 +13,11 @@ use serde_json::json;
 use vector_files::place_file;
 use vector_place::merge::{merge, view};
 
-use self::decide::{brief, decide};
-use super::style::{Paint, count, safe};
-use super::terminal::{Terminal, print, say, stdout_style};
-use super::{Exit, sentence};
-use crate::merges::{self, Inputs, MergeState};
+use self::decide::{brief_value, decide_conflicts};
+use super::style::{PaintKind, count_noun, safe_line};
+use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
+use super::{ExitStatus, error_sentence};
+use crate::merges::{self, MergeInputs, MergeState};
 
 /// Merge two places that come from one, and decide its conflicts.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -44,7 +44,7 @@ Examples:
 
 Exit codes: 0 merged, 1 conflicts are open, 2 an error, and nothing was written."
 )]
-pub(super) struct Merge {
+pub(super) struct MergeArgs {
     /// BASE, OURS and THEIRS; with --ours and --theirs: conflicts, by number or path (default: all)
     #[arg(value_name = "PLACE|CONFLICT")]
     operands: Vec<String>,
@@ -81,58 +81,58 @@ pub(super) struct Merge {
 }
 
 /// As with `git merge-file`, 1 means conflicts; so all trouble is 2.
-const CONFLICTS: Exit = Exit::Failed;
-const TROUBLE: Exit = Exit::Usage;
+const CONFLICTS: ExitStatus = ExitStatus::Failed;
+const TROUBLE: ExitStatus = ExitStatus::Usage;
 
-pub(super) fn run(args: &Merge) -> Exit {
+pub(super) fn run(args: &MergeArgs) -> ExitStatus {
     let is_action = args.list || args.proceed || args.ours || args.theirs || args.as_is;
-    let ended = if is_action { resolve(args) } else { merged(args) };
+    let ended = if is_action { resolve_conflicts(args) } else { run_merge(args) };
     ended.unwrap_or_else(|error| {
-        say(&format!("error: {}", sentence(&error)));
+        print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
-fn merged(args: &Merge) -> anyhow::Result<Exit> {
+fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let [base, ours, theirs] = args.operands.as_slice() else {
         bail!(
             "a merge needs three places, BASE OURS THEIRS; `vector merge --list` shows the conflicts \
              of open merges"
         );
     };
-    let inputs = Inputs { base: base.into(), ours: ours.into(), theirs: theirs.into() };
+    let inputs = MergeInputs { base: base.into(), ours: ours.into(), theirs: theirs.into() };
     let output = args.out.as_deref().unwrap_or(&inputs.ours);
-    let terminal = Terminal::of(true);
-    let (conflicts, state) = terminal.busy("Merging", || {
+    let terminal = Terminal::for_command(true);
+    let (conflicts, state) = terminal.with_spinner("Merging", || {
         let (base, theirs) = (place_file::load(&inputs.base)?, place_file::load(&inputs.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge(&base, &mut ours, &theirs);
         // The copies are made before OURS is written.
         let state = (!conflicts.is_empty() && is_kept(args, output))
-            .then(|| MergeState::prepare(&inputs, output, args.path.as_deref()))
+            .then(|| MergeState::prepare_state(&inputs, output, args.path.as_deref()))
             .transpose()?;
         if let Err(error) = file.write(&mut ours) {
-            state.map_or(Ok(()), |state| state.remove())?;
+            state.map_or(Ok(()), |state| state.discard())?;
             return Err(error.into());
         }
-        let state = state.map(|state| state.keep(output, &conflicts)).transpose()?;
+        let state = state.map(|state| state.save_conflicts(output, &conflicts)).transpose()?;
         anyhow::Ok((conflicts, state))
     })?;
     if conflicts.is_empty() {
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     match &state {
-        Some(state) if !args.json => print(&listing(std::slice::from_ref(state)))?,
+        Some(state) if !args.json => print_stdout(&list_conflicts(std::slice::from_ref(state)))?,
         _ => {
             for conflict in &conflicts {
-                print(&(serde_json::to_string(&view(conflict))? + "\n"))?;
+                print_stdout(&(serde_json::to_string(&view(conflict))? + "\n"))?;
             }
         }
     }
-    say(&format!(
+    print_status(&format!(
         "{}: the file has OURS until they are decided. `vector merge --continue` decides them one by one, \
          `vector merge --ours` or `--theirs` all at once; `vector open {}` shows them on the page.",
-        count(conflicts.len(), "conflict"),
+        count_noun(conflicts.len(), "conflict"),
         state.as_ref().map_or_else(|| "FILE".to_owned(), MergeState::name)
     ));
     Ok(CONFLICTS)
@@ -140,21 +140,21 @@ fn merged(args: &Merge) -> anyhow::Result<Exit> {
 
 /// Whether a merge with conflicts is kept. An older configuration of Git gives a temporary file without
 /// saying what it stands for.
-fn is_kept(args: &Merge, output: &Path) -> bool {
+fn is_kept(args: &MergeArgs, output: &Path) -> bool {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     let is_anonymous = args.path.is_none() && name.starts_with(".merge_file_");
     if is_anonymous {
-        say(
+        print_status(
             "note: the conflicts cannot be kept; run `vector git install` again in this repository.",
         );
     }
     !is_anonymous
 }
 
-fn resolve(args: &Merge) -> anyhow::Result<Exit> {
+fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let mut states = match &args.file {
         Some(file) => merges::of_file(file)?,
-        None => merges::all([Path::new(".")])?,
+        None => merges::find_merges([Path::new(".")])?,
     };
     if args.json {
         let all = states.iter().flat_map(|state| {
@@ -164,47 +164,50 @@ fn resolve(args: &Merge) -> anyhow::Result<Exit> {
         for (file, kept, number) in all {
             let object = json!({ "number": number, "file": file, "conflict": kept.conflict,
                 "choice": kept.choice });
-            print(&format!("{object}\n"))?;
+            print_stdout(&format!("{object}\n"))?;
         }
-        return Ok(if states.is_empty() { Exit::Done } else { CONFLICTS });
+        return Ok(if states.is_empty() { ExitStatus::Done } else { CONFLICTS });
     }
     if states.is_empty() {
-        say("No merge has open conflicts here.");
-        return Ok(if args.list { Exit::Done } else { TROUBLE });
+        print_status("No merge has open conflicts here.");
+        return Ok(if args.list { ExitStatus::Done } else { TROUBLE });
     }
     if args.list {
-        print(&listing(&states))?;
+        print_stdout(&list_conflicts(&states))?;
         return Ok(CONFLICTS);
     }
     if args.as_is {
         for state in &states {
-            state.finish()?;
-            say(&format!("{}: taken as it is.{}", state.name(), staged(state)));
+            state.finish_merge()?;
+            print_status(&format!("{}: taken as it is.{}", state.name(), git_note(state)));
         }
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if args.proceed {
-        decide(&mut states, &Terminal::of(false))?;
+        decide_conflicts(&mut states, &Terminal::for_command(false))?;
     } else {
         let choice = if args.ours { ConflictChoice::Ours } else { ConflictChoice::Theirs };
-        choose(&mut states, &args.operands, &choice)?;
+        choose_side(&mut states, &args.operands, &choice)?;
     }
     let mut open = 0;
     for state in &states {
-        open += state.open();
-        if state.open() == 0 {
-            close(state, args.force)?;
+        open += state.open_count();
+        if state.open_count() == 0 {
+            finish_merge(state, args.force)?;
         }
     }
     if open == 0 {
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    say(&format!("{} still open; `vector merge --list` shows what.", count(open, "conflict")));
+    print_status(&format!(
+        "{} still open; `vector merge --list` shows what.",
+        count_noun(open, "conflict")
+    ));
     Ok(CONFLICTS)
 }
 
 /// Takes one side for the conflicts that are named, or for all that are open.
-fn choose(
+fn choose_side(
     states: &mut [MergeState],
     selectors: &[String],
     choice: &ConflictChoice,
@@ -243,7 +246,7 @@ fn choose(
         );
     }
     for (state, its) in states.iter_mut().zip(chosen) {
-        state.change(|conflicts| {
+        state.update_decisions(|conflicts| {
             for at in its {
                 conflicts[at].choice = Some(choice.clone());
             }
@@ -254,7 +257,7 @@ fn choose(
 }
 
 /// Writes the file of a merge whose conflicts are all decided.
-fn close(state: &MergeState, force: bool) -> anyhow::Result<()> {
+fn finish_merge(state: &MergeState, force: bool) -> anyhow::Result<()> {
     let name = state.name();
     if state.is_file_changed() && !force {
         bail!(
@@ -263,14 +266,14 @@ fn close(state: &MergeState, force: bool) -> anyhow::Result<()> {
              the file as it is"
         );
     }
-    state.write()?;
-    state.finish()?;
-    let decided = count(state.conflicts().len(), "conflict");
-    say(&format!("{name}: merged, with {decided} decided.{}", staged(state)));
+    state.write_result()?;
+    state.finish_merge()?;
+    let decided = count_noun(state.conflicts().len(), "conflict");
+    print_status(&format!("{name}: merged, with {decided} decided.{}", git_note(state)));
     Ok(())
 }
 
-fn staged(state: &MergeState) -> &'static str {
+fn git_note(state: &MergeState) -> &'static str {
     if state.is_in_git() {
         " It is staged; `git commit` (or `git rebase --continue`) goes on."
     } else {
@@ -279,38 +282,41 @@ fn staged(state: &MergeState) -> &'static str {
 }
 
 /// The conflicts of merges, a line each, by number.
-fn listing(states: &[MergeState]) -> String {
+fn list_conflicts(states: &[MergeState]) -> String {
     let style = stdout_style();
     let mut text = String::new();
     for state in states {
-        let (all, open) = (state.conflicts().len(), state.open());
-        let title = format!("{}: {}, {open} open", safe(&state.name()), count(all, "conflict"));
-        text.push_str(&style.paint(Paint::Bold, title));
+        let (all, open) = (state.conflicts().len(), state.open_count());
+        let title =
+            format!("{}: {}, {open} open", safe_line(&state.name()), count_noun(all, "conflict"));
+        text.push_str(&style.paint(PaintKind::Bold, title));
         text.push('\n');
         for (kept, number) in state.conflicts().iter().zip(1..) {
             let (status, paint) = match &kept.choice {
-                None => ("open", Paint::Changed),
-                Some(ConflictChoice::Ours) => ("ours", Paint::Added),
-                Some(ConflictChoice::Theirs) => ("theirs", Paint::Added),
-                Some(ConflictChoice::Hunks(_)) => ("hunks", Paint::Added),
+                None => ("open", PaintKind::Changed),
+                Some(ConflictChoice::Ours) => ("ours", PaintKind::Added),
+                Some(ConflictChoice::Theirs) => ("theirs", PaintKind::Added),
+                Some(ConflictChoice::Hunks(_)) => ("hunks", PaintKind::Added),
             };
             let status = style.paint(paint, format!("{status:<6}"));
             let path = kept.conflict.path().to_string();
-            let what = style.paint(Paint::Dim, safe(&summary(&kept.conflict)));
-            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe(&path)));
+            let what = style.paint(PaintKind::Dim, safe_line(&conflict_summary(&kept.conflict)));
+            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe_line(&path)));
         }
     }
     text
 }
 
 /// What a conflict is about, in a few words.
-fn summary(conflict: &ConflictView) -> String {
+fn conflict_summary(conflict: &ConflictView) -> String {
     match conflict {
         ConflictView::Property { property, base, ours, theirs, .. } => {
-            let [base, ours, theirs] = [base, ours, theirs].map(|side| brief(side.as_ref()));
+            let [base, ours, theirs] = [base, ours, theirs].map(|side| brief_value(side.as_ref()));
             format!("{property}: base {base}, ours {ours}, theirs {theirs}")
         }
-        ConflictView::Script { hunks, .. } => format!("script: {}", count(hunks.len(), "hunk")),
+        ConflictView::Script { hunks, .. } => {
+            format!("script: {}", count_noun(hunks.len(), "hunk"))
+        }
         ConflictView::Deleted { by: MergeSide::Ours, .. } => {
             "ours deleted it, theirs changed it or refers to it".to_owned()
         }

@@ -2,11 +2,9 @@
 //!
 //! Results go to stdout, everything else to stderr; with `--json` only JSON lines go to stdout.
 
-mod ask;
 mod background;
-mod calls;
+mod call_log;
 mod card;
-mod cards;
 mod chat;
 mod check;
 mod checkpoint;
@@ -15,6 +13,7 @@ mod convert;
 mod cut_off_runs;
 mod daemon;
 mod debug;
+mod decision_prompt;
 mod deploy;
 mod diff;
 mod doctor;
@@ -34,10 +33,11 @@ mod merge;
 mod model;
 mod models;
 mod open;
-mod opened;
 mod pair;
 mod patch;
+mod place_arg;
 mod plugin;
+mod remote_review;
 mod render;
 mod replanned;
 mod revert;
@@ -72,7 +72,7 @@ use crate::config;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ExitStatus {
     /// Done.
     Done = 0,
     /// Something went wrong.
@@ -99,88 +99,88 @@ struct Cli {
     #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Edit a place, a model or a Rojo project: tool calls become proposals, you decide, files are written
-    Edit(edit::Edit),
+    Edit(edit::EditArgs),
     /// Talk with a model about a place, and decide upon what it proposes
-    Chat(chat::Chat),
+    Chat(chat::ChatArgs),
     /// Show the tree of a place, or one instance
-    Show(show::Show),
+    Show(show::ShowArgs),
     /// Draw a picture of a place, or of what a proposal changes
-    Render(render::Render),
+    Render(render::RenderArgs),
     /// Print a script's text
-    Source(source::Source),
+    Source(source::SourceArgs),
     /// Map the instances of a Rojo project to its files
-    Sourcemap(sourcemap::Sourcemap),
+    Sourcemap(sourcemap::SourcemapArgs),
     /// Check all scripts of a place: syntax, lints, types
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// Run the specs of a place, headlessly
-    Test(test::Test),
+    Test(test::TestArgs),
     /// Compare two places: instances, properties, scripts
-    Diff(diff::Diff),
+    Diff(diff::DiffArgs),
     /// Merge two places that come from one
-    Merge(merge::Merge),
+    Merge(merge::MergeArgs),
     /// Write a place in the other format
-    Convert(convert::Convert),
+    Convert(convert::ConvertArgs),
     /// Edit a text file with a patch, replacements or ranges: exactly, or not at all
-    Patch(patch::Patch),
+    Patch(patch::PatchArgs),
     /// Let Git merge and compare places with Vector
-    Git(git::Git),
+    Git(git::GitArgs),
     /// Commit what accepted proposals have changed in a Rojo project
-    Deploy(deploy::Deploy),
+    Deploy(deploy::DeployArgs),
     /// Serve the places that are open in Studio, place files and projects: the daemon
-    Serve(serve::Serve),
+    Serve(serve::ServeArgs),
     /// End the daemon
-    Stop(serve::Stop),
+    Stop(serve::StopArgs),
     /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
-    Mcp(mcp::Mcp),
+    Mcp(mcp::McpArgs),
     /// Tell MCP clients about Vector and put the plugin into Studio, or take both back
-    Setup(setup::Setup),
+    Setup(setup::SetupArgs),
     /// Decide on whatever waits in the daemon, whoever asked for it
-    Review(review::Review),
+    Review(review::ReviewArgs),
     /// Open the review page in your browser: see, decide and look back
-    Open(open::Open),
+    Open(open::OpenArgs),
     /// Show a code that pairs a Studio plugin with the daemon
-    Pair(pair::Pair),
+    Pair(pair::PairArgs),
     /// List who has access to the daemon; make tokens for clients, and take access away
-    Sessions(sessions::Sessions),
+    Sessions(sessions::SessionsArgs),
     /// Say what is in order, what is not, and what mends it
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorArgs),
     /// Build the Studio plugin, or put it where Studio finds it
-    Plugin(plugin::Plugin),
+    Plugin(plugin::PluginArgs),
     /// Keep a moment of the place that is open in Studio, or go back to one
-    Checkpoint(checkpoint::Checkpoint),
+    Checkpoint(checkpoint::CheckpointArgs),
     /// Erase what was said and changed: of a conversation, of a place, or before a date
-    Forget(forget::Forget),
+    Forget(forget::ForgetArgs),
     /// List what was asked, proposed, decided and done
-    Log(log::Log),
+    Log(log::LogArgs),
     /// Take an applied proposal, or all of a run, back
-    Revert(revert::Revert),
+    Revert(revert::RevertArgs),
     /// List the models that can be asked, and why the others cannot
-    Models(models::Models),
+    Models(models::ModelsArgs),
     /// Show what models have taken: tokens and dollars, by model, day and task
-    Usage(usage::Usage),
+    Usage(usage::UsageArgs),
     /// Keep keys of model providers in the system's keychain
-    Key(key::Key),
+    Key(key::KeyArgs),
     /// List the tools that a model can call
-    Tools(tools::Tools),
+    Tools(tools::ToolsArgs),
     /// Look into Vector itself: decode recorded responses of model providers
-    Debug(debug::Debug),
+    Debug(debug::DebugArgs),
     /// Print completions for a shell
-    Completions(completions::Completions),
+    Completions(completions::CompletionsArgs),
     /// Print the man page, or write one for each command
-    Man(completions::Man),
+    Man(completions::ManArgs),
     /// Explain a command, or the language of the offline planner (`vector help offline`)
-    Help(help::Help),
+    Help(help::HelpArgs),
 }
 
 /// How proposals are decided upon.
 #[derive(Debug, Args)]
-struct Decide {
+struct DecideArgs {
     /// Which proposals go without your yes
     #[arg(long, value_enum, default_value_t = ModeName::Confirm)]
     mode: ModeName,
@@ -195,7 +195,7 @@ struct Decide {
     json: bool,
 }
 
-impl Decide {
+impl DecideArgs {
     fn mode(&self) -> Mode {
         match self.mode {
             ModeName::Confirm => Mode::Confirm,
@@ -217,7 +217,7 @@ enum ModeName {
 }
 
 /// An error with its causes, each said once: some name their cause in their own sentence.
-fn sentence(error: &anyhow::Error) -> String {
+fn error_sentence(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
@@ -230,7 +230,7 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 /// The instance of a path that a person typed.
-fn resolve(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
+fn resolve_path(scene: &Scene, path: &InstancePath) -> anyhow::Result<Node> {
     scene.resolve(path).map_err(|refusal| anyhow::anyhow!(refusal.for_person()))
 }
 
@@ -239,8 +239,8 @@ pub fn main() -> ExitCode {
     if std::env::args_os().len() < 2 {
         // All that there is, and not only that a command is missing.
         let help = <Cli as clap::CommandFactory>::command().render_help();
-        terminal::say(&help.to_string());
-        return ExitCode::from(Exit::Usage as u8);
+        terminal::print_status(&help.to_string());
+        return ExitCode::from(ExitStatus::Usage as u8);
     }
     limits::survive_file_limit();
     let cli = match Cli::try_parse() {
@@ -250,51 +250,51 @@ pub fn main() -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let home = || config::home(cli.home.clone());
+    let home = || config::data_folder(cli.home.clone());
     let described = <Cli as clap::CommandFactory>::command;
     let ended = match cli.command {
-        Command::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
-        Command::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
-        Command::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
-        Command::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
-        Command::Stop(args) => home().and_then(|home| serve::stop(&args, &home)),
-        Command::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
-        Command::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
-        Command::Review(args) => home().and_then(|home| review::run(&args, &home)),
-        Command::Open(args) => home().and_then(|home| open::run(&args, &home)),
-        Command::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
-        Command::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
-        Command::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
-        Command::Plugin(args) => plugin::run(&args),
-        Command::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
-        Command::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
-        Command::Log(args) => home().and_then(|home| log::run(&args, &home)),
-        Command::Show(args) => show::run(&args),
-        Command::Render(args) => render::run(&args, home),
-        Command::Source(args) => source::run(&args),
-        Command::Sourcemap(args) => sourcemap::run(&args),
-        Command::Check(args) => Ok(check::run(&args)),
-        Command::Test(args) => Ok(test::run(&args)),
-        Command::Diff(args) => Ok(diff::run(&args)),
-        Command::Merge(args) => Ok(merge::run(&args)),
-        Command::Convert(args) => convert::run(&args),
-        Command::Patch(args) => patch::run(&args),
-        Command::Git(args) => git::run(&args),
-        Command::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
-        Command::Models(args) => home().and_then(|home| models::run(&args, &home)),
-        Command::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
-        Command::Key(args) => home().and_then(|home| key::run(&args, &home)),
-        Command::Tools(args) => tools::run(&args),
-        Command::Debug(args) => debug::run(&args, home),
-        Command::Completions(args) => completions::completions(&args, described()),
-        Command::Man(args) => completions::man(&args, described()),
-        Command::Help(args) => help::run(&args, described()),
+        CliCommand::Edit(args) => home().and_then(|home| edit::run(&args, &home)),
+        CliCommand::Chat(args) => home().and_then(|home| chat::run(&args, &home)),
+        CliCommand::Revert(args) => home().and_then(|home| revert::run(&args, &home)),
+        CliCommand::Serve(args) => home().and_then(|home| serve::run(&args, &home)),
+        CliCommand::Stop(args) => home().and_then(|home| serve::run_stop(&args, &home)),
+        CliCommand::Mcp(args) => home().and_then(|home| mcp::run(&args, &home)),
+        CliCommand::Setup(args) => home().and_then(|it| setup::run(&args, &it, cli.home.is_some())),
+        CliCommand::Review(args) => home().and_then(|home| review::run(&args, &home)),
+        CliCommand::Open(args) => home().and_then(|home| open::run(&args, &home)),
+        CliCommand::Pair(args) => home().and_then(|home| pair::run(&args, &home)),
+        CliCommand::Sessions(args) => home().and_then(|home| sessions::run(&args, &home)),
+        CliCommand::Doctor(args) => home().and_then(|home| doctor::run(&args, &home)),
+        CliCommand::Plugin(args) => plugin::run(&args),
+        CliCommand::Checkpoint(args) => home().and_then(|home| checkpoint::run(&args, &home)),
+        CliCommand::Forget(args) => home().and_then(|home| forget::run(&args, &home)),
+        CliCommand::Log(args) => home().and_then(|home| log::run(&args, &home)),
+        CliCommand::Show(args) => show::run(&args),
+        CliCommand::Render(args) => render::run(&args, home),
+        CliCommand::Source(args) => source::run(&args),
+        CliCommand::Sourcemap(args) => sourcemap::run(&args),
+        CliCommand::Check(args) => Ok(check::run(&args)),
+        CliCommand::Test(args) => Ok(test::run(&args)),
+        CliCommand::Diff(args) => Ok(diff::run(&args)),
+        CliCommand::Merge(args) => Ok(merge::run(&args)),
+        CliCommand::Convert(args) => convert::run(&args),
+        CliCommand::Patch(args) => patch::run(&args),
+        CliCommand::Git(args) => git::run(&args),
+        CliCommand::Deploy(args) => home().and_then(|home| deploy::run(&args, &home)),
+        CliCommand::Models(args) => home().and_then(|home| models::run(&args, &home)),
+        CliCommand::Usage(args) => home().and_then(|home| usage::run(&args, &home)),
+        CliCommand::Key(args) => home().and_then(|home| key::run(&args, &home)),
+        CliCommand::Tools(args) => tools::run(&args),
+        CliCommand::Debug(args) => debug::run(&args, home),
+        CliCommand::Completions(args) => completions::print_completions(&args, described()),
+        CliCommand::Man(args) => completions::print_man_pages(&args, described()),
+        CliCommand::Help(args) => help::run(&args, described()),
     };
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            terminal::say(&format!("error: {}", sentence(&error)));
-            ExitCode::from(Exit::Failed as u8)
+            terminal::print_status(&format!("error: {}", error_sentence(&error)));
+            ExitCode::from(ExitStatus::Failed as u8)
         }
     }
 }

@@ -13,11 +13,11 @@ use vector_providers::http::Notice;
 use vector_providers::keys::System;
 
 use super::interrupt;
-use super::terminal::{Terminal, end_line, say};
+use super::terminal::{Terminal, end_line, print_status};
 use crate::tasks::fetch;
 
 /// Who answers, by what the person says and by the settings.
-pub(super) fn driver(
+pub(super) fn choose_driver(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
@@ -32,7 +32,7 @@ pub(super) fn driver(
 }
 
 /// Asks the model for its next message, and waits for it. Whether its text was shown meanwhile.
-pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
+pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
     let Some(ask) = engine.ask()? else {
         return Ok(false);
     };
@@ -44,14 +44,16 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
             terminal.stream(&text);
         }
         Heard::Text(_) | Heard::Reasoning(_) => {}
-        Heard::Notice(notice) => say(&format!("note: {}", told(&notice, &client.name()))),
+        Heard::Notice(notice) => {
+            print_status(&format!("note: {}", notice_sentence(&notice, &client.name())))
+        }
     };
-    let cancel = interrupt::cancel();
+    let cancel = interrupt::cancel_switch();
     let work = || models.wait(client.ask(request, &cancel, hear));
     let answer = if terminal.is_read_live() {
         work()
     } else {
-        terminal.busy(&format!("Asking {}", client.name()), work)
+        terminal.with_spinner(&format!("Asking {}", client.name()), work)
     };
     end_line();
     engine.replied(&ask, answer)?;
@@ -59,16 +61,22 @@ pub(super) fn ask(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bo
 }
 
 /// Looks at something for a call.
-pub(super) fn look(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<()> {
+pub(super) fn fetch_for_call(
+    engine: &mut Engine,
+    call: Seq,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
     if let Some(looking) = engine.look(call) {
-        let seen = terminal.busy(&looking.title(), || fetch::take(&looking, &interrupt::cancel()));
+        let seen = terminal.with_spinner(&looking.title(), || {
+            fetch::perform_fetch(&looking, &interrupt::cancel_switch())
+        });
         engine.has_looked(call, seen)?;
     }
     Ok(())
 }
 
 /// What happens on the way, in a sentence.
-pub(super) fn told(notice: &Notice, model: &str) -> String {
+pub(super) fn notice_sentence(notice: &Notice, model: &str) -> String {
     match notice {
         Notice::Stalled(silence) => {
             format!("nothing has come from {model} for {} s.", silence.as_secs())
@@ -81,16 +89,22 @@ pub(super) fn told(notice: &Notice, model: &str) -> String {
 }
 
 /// Gets the person's answer to a question of the model; false where nobody gives one.
-pub(super) fn answer(engine: &mut Engine, call: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+pub(super) fn answer_question(
+    engine: &mut Engine,
+    call: Seq,
+    terminal: &Terminal,
+) -> anyhow::Result<bool> {
     let answers = engine.workflow().and_then(|it| it.offered(call)).unwrap_or_default().to_vec();
     for (at, answer) in answers.iter().enumerate() {
-        terminal.said(&format!("  {}. {answer}", at + 1));
+        terminal.show_message(&format!("  {}. {answer}", at + 1));
     }
     let text =
         if answers.is_empty() { "Your answer:" } else { "Your answer (a number, or words):" };
-    let Some(said) = terminal.question(text)?.filter(|said| !said.is_empty()) else {
+    let Some(said) = terminal.ask_line(text)?.filter(|said| !said.is_empty()) else {
         if !interrupt::is_pressed() {
-            say("The model asks, and nobody answered; say it in the request, and run again.");
+            print_status(
+                "The model asks, and nobody answered; say it in the request, and run again.",
+            );
         }
         return Ok(false);
     };
@@ -105,13 +119,13 @@ pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Resul
     let Some(trouble) = engine.workflow().and_then(|it| it.talk().trouble()).cloned() else {
         return Ok(false);
     };
-    say(&format!("error: {} {}", trouble.message, trouble.hint));
+    print_status(&format!("error: {} {}", trouble.message, trouble.hint));
     // What a setting mends is mended behind this run.
     let needs_setting = trouble.code == FailureKind::PaymentRequired;
     if !trouble.retryable || needs_setting {
         return Ok(false);
     }
-    let said = terminal.question("Try again? [y]es [N]o")?;
+    let said = terminal.ask_line("Try again? [y]es [N]o")?;
     let goes_on = said.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
     if goes_on {
         engine.input(Input::Resume)?;

@@ -10,10 +10,10 @@ use vector_providers::choose::{self, Choice, ChoiceError};
 use vector_providers::config;
 use vector_providers::keys::{Keys, System};
 
-use super::Exit;
-use super::handover::{daemon_keys, lacking};
-use super::style::{Paint, Style};
-use super::terminal::{print, stdout_style};
+use super::ExitStatus;
+use super::handover::{daemon_keys, missing_keys};
+use super::style::{PaintKind, TextStyle};
+use super::terminal::{print_stdout, stdout_style};
 
 /// List the models that can be asked, and why the others cannot.
 #[derive(Debug, Args)]
@@ -22,13 +22,13 @@ Examples:
   vector models
   VECTOR_MODEL=ollama/qwen3:8b vector models    # who answers then
   vector models --json")]
-pub(super) struct Models {
+pub(super) struct ModelsArgs {
     /// Print one JSON array: provider, model, tokens, prices, and why it cannot be asked
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(args: &Models, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ModelsArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
     let here = std::env::current_dir().ok();
     let is_home =
@@ -39,20 +39,20 @@ pub(super) fn run(args: &Models, home: &Path) -> anyhow::Result<Exit> {
     let keys = Keys::new(&env, &System);
     let choice = choose::choose(None, None, &config, &catalogue, &keys);
     if args.json {
-        let all: Vec<Json> = rows(&catalogue, &keys, &choice);
-        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
-        return Ok(Exit::Done);
+        let all: Vec<Json> = model_rows(&catalogue, &keys, &choice);
+        print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        return Ok(ExitStatus::Done);
     }
     let style = stdout_style();
     let mut text = String::new();
     for service in &catalogue.services {
-        text.push_str(&block(service, &catalogue, &keys, style));
+        text.push_str(&provider_block(service, &catalogue, &keys, style));
     }
-    text.push_str(&format!("\n{}\n", answers(&choice)));
+    text.push_str(&format!("\n{}\n", chosen_model_line(&choice)));
     text.push_str(&format!("Settings: {}\n", home.join(config::FILE).display()));
     text.push_str(&daemon_lines(home));
-    print(&text)?;
-    Ok(Exit::Done)
+    print_stdout(&text)?;
+    Ok(ExitStatus::Done)
 }
 
 /// What the daemon that runs has, where that is not what this terminal has.
@@ -62,7 +62,7 @@ fn daemon_lines(home: &Path) -> String {
     };
     let mut text =
         format!("In the daemon that runs (process {}) answers: {}\n", keys.process, keys.answers);
-    let lacking = lacking(home, &keys);
+    let lacking = missing_keys(home, &keys);
     if !lacking.is_empty() {
         let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
         text.push_str(&format!(
@@ -74,7 +74,7 @@ fn daemon_lines(home: &Path) -> String {
 }
 
 /// Who answers where nobody is named.
-fn answers(choice: &Result<Choice, ChoiceError>) -> String {
+fn chosen_model_line(choice: &Result<Choice, ChoiceError>) -> String {
     match choice {
         Ok(Choice::Offline(reason)) => {
             format!("The offline planner answers, {}.", reason.text())
@@ -88,8 +88,13 @@ fn answers(choice: &Result<Choice, ChoiceError>) -> String {
 }
 
 /// A provider and its models.
-fn block(service: &Service, catalogue: &Catalogue, keys: &Keys<'_>, style: Style) -> String {
-    let name = style.paint(Paint::Bold, &service.name);
+fn provider_block(
+    service: &Service,
+    catalogue: &Catalogue,
+    keys: &Keys<'_>,
+    style: TextStyle,
+) -> String {
+    let name = style.paint(PaintKind::Bold, &service.name);
     let usable = choose::usable(service, keys);
     let state = match &usable {
         Ok((_, found)) => format!("usable: {found}"),
@@ -100,8 +105,8 @@ fn block(service: &Service, catalogue: &Catalogue, keys: &Keys<'_>, style: Style
     let mut count = 0;
     for model in models {
         count += 1;
-        let line = format!("  {}/{}  {}", service.name, model.id, facts(model));
-        let line = if usable.is_ok() { line } else { style.paint(Paint::Dim, line) };
+        let line = format!("  {}/{}  {}", service.name, model.id, model_facts(model));
+        let line = if usable.is_ok() { line } else { style.paint(PaintKind::Dim, line) };
         text.push_str(&line);
         text.push('\n');
     }
@@ -112,7 +117,7 @@ fn block(service: &Service, catalogue: &Catalogue, keys: &Keys<'_>, style: Style
     text
 }
 
-fn facts(model: &Model) -> String {
+fn model_facts(model: &Model) -> String {
     let window = format!("{}k tokens", model.window / 1_000);
     let Some(price) = model.price else {
         return format!("{window}, price not known");
@@ -120,7 +125,11 @@ fn facts(model: &Model) -> String {
     format!("{window}, ${:.2} in, ${:.2} out for a million", price.input, price.output)
 }
 
-fn rows(catalogue: &Catalogue, keys: &Keys<'_>, choice: &Result<Choice, ChoiceError>) -> Vec<Json> {
+fn model_rows(
+    catalogue: &Catalogue,
+    keys: &Keys<'_>,
+    choice: &Result<Choice, ChoiceError>,
+) -> Vec<Json> {
     let row = |model: &Model| {
         let service = catalogue.service(&model.provider)?;
         let why = choose::usable(service, keys).err();

@@ -6,10 +6,10 @@ use anyhow::bail;
 use clap::Args;
 use scene_schemas::api::{Nothing, PORT, PageLink};
 
-use super::Exit;
-use super::daemon::Daemon;
-use super::handover::{Opening, hand_over_keys, open_in};
-use super::terminal::{print_line, say};
+use super::ExitStatus;
+use super::daemon::DaemonClient;
+use super::handover::{OpenTarget, hand_over_keys, open_in};
+use super::terminal::{print_line, print_status};
 
 /// Open the review page in your browser: see, decide and look back. A daemon is started where none serves.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ Examples:
 The address opens the page once, within ten minutes. A daemon that was started for it stays in the
 background until nobody has used it for 15 minutes; `vector stop` ends it. Keys of model providers that
 this terminal has in its environment, and the daemon lacks, are handed over to its memory.")]
-pub(super) struct Open {
+pub(super) struct OpenArgs {
     /// A place or model file to open, or a Rojo project: its file, or its folder
     path: Option<PathBuf>,
     /// Print the address, and open no browser
@@ -34,39 +34,41 @@ pub(super) struct Open {
     port: u16,
 }
 
-pub(super) fn run(args: &Open, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     if let Some(path) = args.path.as_deref().filter(|path| !path.exists()) {
         bail!("there is no file or folder {}", path.display());
     }
-    let daemon = Daemon::found_or_started(home, args.port)?;
+    let daemon = DaemonClient::found_or_started(home, args.port)?;
     daemon.say_started();
     hand_over_keys(home);
-    let opening = args.path.as_deref().map(Opening::of);
+    let opening = args.path.as_deref().map(OpenTarget::from_path);
     let opened = opening.map(|opening| open_in(&daemon, opening)).transpose()?;
     let link: PageLink = daemon.call("POST", "/api/page/link", &Nothing {})?;
-    let mut address = address(daemon.port(), &link.code);
+    let mut address = page_url(daemon.port(), &link.code);
     if let Some(opened) = &opened {
         address = format!("{address}/{}", opened.session);
-        say(&format!(
+        print_status(&format!(
             "{} is open in the daemon: `vector chat --session {}` talks about it.",
             opened.name, opened.session
         ));
     }
     if args.print {
         print_line(&address);
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     match opener::open_browser(&address) {
         Ok(()) => print_line(&format!("The page is open at http://127.0.0.1:{}.", daemon.port())),
         Err(error) => {
-            say(&format!("No browser could be started ({error}); open this address yourself:"));
+            print_status(&format!(
+                "No browser could be started ({error}); open this address yourself:"
+            ));
             print_line(&address);
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Where the page opens by a code. What is behind `#` stays in the browser.
-pub(super) fn address(port: u16, code: &str) -> String {
+pub(super) fn page_url(port: u16, code: &str) -> String {
     format!("http://127.0.0.1:{port}/#in={code}")
 }

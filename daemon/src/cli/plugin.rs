@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
-use super::Exit;
+use super::ExitStatus;
 use super::terminal::print_line;
 use crate::plugin;
 
@@ -15,13 +15,13 @@ use crate::plugin;
 pub(super) const FILE: &str = "Vector.rbxm";
 
 #[derive(Debug, Args)]
-pub(super) struct Plugin {
+pub(super) struct PluginArgs {
     #[command(subcommand)]
-    command: Command,
+    command: PluginCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum PluginCommand {
     /// Put the plugin into Studio's folder of plugins
     Install {
         /// Studio's folder of plugins, where it is not found by itself
@@ -42,25 +42,25 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
-        Command::Build { out } => {
-            write(out)?;
+        PluginCommand::Build { out } => {
+            write_plugin(out)?;
             print_line(&format!("Wrote {}", out.display()));
         }
-        Command::Install { folder } => {
-            let folder = studio(folder.as_deref())?;
+        PluginCommand::Install { folder } => {
+            let folder = plugin_folder(folder.as_deref())?;
             fs::create_dir_all(&folder)
                 .with_context(|| format!("{} cannot be made", folder.display()))?;
             let file = folder.join(FILE);
-            write(&file)?;
+            write_plugin(&file)?;
             print_line(&format!("The plugin is at {}.", file.display()));
             print_line(
                 "Studio loads it when it starts. Then run `vector serve`, and type its code.",
             );
         }
-        Command::Uninstall { folder } => {
-            let file = studio(folder.as_deref())?.join(FILE);
+        PluginCommand::Uninstall { folder } => {
+            let file = plugin_folder(folder.as_deref())?.join(FILE);
             match fs::remove_file(&file) {
                 Ok(()) => print_line(&format!("{} is gone.", file.display())),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -73,12 +73,12 @@ pub(super) fn run(args: &Plugin) -> anyhow::Result<Exit> {
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Studio must never load half a plugin.
-pub(super) fn write(file: &Path) -> anyhow::Result<()> {
-    let bytes = plugin::build().context("the plugin cannot be built")?;
+pub(super) fn write_plugin(file: &Path) -> anyhow::Result<()> {
+    let bytes = plugin::build_plugin().context("the plugin cannot be built")?;
     vector_files::write_file(file, &bytes)
         .with_context(|| format!("{} cannot be written", file.display()))
 }
@@ -89,15 +89,15 @@ pub(super) fn where_studio_is() -> anyhow::Result<Option<PathBuf>> {
         let app = cfg!(target_os = "macos").then(|| Path::new("/Applications/RobloxStudio.app"));
         folder.parent().is_some_and(Path::is_dir) || app.is_some_and(Path::is_dir)
     };
-    Ok(usual()?.filter(has_studio).map(|folder| folder.join(FILE)))
+    Ok(default_folder()?.filter(has_studio).map(|folder| folder.join(FILE)))
 }
 
 /// Studio's folder of plugins on this machine.
-pub(super) fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn plugin_folder(said: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(folder) = said {
         return Ok(folder.to_owned());
     }
-    match usual()? {
+    match default_folder()? {
         Some(folder) => Ok(folder),
         None => bail!(
             "Studio's folder of plugins was not found; say where it is with --folder DIR (under Wine \
@@ -107,20 +107,20 @@ pub(super) fn studio(said: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 /// Where Studio looks for plugins; not known where Wine runs it and it was not found.
-fn usual() -> anyhow::Result<Option<PathBuf>> {
+fn default_folder() -> anyhow::Result<Option<PathBuf>> {
     let home = directories::BaseDirs::new().context("there is no home directory")?;
     Ok(if cfg!(windows) {
         Some(home.data_local_dir().join("Roblox").join("Plugins"))
     } else if cfg!(target_os = "macos") {
         Some(home.home_dir().join("Documents").join("Roblox").join("Plugins"))
     } else {
-        wine(home.home_dir())
+        wine_folder(home.home_dir())
     })
 }
 
 /// The folder in a Wine prefix in which Roblox was installed: the one that is set, Vinegar's, or the
 /// usual one.
-fn wine(home: &Path) -> Option<PathBuf> {
+fn wine_folder(home: &Path) -> Option<PathBuf> {
     let set = env::var_os("WINEPREFIX").map(PathBuf::from);
     let vinegar = ".var/app/org.vinegarhq.Vinegar/data/vinegar/prefixes/studio";
     let usual = [vinegar, ".local/share/vinegar/prefixes/studio", ".wine"];

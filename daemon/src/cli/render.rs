@@ -19,9 +19,9 @@ use vector_place::Scene;
 use vector_render::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
 use vector_rojo_project::Project;
 
-use super::opened::look;
-use super::terminal::{Terminal, say};
-use super::{Exit, resolve};
+use super::place_arg::read_place;
+use super::terminal::{Terminal, print_status};
+use super::{ExitStatus, resolve_path};
 
 /// What every PNG begins with.
 const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
@@ -40,7 +40,7 @@ Examples:
 Boxes, wedges, balls and cylinders are drawn as they are, meshes and unions as the boxes around them.
 What a picture leaves out is said on stderr. With --proposal, what comes has a green outline, what
 changes an amber one, and what goes is red; `vector log` lists the numbers.")]
-pub(super) struct Render {
+pub(super) struct RenderArgs {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// What is drawn, with all below it [default: the Workspace; of a model, all of it]
@@ -54,13 +54,13 @@ pub(super) struct Render {
     view: ViewName,
     /// Its width and height in points, as 1024 or 1280x720
     #[arg(long, value_name = "SIZE", default_value = "1024")]
-    size: Size,
+    size: PictureSize,
     /// Draw what this proposal changes, as `vector log` numbers it
     #[arg(long, value_name = "NUMBER", conflicts_with = "path")]
     proposal: Option<u64>,
     /// With --proposal: which side of it
-    #[arg(long, value_enum, default_value_t = Side::Both, requires = "proposal")]
-    when: Side,
+    #[arg(long, value_enum, default_value_t = ProposalSide::Both, requires = "proposal")]
+    when: ProposalSide,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,7 +74,7 @@ enum ViewName {
 }
 
 impl ViewName {
-    fn view(self) -> View {
+    fn to_view(self) -> View {
         match self {
             Self::Top => View::Top,
             Self::Iso => View::Iso,
@@ -84,7 +84,7 @@ impl ViewName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Side {
+enum ProposalSide {
     /// The place before it
     Before,
     /// The place with it
@@ -95,9 +95,9 @@ enum Side {
 
 /// Width and height.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size(u32, u32);
+struct PictureSize(u32, u32);
 
-impl FromStr for Size {
+impl FromStr for PictureSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -113,50 +113,50 @@ impl FromStr for Size {
 }
 
 pub(super) fn run(
-    args: &Render,
+    args: &RenderArgs,
     home: impl FnOnce() -> anyhow::Result<PathBuf>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     check_output(&args.output)?;
-    let mut scene = look(&args.place)?.scene;
-    let terminal = Terminal::of(false);
+    let mut scene = read_place(&args.place)?.scene;
+    let terminal = Terminal::for_command(false);
     let (picture, notes) = match args.proposal {
         Some(number) => {
             let sides = sides_in(&mut scene, args, Seq(number), &home()?)?;
-            terminal.busy("Drawing", || proposed(&sides, args))?
+            terminal.with_spinner("Drawing", || render_proposal(&sides, args))?
         }
-        None => terminal.busy("Drawing", || present(&scene, args))?,
+        None => terminal.with_spinner("Drawing", || render_scene(&scene, args))?,
     };
     // The process ends: what a large scene holds need not be given back piece by piece.
     std::mem::forget(scene);
-    write(&args.output, &picture.png()?)?;
+    write_png(&args.output, &picture.png()?)?;
     for note in notes {
-        say(&format!("note: {note}"));
+        print_status(&format!("note: {note}"));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn present(scene: &Scene, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
-    let solids = gather(scene, resolve(scene, &args.path)?);
+fn render_scene(scene: &Scene, args: &RenderArgs) -> anyhow::Result<(Picture, Vec<String>)> {
+    let solids = gather(scene, resolve_path(scene, &args.path)?);
     let notes = solids.notes();
-    let Size(width, height) = args.size;
-    let picture = Drawing::Place(solids).draw(args.view.view(), (width, height));
+    let PictureSize(width, height) = args.size;
+    let picture = Drawing::Place(solids).draw(args.view.to_view(), (width, height));
     Ok((picture.with_context(|| format!("{} cannot be drawn", args.path))?, notes))
 }
 
-fn proposed(sides: &Sides, args: &Render) -> anyhow::Result<(Picture, Vec<String>)> {
-    let Size(width, height) = args.size;
-    let one = |when| sides.draw(when, args.view.view(), (width, height));
+fn render_proposal(sides: &Sides, args: &RenderArgs) -> anyhow::Result<(Picture, Vec<String>)> {
+    let PictureSize(width, height) = args.size;
+    let one = |when| sides.draw(when, args.view.to_view(), (width, height));
     let picture = match args.when {
-        Side::Before => one(When::Before)?,
-        Side::After => one(When::After)?,
-        Side::Both => one(When::Before)?.beside(&one(When::After)?),
+        ProposalSide::Before => one(When::Before)?,
+        ProposalSide::After => one(When::After)?,
+        ProposalSide::Both => one(When::Before)?.beside(&one(When::After)?),
     };
-    let shown = if args.when == Side::Before { When::Before } else { When::After };
+    let shown = if args.when == ProposalSide::Before { When::Before } else { When::After };
     Ok((picture, sides.side(shown).notes()))
 }
 
 /// The sides of a proposal of the ledger in the place that was read.
-fn sides_in(scene: &mut Scene, args: &Render, seq: Seq, home: &Path) -> anyhow::Result<Sides> {
+fn sides_in(scene: &mut Scene, args: &RenderArgs, seq: Seq, home: &Path) -> anyhow::Result<Sides> {
     let ledger = Ledger::open(home)?;
     let Some(record) = ledger.record(seq)? else {
         bail!("the ledger has no entry {seq}; `vector log` lists what it has");
@@ -172,20 +172,20 @@ fn sides_in(scene: &mut Scene, args: &Render, seq: Seq, home: &Path) -> anyhow::
     check_place(workflow, seq, &args.place)?;
     let mut blobs = Blobs::new();
     let sides = if let Status::Applied(ack) = &pending.status {
-        fetch(&ledger, &ack.inverse, &mut blobs)?;
+        fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
         sides_back(scene, &blobs, (seq, ack))
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
             if let Some(before) = before.filter(|it| !matches!(it.status, Status::Applied(_))) {
-                fetch(&ledger, &before.proposal.commands, &mut blobs)?;
+                fetch_blobs(&ledger, &before.proposal.commands, &mut blobs)?;
                 scene.begin(before.call);
                 for command in &before.proposal.commands {
                     attempt(scene, command, &blobs)?;
                 }
             }
         }
-        fetch(&ledger, &pending.proposal.commands, &mut blobs)?;
+        fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
         sides(scene, &blobs, (pending.call, &pending.proposal))
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
@@ -215,7 +215,7 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
 }
 
 /// Fetches what was removed and is brought back.
-fn fetch(ledger: &Ledger, commands: &[Command], blobs: &mut Blobs) -> anyhow::Result<()> {
+fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut Blobs) -> anyhow::Result<()> {
     for command in commands {
         if let Command::Restore { blob: Some(blob), .. } = command
             && let Some(bytes) = ledger.blob(blob)?
@@ -263,7 +263,7 @@ fn unwritable(output: &Path) -> String {
     format!("{} cannot be written", output.display())
 }
 
-fn write(output: &Path, png: &[u8]) -> anyhow::Result<()> {
+fn write_png(output: &Path, png: &[u8]) -> anyhow::Result<()> {
     if output != Path::new(STDOUT) {
         // The error names the temporary file beside it, which means nothing to anybody.
         let written = write_file(output, png).map_err(|error| io::Error::from(error.kind()));

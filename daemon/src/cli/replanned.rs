@@ -9,7 +9,7 @@ use vector_core::workflow::{Status, Workflow};
 const NAMED: usize = 5;
 
 /// What is said above a card that stands for another one; none where it is the first.
-pub(super) fn notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) -> Option<String> {
+pub(super) fn replan_notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) -> Option<String> {
     let before = proposal.replaces?;
     let old = workflow.proposal(before)?;
     let why = match &old.status {
@@ -18,12 +18,12 @@ pub(super) fn notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) -> Opti
     };
     Some(format!(
         "{why}. Proposal {seq} stands for proposal {before}: {}",
-        differs(&old.proposal, proposal)
+        describe_difference(&old.proposal, proposal)
     ))
 }
 
 /// What differs between two proposals, in a sentence.
-fn differs(old: &Proposal, new: &Proposal) -> String {
+fn describe_difference(old: &Proposal, new: &Proposal) -> String {
     let mut paths: Vec<&InstancePath> = Vec::new();
     let rows = |one: &'_ Proposal| {
         one.preview

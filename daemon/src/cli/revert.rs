@@ -14,12 +14,12 @@ use vector_engine::recover;
 use vector_engine::{Driver, Engine, REVERT, applied};
 use vector_ledger::Ledger;
 
-use super::calls::CallLog;
-use super::edit::{decide_all, listener};
-use super::log::{replay, reverted};
-use super::opened::Where;
-use super::terminal::{Terminal, say};
-use super::{Decide, Exit, interrupt};
+use super::call_log::CallLog;
+use super::edit::{decide_all, entry_listener};
+use super::log::{find_reverted, replay_ledger};
+use super::place_arg::PlaceArg;
+use super::terminal::{Terminal, print_status};
+use super::{DecideArgs, ExitStatus, interrupt};
 
 /// Take applied proposals back. It shows what it will do and asks, as an edit does.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ Examples:
   vector revert 1             # all that run 1 applied, newest first
   vector revert 12 --dry-run  # shows it, and changes nothing
   vector revert 12 --yes --out before.rbxl")]
-pub(super) struct Revert {
+pub(super) struct RevertArgs {
     /// The number of a proposal, or of a run, as `vector log` shows them
     number: u64,
     /// Write to this file and leave the place as it is
@@ -40,10 +40,10 @@ pub(super) struct Revert {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    decide: Decide,
+    decide: DecideArgs,
 }
 
-pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Arc::new(Ledger::open(home)?);
     if args.dry_run {
         let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
@@ -51,22 +51,26 @@ pub(super) fn run(args: &Revert, home: &Path) -> anyhow::Result<Exit> {
         ledger.copy_to(&copy)?;
         let ledger = Arc::new(Ledger::open(&copy)?);
         let exit = go_back(args, &ledger, Some(&scratch.path().join("place")))?;
-        say("This was a dry run: nothing was written or recorded.");
+        print_status("This was a dry run: nothing was written or recorded.");
         return Ok(exit);
     }
     // What a stopped process left behind is settled first: it may be what is to be taken back.
-    if let Some(file) = written(&ledger, Seq(args.number))? {
+    if let Some(file) = run_file(&ledger, Seq(args.number))? {
         for notice in recover(&ledger, &file)? {
-            say(&format!("note: {notice}"));
+            print_status(&format!("note: {notice}"));
         }
     }
     go_back(args, &ledger, args.out.as_deref())
 }
 
-fn go_back(args: &Revert, ledger: &Arc<Ledger>, out: Option<&Path>) -> anyhow::Result<Exit> {
-    interrupt::watch();
-    let terminal = Terminal::of(args.decide.json);
-    let Wanted { goal, proposals, last } = wanted(ledger, Seq(args.number))?;
+fn go_back(
+    args: &RevertArgs,
+    ledger: &Arc<Ledger>,
+    out: Option<&Path>,
+) -> anyhow::Result<ExitStatus> {
+    interrupt::install_handler();
+    let terminal = Terminal::for_command(args.decide.json);
+    let RevertTarget { goal, proposals, last } = find_target(ledger, Seq(args.number))?;
     let Some(file) = last.file.as_ref().map(PathBuf::from) else {
         bail!(
             "{number} changed a place that was open in Studio; take it back there",
@@ -77,17 +81,17 @@ fn go_back(args: &Revert, ledger: &Arc<Ledger>, out: Option<&Path>) -> anyhow::R
     if is_project && args.out.is_some() {
         bail!("a project's files are where they are: --out is for place files");
     }
-    let at = if is_project { Where::Project(&file) } else { Where::Place(&file) };
-    let opened = at.open(&terminal, out.filter(|_| !is_project), args.dry_run)?;
+    let at = if is_project { PlaceArg::Project(&file) } else { PlaceArg::Place(&file) };
+    let opened = at.open_target(&terminal, out.filter(|_| !is_project), args.dry_run)?;
     if Some(opened.0.base()) != last.after {
-        say(&format!(
+        print_status(&format!(
             "note: {} was changed since; what was done is taken back only where nothing else has \
              touched the same things.",
             file.display()
         ));
     }
     let calls = CallLog::default();
-    let (mode, listener) = (args.decide.mode(), listener(args.decide.json, &calls));
+    let (mode, listener) = (args.decide.mode(), entry_listener(args.decide.json, &calls));
     let mut engine = Engine::start(ledger, opened, goal.as_str(), Driver::Calls, mode, listener)?;
     let call = |seq: Seq| Call::new(REVERT, json!({ "proposal": seq }));
     engine.call(proposals.into_iter().map(call).collect())?;
@@ -106,7 +110,7 @@ fn is_project(ledger: &Ledger, number: Seq) -> anyhow::Result<bool> {
 }
 
 /// The file that the run of an entry writes.
-fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
+fn run_file(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
     let Some(record) = ledger.record(number)? else {
         return Ok(None);
     };
@@ -121,7 +125,7 @@ fn written(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// What is to be taken back.
-struct Wanted {
+struct RevertTarget {
     goal: String,
     /// Newest first.
     proposals: Vec<Seq>,
@@ -130,9 +134,9 @@ struct Wanted {
 }
 
 /// What a number means: a proposal, or all of a run that is not taken back already.
-fn wanted(ledger: &Ledger, number: Seq) -> anyhow::Result<Wanted> {
-    let state = replay(ledger)?;
-    let reverted = reverted(&state);
+fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
+    let state = replay_ledger(ledger)?;
+    let reverted = find_reverted(&state);
     let Some(workflow) = state.workflow(number) else {
         let (title, last) = applied(ledger, number)??;
         if let Some(by) = reverted.get(&number) {
@@ -142,7 +146,7 @@ fn wanted(ledger: &Ledger, number: Seq) -> anyhow::Result<Wanted> {
             );
         }
         let goal = format!("Revert proposal {number}: {title}");
-        return Ok(Wanted { goal, proposals: vec![number], last });
+        return Ok(RevertTarget { goal, proposals: vec![number], last });
     };
     let left = workflow.proposals().filter_map(|(seq, pending)| match &pending.status {
         Status::Applied(ack) if !reverted.contains_key(&seq) => Some((seq, ack)),
@@ -154,5 +158,5 @@ fn wanted(ledger: &Ledger, number: Seq) -> anyhow::Result<Wanted> {
     };
     let last = Ack::clone(last);
     let proposals = left.into_iter().rev().map(|(seq, _)| seq).collect();
-    Ok(Wanted { goal: format!("Revert run {number}: {}", workflow.goal), proposals, last })
+    Ok(RevertTarget { goal: format!("Revert run {number}: {}", workflow.goal), proposals, last })
 }

@@ -13,11 +13,11 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 
-use super::Exit;
-use super::cards::{Answered, Cards, Keys, was};
-use super::daemon::Daemon;
-use super::style::{Paint, safe};
-use super::terminal::{Terminal, one_line, print_line, say};
+use super::ExitStatus;
+use super::daemon::DaemonClient;
+use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentence};
+use super::style::{PaintKind, safe_line};
+use super::terminal::{Terminal, one_line, print_line, print_status};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
 const HOLD: u32 = 15;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How much of a goal is shown, in characters.
 const GOAL: usize = 120;
 
-const KEYS: Keys = Keys {
+const KEYS: ExtraKeys = ExtraKeys {
     shown: "[y]es [n]o [s]plit s[k]ip [q]uit",
     help: "  k  skip it: it goes on waiting
   q  quit: what was not decided goes on waiting",
@@ -37,7 +37,7 @@ const KEYS: Keys = Keys {
 #[command(after_help = "\
 Exit codes: 0 nothing is left to be decided, 1 something failed, 2 usage, 3 something is left.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(super) struct Review {
+pub(super) struct ReviewArgs {
     /// End when nothing waits, and nothing more comes of what was decided
     #[arg(long)]
     once: bool,
@@ -52,27 +52,27 @@ pub(super) struct Review {
     json: bool,
 }
 
-pub(super) fn run(args: &Review, home: &Path) -> anyhow::Result<Exit> {
-    let daemon = Daemon::find(home)?;
-    let terminal = Terminal::of(args.json);
+pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> {
+    let daemon = DaemonClient::connect(home)?;
+    let terminal = Terminal::for_command(args.json);
     let (yes, force) = (args.yes, args.force);
-    let cards = Cards { daemon: &daemon, terminal: &terminal, yes, force };
-    let mut desk = Desk {
+    let cards = RemoteReview { daemon: &daemon, terminal: &terminal, yes, force };
+    let mut desk = ReviewLoop {
         cards,
         json: args.json,
-        cursor: head(&daemon)?,
+        cursor: stream_head(&daemon)?,
         tasks: BTreeSet::new(),
         shown: BTreeSet::new(),
         left: BTreeSet::new(),
         awaited: BTreeSet::new(),
         failed: false,
     };
-    desk.work(args.once)?;
-    Ok(desk.end())
+    desk.run_reviews(args.once)?;
+    Ok(desk.exit_status())
 }
 
 /// Where the stream stands.
-fn head(daemon: &Daemon) -> anyhow::Result<Seq> {
+fn stream_head(daemon: &DaemonClient) -> anyhow::Result<Seq> {
     let mut cursor = Seq(0);
     loop {
         let path = format!("/api/stream?cursor={cursor}&hold=0");
@@ -85,8 +85,8 @@ fn head(daemon: &Daemon) -> anyhow::Result<Seq> {
 }
 
 /// What a person has before them.
-struct Desk<'a> {
-    cards: Cards<'a>,
+struct ReviewLoop<'a> {
+    cards: RemoteReview<'a>,
     json: bool,
     cursor: Seq,
     /// The workflows that something waited in.
@@ -100,23 +100,23 @@ struct Desk<'a> {
     failed: bool,
 }
 
-impl Desk<'_> {
-    fn work(&mut self, once: bool) -> anyhow::Result<()> {
+impl ReviewLoop<'_> {
+    fn run_reviews(&mut self, once: bool) -> anyhow::Result<()> {
         let mut since = Instant::now();
         let (mut is_told, mut is_last) = (once, false);
         loop {
             if let Some((view, place)) = self.next()? {
-                if !self.decide(&view, &place)? {
+                if !self.review_card(&view, &place)? {
                     break;
                 }
                 (since, is_last) = (Instant::now(), false);
             } else if !once {
                 if !std::mem::replace(&mut is_told, true) {
-                    say("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
+                    print_status("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
                 }
-                self.hear(HOLD)?;
+                self.wait_for_events(HOLD)?;
             } else if since.elapsed() < PATIENCE && self.is_somebody_at_work()? {
-                if self.hear(1)? {
+                if self.wait_for_events(1)? {
                     since = Instant::now();
                 }
             } else if std::mem::replace(&mut is_last, true) {
@@ -125,7 +125,7 @@ impl Desk<'_> {
             // What was at work may have proposed something since it was looked what waits.
         }
         // What came of the last answers.
-        while self.hear(0)? {}
+        while self.wait_for_events(0)? {}
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl Desk<'_> {
     }
 
     /// Shows a card, and has it decided; false where the person wants to see no more.
-    fn decide(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
+    fn review_card(&mut self, view: &ProposalView, place: &SessionView) -> anyhow::Result<bool> {
         let path = format!("/api/workflows/{}", view.workflow);
         let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
         self.shown.insert(view.seq);
@@ -155,18 +155,18 @@ impl Desk<'_> {
             print_line(&one_line(&serde_json::to_string(view)?));
         }
         let terminal = self.cards.terminal;
-        let asks = format!("{}\n", safe(&asks(&workflow, place)));
-        terminal.show(&terminal.style().paint(Paint::Dim, asks));
-        match self.cards.decide(view, KEYS)? {
-            Answered::Decided(decided) => {
+        let asks = format!("{}\n", safe_line(&card_heading(&workflow, place)));
+        terminal.show(&terminal.style().paint(PaintKind::Dim, asks));
+        match self.cards.decide_card(view, KEYS)? {
+            CardOutcome::Decided(decided) => {
                 self.shown.insert(decided.proposal);
                 if decided.status == ProposalStatus::Approved {
                     self.awaited.insert(decided.proposal);
                 }
             }
-            Answered::Elsewhere => {}
-            Answered::Left => drop(self.left.insert(view.seq)),
-            Answered::Quit => {
+            CardOutcome::Elsewhere => {}
+            CardOutcome::Left => drop(self.left.insert(view.seq)),
+            CardOutcome::Quit => {
                 self.left.insert(view.seq);
                 return Ok(false);
             }
@@ -189,17 +189,17 @@ impl Desk<'_> {
 
     /// Waits for news, so many seconds, and says what became of what was decided here; whether there
     /// was any.
-    fn hear(&mut self, hold: u32) -> anyhow::Result<bool> {
+    fn wait_for_events(&mut self, hold: u32) -> anyhow::Result<bool> {
         let path = format!("/api/stream?cursor={}&hold={hold}", self.cursor);
         let page: StreamPage = self.cards.daemon.call("GET", &path, &Nothing {})?;
         self.cursor = page.cursor;
         for record in &page.events {
-            self.take(record)?;
+            self.handle_event(record)?;
         }
         Ok(!page.events.is_empty())
     }
 
-    fn take(&mut self, record: &EventRecord) -> anyhow::Result<()> {
+    fn handle_event(&mut self, record: &EventRecord) -> anyhow::Result<()> {
         let Event::ProposalChanged { proposal, status, reason, .. } = &record.event else {
             return Ok(());
         };
@@ -212,34 +212,37 @@ impl Desk<'_> {
                 let is_error = *status == ProposalStatus::Failed;
                 self.failed |= is_error;
                 let error = if is_error { "error: " } else { "" };
-                say(&format!("{error}{}", was(*proposal, *status, reason.as_deref())));
+                print_status(&format!(
+                    "{error}{}",
+                    outcome_sentence(*proposal, *status, reason.as_deref())
+                ));
             }
         }
         Ok(())
     }
 
     /// How it ended.
-    fn end(&self) -> Exit {
+    fn exit_status(&self) -> ExitStatus {
         for proposal in &self.awaited {
-            say(&format!(
+            print_status(&format!(
                 "note: Proposal {proposal} is approved, and not done yet; `vector log` says what becomes \
                  of it."
             ));
         }
         let terminal = self.cards.terminal;
         if !self.left.is_empty() && !self.cards.yes && !terminal.can_ask() {
-            say("Not decided: there is no terminal to ask on. --yes approves every card.");
+            print_status("Not decided: there is no terminal to ask on. --yes approves every card.");
         }
         match (self.failed, self.left.is_empty()) {
-            (true, _) => Exit::Failed,
-            (false, false) => Exit::NotApproved,
-            (false, true) => Exit::Done,
+            (true, _) => ExitStatus::Failed,
+            (false, false) => ExitStatus::NotApproved,
+            (false, true) => ExitStatus::Done,
         }
     }
 }
 
 /// Where a card is to be done, and who asks for it.
-fn asks(workflow: &WorkflowView, place: &SessionView) -> String {
+fn card_heading(workflow: &WorkflowView, place: &SessionView) -> String {
     let goal: String =
         workflow.goal.lines().next().unwrap_or_default().chars().take(GOAL).collect();
     let gone = match workflow.state {

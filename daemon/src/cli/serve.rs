@@ -16,15 +16,15 @@ use vector_ledger::{Ledger, private};
 use vector_providers::config::{self, Config};
 use vector_providers::who::OfHome;
 
-use super::Exit;
-use super::daemon::Daemon;
+use super::ExitStatus;
+use super::daemon::DaemonClient;
 use super::handover::{hand_over_keys, open_all};
 use super::open;
-use super::style::count;
-use super::terminal::{print_line, say};
-use crate::daemon::House;
-use crate::daemon::access::Run;
-use crate::server::{self, Ask, Board, Desk};
+use super::style::count_noun;
+use super::terminal::{print_line, print_status};
+use crate::daemon::DaemonActor;
+use crate::daemon::access::DaemonRun;
+use crate::server::{self, DaemonHandle, DaemonRequest, EventHub};
 use crate::tasks::forget;
 
 /// Who serves a ledger holds a lock on this file, which says who it is.
@@ -37,7 +37,7 @@ const LOOKED: Duration = Duration::from_secs(5);
 const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
-pub(super) struct Serve {
+pub(super) struct ServeArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
@@ -57,7 +57,7 @@ pub(super) struct Serve {
     wait: u64,
 }
 
-pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Arc::new(Ledger::open(home)?);
     let mut lock = match try_lock(home)? {
         Ok(lock) => lock,
@@ -75,21 +75,21 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
     let config = config::load(home, None, &|name| std::env::var(name).ok());
     let pending = config.map(|(_, config)| config).unwrap_or_default().pending;
     runtime.block_on(async {
-        let listener = listen(args.port).await?;
+        let listener = bind_port(args.port).await?;
         let port = listener.local_addr()?.port();
         lock.set_len(0)?;
         writeln!(lock, "process {}, port {port}", std::process::id())?;
-        let mut run = Run::new(home, port, args.idle);
-        let person = run.begin().context("the tokens of this run cannot be written")?;
-        let board = Arc::new(Board::new(person));
+        let mut run = DaemonRun::new(home, port, args.idle);
+        let person = run.start().context("the tokens of this run cannot be written")?;
+        let board = Arc::new(EventHub::new(person));
         let expiring = Arc::clone(&ledger);
-        let (desk, asks) = Desk::new();
+        let (desk, asks) = DaemonHandle::new();
         let tell = Box::new(|text: &str| print_line(text));
-        let mut house = House::new(home, ledger, Arc::clone(&board), tell)
+        let mut house = DaemonActor::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
             .answered_by(Arc::new(OfHome::new(home)))
             .keeping_pending_for(pending)
-            .running(run);
+            .with_run(run);
         for place in &args.place {
             house.open_place(place)?;
         }
@@ -98,25 +98,25 @@ pub(super) fn run(args: &Serve, home: &Path) -> anyhow::Result<Exit> {
         }
         print_line(&format!("Vector serves on http://127.0.0.1:{port}. Ctrl-C ends it."));
         house.print_code().context("no code to pair a plugin with can be made")?;
-        let link = house.link().context("the way to the page cannot be made")?;
-        print_line(&format!("Review page: {}", open::address(port, &link)));
+        let link = house.page_link().context("the way to the page cannot be made")?;
+        print_line(&format!("Review page: {}", open::page_url(port, &link)));
         std::thread::spawn(move || house.run(asks));
-        tokio::spawn(expire(home.to_owned(), expiring));
-        tokio::spawn(desk.clone().tidy());
-        tokio::spawn(desk.clone().notice());
+        tokio::spawn(expire_daily(home.to_owned(), expiring));
+        tokio::spawn(desk.clone().send_tidy_ticks());
+        tokio::spawn(desk.clone().send_poll_ticks());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
-        let ends = ended(Arc::clone(&board), desk.clone(), args.idle);
+        let ends = wait_for_end(Arc::clone(&board), desk.clone(), args.idle);
         server::run(listener, board, desk, (&kept, wait), ends).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Run::end(home);
-    say("Vector has stopped.");
-    Ok(Exit::Done)
+    DaemonRun::delete_tokens(home);
+    print_status("Vector has stopped.");
+    Ok(ExitStatus::Done)
 }
 
 /// Erases the texts of tasks that are over for as long as the settings say, once a day.
-async fn expire(home: PathBuf, ledger: Arc<Ledger>) {
+async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
     let mut daily = tokio::time::interval(DAY);
     loop {
         daily.tick().await;
@@ -128,10 +128,10 @@ async fn expire(home: PathBuf, ledger: Arc<Ledger>) {
             else {
                 return;
             };
-            match forget::expire(&ledger, days, asked::now()) {
+            match forget::expire_tasks(&ledger, days, asked::now()) {
                 Ok(0) => {}
-                Ok(n) => print_line(&format!("Erased the texts of {}.", count(n, "old task"))),
-                Err(error) => say(&format!("Old tasks could not be erased: {error}")),
+                Ok(n) => print_line(&format!("Erased the texts of {}.", count_noun(n, "old task"))),
+                Err(error) => print_status(&format!("Old tasks could not be erased: {error}")),
             }
         };
         let _ = tokio::task::spawn_blocking(work).await;
@@ -139,22 +139,22 @@ async fn expire(home: PathBuf, ledger: Arc<Ledger>) {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Stop {}
+pub(super) struct StopArgs {}
 
 /// `vector stop`: the daemon that serves the ledger ends.
-pub(super) fn stop(_args: &Stop, home: &Path) -> anyhow::Result<Exit> {
-    let daemon = Daemon::find(home)?;
+pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStatus> {
+    let daemon = DaemonClient::connect(home)?;
     daemon.call::<Nothing>("POST", "/api/stop", &Nothing {})?;
     print_line(
         "Vector has stopped. Pending proposals are kept. An agent that calls a tool starts \
          it again.",
     );
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Has the places opened by the daemon that serves the ledger already.
-fn hand_over(args: &Serve, home: &Path, who: &str) -> anyhow::Result<Exit> {
-    let Some(daemon) = Daemon::find_soon(home) else {
+fn hand_over(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitStatus> {
+    let Some(daemon) = DaemonClient::find_soon(home) else {
         bail!(
             "{who} serves this ledger, and does not answer; end it with `vector stop`, and start \
              `vector serve` again"
@@ -168,7 +168,7 @@ fn hand_over(args: &Serve, home: &Path, who: &str) -> anyhow::Result<Exit> {
         ));
     }
     print_line("`vector open` shows the daemon's page, and `vector stop` ends it.");
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn is_served(who: &str) -> anyhow::Error {
@@ -179,7 +179,7 @@ fn is_served(who: &str) -> anyhow::Error {
 }
 
 /// Nobody else serves this ledger.
-pub(super) fn lock(home: &Path) -> anyhow::Result<File> {
+pub(super) fn lock_ledger(home: &Path) -> anyhow::Result<File> {
     try_lock(home)?.map_err(|who| is_served(&who))
 }
 
@@ -213,7 +213,7 @@ fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     }
 }
 
-async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
@@ -243,29 +243,29 @@ pub(super) fn is_vector(address: SocketAddr) -> bool {
 }
 
 /// Until somebody ends it, or nobody has asked anything for so many minutes and nothing waits for a person.
-async fn ended(board: Arc<Board>, desk: Desk, idle: Option<u64>) {
+async fn wait_for_end(board: Arc<EventHub>, desk: DaemonHandle, idle: Option<u64>) {
     let unused = async {
         let Some(idle) = idle else { return std::future::pending().await };
         let idle = Duration::from_secs(idle.saturating_mul(60));
-        while board.idle() < idle || is_waiting(&board, &desk).await {
+        while board.idle_time() < idle || is_waiting(&board, &desk).await {
             tokio::time::sleep(LOOKED).await;
         }
     };
     tokio::select! {
-        () = stopped() => {}
-        () = board.stopped() => {}
+        () = wait_for_signal() => {}
+        () = board.wait_for_stop() => {}
         () = unused => {}
     }
 }
 
 /// Whether a person has to decide upon something in a place that is open here.
-async fn is_waiting(board: &Board, desk: &Desk) -> bool {
-    let waiting = desk.ask(Ask::Waiting).await.unwrap_or_default();
-    waiting.into_iter().any(|it| board.seat(&it.session).is_some())
+async fn is_waiting(board: &EventHub, desk: &DaemonHandle) -> bool {
+    let waiting = desk.request(DaemonRequest::Waiting).await.unwrap_or_default();
+    waiting.into_iter().any(|it| board.slot(&it.session).is_some())
 }
 
 /// Until somebody asks the process to end.
-pub(super) async fn stopped() {
+pub(super) async fn wait_for_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

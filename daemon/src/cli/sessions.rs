@@ -17,13 +17,13 @@ use scene_schemas::api::{
 use serde_json::json;
 use vector_ledger::private;
 
-use super::Exit;
-use super::daemon::Daemon;
-use super::log::date;
-use super::serve::lock;
-use super::style::{Paint, count, safe};
-use super::terminal::{print, print_line, stdout_style};
-use crate::daemon::access::{Grants, Run};
+use super::ExitStatus;
+use super::daemon::DaemonClient;
+use super::log::format_time;
+use super::serve::lock_ledger;
+use super::style::{PaintKind, count_noun, safe_line};
+use super::terminal::{print_line, print_stdout, stdout_style};
+use crate::daemon::access::{DaemonRun, GrantStore};
 
 /// List who has access to the daemon; make tokens for clients, and take access away.
 #[derive(Debug, Args)]
@@ -34,16 +34,16 @@ Examples:
   vector sessions revoke claude
   vector sessions revoke --plugins       # every plugin has to be paired again
   vector sessions rotate                 # other tokens for the terminal and for `vector mcp`")]
-pub(super) struct Sessions {
+pub(super) struct SessionsArgs {
     /// Print one JSON object: the sessions, the plugins, the clients and the pages
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<SessionsCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SessionsCommand {
     /// Make a token for an MCP client that speaks HTTP, and print it this once
     Token {
         /// What the token is to be called
@@ -53,14 +53,14 @@ enum Command {
         json: bool,
     },
     /// Take access away, at once
-    Revoke(Whom),
+    Revoke(RevokeArgs),
     /// Make the tokens anew by which the terminal and `vector mcp` find the daemon that runs
     Rotate,
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Whom {
+struct RevokeArgs {
     /// Of a client, a plugin or a page, as they are listed
     name: Option<String>,
     /// Of all plugins
@@ -74,13 +74,13 @@ struct Whom {
     all: bool,
 }
 
-pub(super) fn run(args: &Sessions, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     match &args.command {
-        None => list(home, args.json)?,
-        Some(Command::Token { name, json }) => token(home, name, *json)?,
-        Some(Command::Revoke(whom)) => revoke(home, whom)?,
-        Some(Command::Rotate) => {
-            let Some((daemon, _)) = answering(home) else {
+        None => list_access(home, args.json)?,
+        Some(SessionsCommand::Token { name, json }) => create_token(home, name, *json)?,
+        Some(SessionsCommand::Revoke(whom)) => revoke_access(home, whom)?,
+        Some(SessionsCommand::Rotate) => {
+            let Some((daemon, _)) = find_daemon(home) else {
                 bail!("no daemon runs, and one that starts makes its tokens anew: `vector serve`")
             };
             daemon.call::<Revoked>("POST", "/api/access/revoke", &Revoke::Run {})?;
@@ -89,67 +89,67 @@ pub(super) fn run(args: &Sessions, home: &Path) -> anyhow::Result<Exit> {
             );
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Who keeps what was granted.
-enum Keeper {
+enum GrantOwner {
     /// The daemon that serves the ledger.
-    Daemon(Daemon),
+    Daemon(DaemonClient),
     /// Nobody but us, for as long as we hold the lock.
-    Files { grants: Grants, _lock: Option<File> },
+    Files { grants: GrantStore, _lock: Option<File> },
 }
 
-impl Keeper {
-    fn of(home: &Path) -> anyhow::Result<Self> {
-        if let Some((daemon, _)) = answering(home) {
+impl GrantOwner {
+    fn find_owner(home: &Path) -> anyhow::Result<Self> {
+        if let Some((daemon, _)) = find_daemon(home) {
             return Ok(Self::Daemon(daemon));
         }
         // Where there is no folder, nobody has access, and nobody serves it.
-        let lock = home.exists().then(|| lock(home)).transpose();
+        let lock = home.exists().then(|| lock_ledger(home)).transpose();
         let lock = lock.context("the daemon of this ledger does not answer")?;
-        Ok(Self::Files { grants: read(home)?, _lock: lock })
+        Ok(Self::Files { grants: read_grants(home)?, _lock: lock })
     }
 }
 
 /// The daemon that serves a ledger, where it answers.
-pub(super) fn answering(home: &Path) -> Option<(Daemon, About)> {
-    let daemon = Daemon::find(home).ok()?;
+pub(super) fn find_daemon(home: &Path) -> Option<(DaemonClient, About)> {
+    let daemon = DaemonClient::connect(home).ok()?;
     let about = daemon.call("GET", "/api/about", &Nothing {}).ok()?;
     Some((daemon, about))
 }
 
 /// What is kept of who has access.
-pub(super) fn read(home: &Path) -> anyhow::Result<Grants> {
+pub(super) fn read_grants(home: &Path) -> anyhow::Result<GrantStore> {
     let wrong = || format!("who has access cannot be read in {}", home.display());
-    Grants::read(home).with_context(wrong)
+    GrantStore::load(home).with_context(wrong)
 }
 
-fn said(failure: Failure) -> anyhow::Error {
+fn failure_error(failure: Failure) -> anyhow::Error {
     anyhow::anyhow!("{} {}", failure.message, failure.hint)
 }
 
-fn list(home: &Path, as_json: bool) -> anyhow::Result<()> {
-    let daemon = answering(home).map(|(daemon, _)| daemon);
+fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
+    let daemon = find_daemon(home).map(|(daemon, _)| daemon);
     let (open, access) = match &daemon {
         Some(daemon) => {
             let open: Open = daemon.call("GET", "/api/sessions", &Nothing {})?;
             (open.sessions, daemon.call("GET", "/api/access", &Nothing {})?)
         }
-        None => (Vec::new(), read(home)?.shown()),
+        None => (Vec::new(), read_grants(home)?.to_access()),
     };
     let Access { plugins, clients, pages } = access;
-    let port = daemon.as_ref().map(Daemon::port);
+    let port = daemon.as_ref().map(DaemonClient::port);
     if as_json {
         let all = json!({ "port": port, "sessions": open, "plugins": plugins, "clients": clients,
                           "pages": pages });
-        return print(&format!("{}\n", serde_json::to_string_pretty(&all)?));
+        return print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?));
     }
     let style = stdout_style();
-    let mut text = style.paint(Paint::Bold, "Open places\n");
+    let mut text = style.paint(PaintKind::Bold, "Open places\n");
     for session in &open {
         let away = if session.connected { "" } else { "  (away)" };
-        let _ = writeln!(text, "  {}  {}{away}", session.session, safe(&session.place.name));
+        let _ = writeln!(text, "  {}  {}{away}", session.session, safe_line(&session.place.name));
     }
     match (port, open.is_empty()) {
         (None, _) => text.push_str("  no daemon runs: `vector serve` starts one\n"),
@@ -158,39 +158,39 @@ fn list(home: &Path, as_json: bool) -> anyhow::Result<()> {
     }
     let all = [("Paired plugins", &plugins), ("Tokens of clients", &clients), ("Pages", &pages)];
     for (title, grants) in all {
-        text.push_str(&style.paint(Paint::Bold, format!("{title}\n")));
-        text.push_str(&granted(grants));
+        text.push_str(&style.paint(PaintKind::Bold, format!("{title}\n")));
+        text.push_str(&grant_table(grants));
     }
-    print(&text)
+    print_stdout(&text)
 }
 
-fn granted(grants: &[Grant]) -> String {
+fn grant_table(grants: &[Grant]) -> String {
     let width = grants.iter().map(|grant| grant.name.len()).max().unwrap_or_default();
     let line = |grant: &Grant| {
-        let made = grant.made.map_or_else(|| "some time ago".to_owned(), date);
-        format!("  {:<width$}  {made}\n", safe(&grant.name))
+        let made = grant.made.map_or_else(|| "some time ago".to_owned(), format_time);
+        format!("  {:<width$}  {made}\n", safe_line(&grant.name))
     };
     if grants.is_empty() { "  none\n".to_owned() } else { grants.iter().map(line).collect() }
 }
 
-fn token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
+fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
     private::folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
-    let (made, port) = match Keeper::of(home)? {
-        Keeper::Daemon(daemon) => {
+    let (made, port) = match GrantOwner::find_owner(home)? {
+        GrantOwner::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };
             (daemon.call::<MadeToken>("POST", "/api/access/token", &make)?, daemon.port())
         }
-        Keeper::Files { mut grants, _lock } => {
+        GrantOwner::Files { mut grants, _lock } => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            (grants.make(name, now.as_millis() as u64).map_err(said)?, PORT)
+            (grants.add_client(name, now.as_millis() as u64).map_err(failure_error)?, PORT)
         }
     };
     let MadeToken { name, token } = made;
     let url = format!("http://127.0.0.1:{port}/mcp");
     if as_json {
-        return print(&format!("{}\n", json!({ "name": name, "token": token, "url": url })));
+        return print_stdout(&format!("{}\n", json!({ "name": name, "token": token, "url": url })));
     }
-    print(&format!(
+    print_stdout(&format!(
         "\
 The token of {name}, shown this once:
 
@@ -211,20 +211,20 @@ It decides nothing: what is proposed with it waits for you. `vector sessions rev
     ))
 }
 
-fn revoke(home: &Path, whom: &Whom) -> anyhow::Result<()> {
+fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
     let what = match &whom.name {
         Some(name) => Revoke::Named { name: name.clone() },
         None if whom.plugins => Revoke::Plugins {},
         None if whom.pages => Revoke::Pages {},
         None => Revoke::All {},
     };
-    let revoked: Revoked = match Keeper::of(home)? {
-        Keeper::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &what)?,
-        Keeper::Files { mut grants, _lock } => {
-            let names = grants.revoke(&what).map_err(said)?;
+    let revoked: Revoked = match GrantOwner::find_owner(home)? {
+        GrantOwner::Daemon(daemon) => daemon.call("POST", "/api/access/revoke", &what)?,
+        GrantOwner::Files { mut grants, _lock } => {
+            let names = grants.revoke(&what).map_err(failure_error)?;
             if whom.all {
                 // A daemon that was killed has left them.
-                Run::end(home);
+                DaemonRun::delete_tokens(home);
             }
             Revoked { names, sessions: Vec::new() }
         }
@@ -235,7 +235,7 @@ fn revoke(home: &Path, whom: &Whom) -> anyhow::Result<()> {
         print_line(&format!("Revoked {}", revoked.names.join(", ")));
     }
     if !revoked.sessions.is_empty() {
-        print_line(&format!("{} ended.", count(revoked.sessions.len(), "session")));
+        print_line(&format!("{} ended.", count_noun(revoked.sessions.len(), "session")));
     }
     Ok(())
 }

@@ -6,11 +6,11 @@
 
 mod change;
 mod clients;
+mod file_format;
 mod files;
-mod form;
 mod json;
-mod remembered;
-mod told;
+mod report;
+mod setup_record;
 mod toml;
 
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use clap::Args;
 use scene_schemas::api::PORT;
 use serde_json::{Value as Json, json};
 
-use self::change::{Change, Target};
-use self::clients::{Client, Machine};
-use self::files::Stored;
-use self::remembered::{Plugin, Remembered};
-use self::told::Told;
-use super::daemon::Daemon;
+use self::change::{ClientTarget, FileChange};
+use self::clients::{McpClient, UserMachine};
+use self::files::ConfigFile;
+use self::report::ClientReport;
+use self::setup_record::{SetupRecord, WrittenPlugin};
+use super::daemon::DaemonClient;
 use super::handover::hand_over_keys;
-use super::terminal::{print_line, say};
-use super::{Exit, pair, plugin};
+use super::terminal::{print_line, print_status};
+use super::{ExitStatus, pair, plugin};
 
 /// Tell MCP clients about Vector, and put the plugin into Studio.
 #[derive(Debug, Args)]
@@ -40,10 +40,10 @@ Examples:
   vector setup --client cursor --project .
   vector setup --remove                 # leaves what was there before
 Run it again when the binary has moved. What it cannot read it leaves alone.")]
-pub(super) struct Setup {
+pub(super) struct SetupArgs {
     /// A client, also where it was not found; may be said several times
     #[arg(long, value_enum, value_name = "NAME")]
-    client: Vec<Client>,
+    client: Vec<McpClient>,
     /// Take back what setup has done
     #[arg(long)]
     remove: bool,
@@ -71,48 +71,50 @@ pub(super) struct Setup {
 }
 
 /// Runs it; `is_said` where the person chose the folder of the ledger.
-pub(super) fn run(args: &Setup, home: &Path, is_said: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var_os(name);
     let home = std::path::absolute(home).context("the folder of the ledger is not known")?;
-    let mut work = Work {
+    let mut work = SetupRun {
         args,
-        machine: Machine::here(&env)?,
-        command: utf8(&std::env::current_exe().context("the program's own file is not known")?)?,
-        words: words(args, is_said.then_some(home.as_path()))?,
-        remembered: Remembered::read(&home)?,
+        machine: UserMachine::detect(&env)?,
+        command: path_text(
+            &std::env::current_exe().context("the program's own file is not known")?,
+        )?,
+        words: server_command(args, is_said.then_some(home.as_path()))?,
+        remembered: SetupRecord::load(&home)?,
         home,
         has_failed: false,
     };
-    work.clients()?;
+    work.set_up_clients()?;
     // The entry of one client goes alone.
     let is_studio_meant = !args.remove || args.client.is_empty();
     if is_studio_meant && !args.no_plugin {
-        work.studio()?;
+        work.set_up_studio()?;
     }
     if !args.json {
         let is_plugin_there = work.remembered.plugin.is_some();
-        print_line(&closing(args, work.has_failed, is_plugin_there));
+        print_line(&closing_line(args, work.has_failed, is_plugin_there));
         if is_plugin_there && !args.dry_run && !args.remove {
             show_code(&work.home, args.port);
         }
     }
-    Ok(if work.has_failed { Exit::Failed } else { Exit::Done })
+    Ok(if work.has_failed { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
 /// What stands in the file of a client that is installed: the command of our entry, where there is one.
-pub(super) type Entry = (&'static str, PathBuf, Result<Option<String>, String>);
+pub(super) type ClientEntry = (&'static str, PathBuf, Result<Option<String>, String>);
 
 /// The entries of all clients that are installed.
-pub(super) fn entries() -> anyhow::Result<Vec<Entry>> {
+pub(super) fn installed_entries() -> anyhow::Result<Vec<ClientEntry>> {
     let env = |name: &str| std::env::var_os(name);
-    let machine = Machine::here(&env)?;
-    let here = Client::all().iter().filter(|client| client.is_here(&machine));
-    let entry = |client: &Client| {
-        let file = client.file(&machine);
+    let machine = UserMachine::detect(&env)?;
+    let here = McpClient::all().iter().filter(|client| client.is_here(&machine));
+    let entry = |client: &McpClient| {
+        let file = client.config_file(&machine);
         let read = || -> Result<Option<String>, String> {
-            let stored = Stored::read(&file)?;
+            let stored = ConfigFile::read(&file)?;
             let Some(text) = stored.text()? else { return Ok(None) };
-            let entry = client.form().find(text)?.entry;
+            let entry = client.file_format().find_entry(text)?.entry;
             let command = |entry: Json| entry["command"].as_str().unwrap_or_default().to_owned();
             Ok(entry.map(command))
         };
@@ -123,7 +125,7 @@ pub(super) fn entries() -> anyhow::Result<Vec<Entry>> {
 }
 
 /// What a client calls Vector with.
-fn words(args: &Setup, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
+fn server_command(args: &SetupArgs, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
     let mut words = vec!["mcp".to_owned()];
     let there = |file: &Path| {
         let file = std::path::absolute(file).with_context(|| file.display().to_string())?;
@@ -137,7 +139,7 @@ fn words(args: &Setup, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
     let home = home.map(Path::to_owned);
     for (flag, file) in [("--place", place), ("--project", project), ("--home", home)] {
         if let Some(file) = file {
-            words.extend([flag.to_owned(), utf8(&file)?]);
+            words.extend([flag.to_owned(), path_text(&file)?]);
         }
     }
     if args.port != PORT {
@@ -147,7 +149,7 @@ fn words(args: &Setup, home: Option<&Path>) -> anyhow::Result<Vec<String>> {
 }
 
 /// A path as text, for files that hold nothing else.
-fn utf8(path: &Path) -> anyhow::Result<String> {
+fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path.to_str().with_context(|| {
         format!("{} is not UTF-8, and clients read no other paths; rename it", path.display())
     })?;
@@ -155,7 +157,7 @@ fn utf8(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The last words: what to do next.
-fn closing(args: &Setup, has_failed: bool, is_plugin_there: bool) -> String {
+fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> String {
     let next = if args.dry_run {
         "Nothing was written. Without --dry-run it is."
     } else if has_failed {
@@ -173,14 +175,14 @@ fn closing(args: &Setup, has_failed: bool, is_plugin_there: bool) -> String {
 
 /// Shows the code that pairs the plugin, of a daemon that is started for it where none runs.
 fn show_code(home: &Path, port: u16) {
-    let code = Daemon::found_or_started(home, port).and_then(|daemon| {
+    let code = DaemonClient::found_or_started(home, port).and_then(|daemon| {
         daemon.say_started();
-        pair::code(&daemon)
+        pair::pairing_line(&daemon)
     });
     hand_over_keys(home);
     match code {
         Ok(code) => print_line(&code),
-        Err(error) => say(&format!(
+        Err(error) => print_status(&format!(
             "note: no code to pair Studio with yet: {error:#}. `vector serve` prints one, and `vector pair` \
              another."
         )),
@@ -188,24 +190,24 @@ fn show_code(home: &Path, port: u16) {
 }
 
 /// What is under way.
-struct Work<'a> {
-    args: &'a Setup,
-    machine: Machine<'a>,
+struct SetupRun<'a> {
+    args: &'a SetupArgs,
+    machine: UserMachine<'a>,
     home: PathBuf,
     command: String,
     words: Vec<String>,
-    remembered: Remembered,
+    remembered: SetupRecord,
     has_failed: bool,
 }
 
-impl Work<'_> {
-    fn clients(&mut self) -> anyhow::Result<()> {
+impl SetupRun<'_> {
+    fn set_up_clients(&mut self) -> anyhow::Result<()> {
         let mut missing = vec![];
-        for (client, file) in self.targets() {
+        for (client, file) in self.client_files() {
             let is_meant =
-                self.args.client.contains(&client) || self.remembered.of(&file).is_some();
+                self.args.client.contains(&client) || self.remembered.entry_of(&file).is_some();
             if is_meant || client.is_here(&self.machine) {
-                self.client(client, &file)?;
+                self.set_up_client(client, &file)?;
             } else {
                 missing.push(client);
             }
@@ -216,7 +218,7 @@ impl Work<'_> {
             }
         } else if !missing.is_empty() && !self.args.remove {
             let names: Vec<&str> = missing.iter().map(|client| client.name()).collect();
-            let words: Vec<String> = missing.iter().map(|client| client.word()).collect();
+            let words: Vec<String> = missing.iter().map(|client| client.argument_name()).collect();
             print_line(&format!(
                 "Not found: {} (--client {} writes it all the same).",
                 names.join(", "),
@@ -227,11 +229,11 @@ impl Work<'_> {
     }
 
     /// The files to look at. To be removed is also what lies where a client once looked.
-    fn targets(&self) -> Vec<(Client, PathBuf)> {
+    fn client_files(&self) -> Vec<(McpClient, PathBuf)> {
         let is_meant =
-            |client: Client| self.args.client.is_empty() || self.args.client.contains(&client);
-        let clients = Client::all().iter().copied().filter(|client| is_meant(*client));
-        let mut targets: Vec<_> = clients.map(|it| (it, it.file(&self.machine))).collect();
+            |client: McpClient| self.args.client.is_empty() || self.args.client.contains(&client);
+        let clients = McpClient::all().iter().copied().filter(|client| is_meant(*client));
+        let mut targets: Vec<_> = clients.map(|it| (it, it.config_file(&self.machine))).collect();
         let written =
             self.remembered.written.iter().filter(|it| self.args.remove && is_meant(it.client));
         for written in written {
@@ -242,73 +244,77 @@ impl Work<'_> {
         targets
     }
 
-    fn client(&mut self, client: Client, file: &Path) -> anyhow::Result<()> {
-        let (done, diff) = match self.change(client, file) {
+    fn set_up_client(&mut self, client: McpClient, file: &Path) -> anyhow::Result<()> {
+        let (done, diff) = match self.plan_change(client, file) {
             Err(why) => (Err(why), None),
             Ok((stored, change)) if self.args.dry_run => {
-                (Ok(change.outcome), Some(told::diff(file, stored.text(), &change)))
+                (Ok(change.outcome), Some(report::format_diff(file, stored.text(), &change)))
             }
             Ok((stored, change)) => {
-                (self.write(file, &stored, &change)?.map(|()| change.outcome), None)
+                (self.write_change(file, &stored, &change)?.map(|()| change.outcome), None)
             }
         };
         self.has_failed |= done.is_err();
-        let told = Told { client, file, done, diff };
+        let told = ClientReport { client, file, done, diff };
         if self.args.json {
-            print_line(&told.json().to_string());
+            print_line(&told.to_json().to_string());
             return Ok(());
         }
         told.show()
     }
 
     /// A client's file, and what is to be done to it.
-    fn change(&self, client: Client, file: &Path) -> Result<(Stored, Change), String> {
-        let stored = Stored::read(file)?;
-        let target = Target {
+    fn plan_change(
+        &self,
+        client: McpClient,
+        file: &Path,
+    ) -> Result<(ConfigFile, FileChange), String> {
+        let stored = ConfigFile::read(file)?;
+        let target = ClientTarget {
             client,
             file,
             text: stored.text()?,
             missing: stored.missing_folders(),
-            written: self.remembered.of(file),
-            entry: client.form().entry(&self.command, &self.words),
+            written: self.remembered.entry_of(file),
+            entry: client.file_format().build_entry(&self.command, &self.words),
             force: self.args.force,
         };
-        let change = if self.args.remove { target.take() } else { target.put() }?;
+        let change = if self.args.remove { target.plan_removal() } else { target.plan_install() }?;
         Ok((stored, change))
     }
 
     /// Writes a change. What is written is remembered first: remembered and not written does no
     /// harm.
-    fn write(
+    fn write_change(
         &mut self,
         file: &Path,
-        stored: &Stored,
-        change: &Change,
+        stored: &ConfigFile,
+        change: &FileChange,
     ) -> anyhow::Result<Result<(), String>> {
         let before = self.remembered.clone();
-        let folders = self.remembered.of(file).and_then(|it| it.made_file.clone());
-        self.remembered.set(file, change.written.clone());
+        let folders = self.remembered.entry_of(file).and_then(|it| it.made_file.clone());
+        self.remembered.set_entry(file, change.written.clone());
         let is_same = stored.text() == Ok(change.text.as_deref());
         if is_same {
             if self.remembered != before {
-                self.remembered.keep(&self.home)?;
+                self.remembered.save(&self.home)?;
             }
             return Ok(Ok(()));
         }
         if !self.args.remove {
-            self.remembered.keep(&self.home)?;
+            self.remembered.save(&self.home)?;
         }
         let done = stored.write(change.text.as_deref(), &folders.unwrap_or_default());
         if done.is_err() {
             self.remembered.written = before.written;
         }
         if done.is_err() || self.args.remove {
-            self.remembered.keep(&self.home)?;
+            self.remembered.save(&self.home)?;
         }
         Ok(done)
     }
 
-    fn studio(&mut self) -> anyhow::Result<()> {
+    fn set_up_studio(&mut self) -> anyhow::Result<()> {
         let done = if self.args.remove { self.take_plugin()? } else { self.put_plugin()? };
         let Some((outcome, file)) = done else {
             return Ok(());
@@ -341,10 +347,10 @@ impl Work<'_> {
             let folder = file.parent().unwrap_or(&file);
             let folders = files::make_folders(folder, false)
                 .with_context(|| format!("{} cannot be made", folder.display()))?;
-            plugin::write(&file)?;
+            plugin::write_plugin(&file)?;
             if is_new {
-                self.remembered.plugin = Some(Plugin { file: file.clone(), folders });
-                self.remembered.keep(&self.home)?;
+                self.remembered.plugin = Some(WrittenPlugin { file: file.clone(), folders });
+                self.remembered.save(&self.home)?;
             }
         }
         Ok(Some((if is_new { "added" } else { "updated" }, Some(file))))
@@ -352,14 +358,14 @@ impl Work<'_> {
 
     /// Takes the plugin away, where setup brought it.
     fn take_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
-        let Some(Plugin { file, folders }) = self.remembered.plugin.clone() else {
+        let Some(WrittenPlugin { file, folders }) = self.remembered.plugin.clone() else {
             return Ok(None);
         };
         if !self.args.dry_run {
-            files::remove(&file, &folders)
+            files::remove_file(&file, &folders)
                 .with_context(|| format!("{} cannot be removed", file.display()))?;
             self.remembered.plugin = None;
-            self.remembered.keep(&self.home)?;
+            self.remembered.save(&self.home)?;
         }
         Ok(Some(("removed", Some(file))))
     }

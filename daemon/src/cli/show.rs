@@ -8,10 +8,10 @@ use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 use vector_place::{Node, Scene};
 
-use super::opened::look;
-use super::style::{Paint, Style, count, name, safe};
-use super::terminal::{Terminal, print, stdout_style};
-use super::{Exit, resolve};
+use super::place_arg::read_place;
+use super::style::{PaintKind, TextStyle, count_noun, name, safe_line};
+use super::terminal::{Terminal, print_stdout, stdout_style};
+use super::{ExitStatus, resolve_path};
 
 /// Show the tree of a place, or what is below one instance.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ Examples:
   vector show game.rbxl
   vector show game.rbxl game.Workspace --depth 4
   vector show game.rbxl 'game.Workspace[\"My.Part\"]' --depth 0 --props")]
-pub(super) struct Show {
+pub(super) struct ShowArgs {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Where to begin
@@ -37,33 +37,37 @@ pub(super) struct Show {
     json: bool,
 }
 
-pub(super) fn run(args: &Show) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(args.json);
-    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
-    let node = resolve(&scene, &args.path)?;
+pub(super) fn run(args: &ShowArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(args.json);
+    let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
+    let node = resolve_path(&scene, &args.path)?;
     if args.json {
-        let object = object(&scene, node, args.depth, args.props);
-        print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
-        return Ok(Exit::Done);
+        let object = instance_json(&scene, node, args.depth, args.props);
+        print_stdout(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
+        return Ok(ExitStatus::Done);
     }
-    let mut tree =
-        Tree { scene: &scene, style: stdout_style(), props: args.props, text: String::new() };
-    tree.line("", node, args.depth == 0);
-    tree.properties("", node, args.depth == 0);
-    tree.children("", node, args.depth);
-    print(&tree.text)?;
-    Ok(Exit::Done)
+    let mut tree = TreePrinter {
+        scene: &scene,
+        style: stdout_style(),
+        props: args.props,
+        text: String::new(),
+    };
+    tree.print_line("", node, args.depth == 0);
+    tree.print_properties("", node, args.depth == 0);
+    tree.print_children("", node, args.depth);
+    print_stdout(&tree.text)?;
+    Ok(ExitStatus::Done)
 }
 
 /// The properties that are shown; a script's text has a command of its own.
-fn properties(scene: &Scene, node: Node) -> impl Iterator<Item = String> + '_ {
+fn shown_properties(scene: &Scene, node: Node) -> impl Iterator<Item = String> + '_ {
     let stored = scene.stored_names(node).into_iter();
     let stored = stored.filter(|name| !matches!(*name, "Source" | "Attributes"));
     let attributes = scene.attribute_names(node).into_iter();
     stored.map(str::to_owned).chain(attributes.map(|name| format!("@{name}")))
 }
 
-fn object(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
+fn instance_json(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
     let mut map = Map::new();
     map.insert("path".to_owned(), json!(scene.path(node)));
     map.insert("name".to_owned(), json!(scene.name(node)));
@@ -72,7 +76,7 @@ fn object(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
         map.insert("lines".to_owned(), json!(text.lines().count()));
     }
     if props {
-        let values = properties(scene, node).filter_map(|name| {
+        let values = shown_properties(scene, node).filter_map(|name| {
             let value = json!(scene.stored(node, &name)?);
             Some((name, value))
         });
@@ -81,21 +85,22 @@ fn object(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
     map.insert("childCount".to_owned(), json!(scene.children(node).len()));
     if depth > 0 {
         let children = scene.children(node);
-        let children = children.map(|child| object(scene, child, depth - 1, props)).collect();
+        let children =
+            children.map(|child| instance_json(scene, child, depth - 1, props)).collect();
         map.insert("children".to_owned(), children);
     }
     Json::Object(map)
 }
 
-struct Tree<'a> {
+struct TreePrinter<'a> {
     scene: &'a Scene,
-    style: Style,
+    style: TextStyle,
     props: bool,
     text: String,
 }
 
-impl Tree<'_> {
-    fn children(&mut self, indent: &str, node: Node, depth: u32) {
+impl TreePrinter<'_> {
+    fn print_children(&mut self, indent: &str, node: Node, depth: u32) {
         if depth == 0 {
             return;
         }
@@ -103,42 +108,42 @@ impl Tree<'_> {
         while let Some(child) = children.next() {
             let is_last = children.peek().is_none();
             let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            self.line(&format!("{indent}{branch}"), child, depth == 1);
+            self.print_line(&format!("{indent}{branch}"), child, depth == 1);
             let indent = format!("{indent}{below}");
-            self.properties(&indent, child, depth == 1);
-            self.children(&indent, child, depth - 1);
+            self.print_properties(&indent, child, depth == 1);
+            self.print_children(&indent, child, depth - 1);
         }
     }
 
-    fn line(&mut self, indent: &str, node: Node, is_deepest: bool) {
+    fn print_line(&mut self, indent: &str, node: Node, is_deepest: bool) {
         let (scene, style) = (self.scene, self.style);
-        let mut line = style.paint(Paint::Dim, indent);
-        line.push_str(&style.paint(Paint::Bold, name(scene.name(node))));
+        let mut line = style.paint(PaintKind::Dim, indent);
+        line.push_str(&style.paint(PaintKind::Bold, name(scene.name(node))));
         let (name, class) = (scene.name(node), scene.class(node));
         if name != class && node != scene.root() {
-            let _ = write!(line, "  {}", style.paint(Paint::Moved, safe(class)));
+            let _ = write!(line, "  {}", style.paint(PaintKind::Moved, safe_line(class)));
         }
         let mut facts = Vec::new();
         if let Some(text) = scene.source(node) {
-            facts.push(count(text.lines().count(), "line"));
+            facts.push(count_noun(text.lines().count(), "line"));
         }
         if node == scene.root() {
-            facts.push(count(scene.len(), "instance"));
+            facts.push(count_noun(scene.len(), "instance"));
         } else if is_deepest && scene.children(node).len() > 0 {
             facts.push(format!("{} below", scene.descendants(node).count()));
         }
         if !facts.is_empty() {
-            line.push_str(&style.paint(Paint::Dim, format!("  {}", facts.join(", "))));
+            line.push_str(&style.paint(PaintKind::Dim, format!("  {}", facts.join(", "))));
         }
         self.text.push_str(&line);
         self.text.push('\n');
     }
 
-    fn properties(&mut self, indent: &str, node: Node, is_deepest: bool) {
+    fn print_properties(&mut self, indent: &str, node: Node, is_deepest: bool) {
         if !self.props {
             return;
         }
-        let names: Vec<String> = properties(self.scene, node).collect();
+        let names: Vec<String> = shown_properties(self.scene, node).collect();
         let widest = names.iter().map(|name| name.chars().count()).max();
         let column = widest.unwrap_or(0).min(40);
         let has_below = !is_deepest && self.scene.children(node).len() > 0;
@@ -147,9 +152,9 @@ impl Tree<'_> {
             let Some(value) = self.scene.stored(node, name) else {
                 continue;
             };
-            let front = format!("{indent}{bar}   {:<column$}", safe(name));
-            let front = self.style.paint(Paint::Dim, front);
-            let _ = writeln!(self.text, "{front}  {}", safe(&value.brief()));
+            let front = format!("{indent}{bar}   {:<column$}", safe_line(name));
+            let front = self.style.paint(PaintKind::Dim, front);
+            let _ = writeln!(self.text, "{front}  {}", safe_line(&value.brief()));
         }
     }
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use scene_schemas::InstancePath;
 use vector_place::reflection;
 
-use super::opened::look;
-use super::terminal::{Terminal, print};
-use super::{Exit, resolve};
+use super::place_arg::read_place;
+use super::terminal::{Terminal, print_stdout};
+use super::{ExitStatus, resolve_path};
 
 /// Print a script's text, exactly as it is in the file.
 #[derive(Debug, Args)]
@@ -17,17 +17,17 @@ use super::{Exit, resolve};
 Examples:
   vector source game.rbxl game.ServerScriptService.Main
   vector source game.rbxl 'game.Workspace[\"My.Part\"].Script' > script.luau")]
-pub(super) struct Source {
+pub(super) struct SourceArgs {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// The script's path
     path: InstancePath,
 }
 
-pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(false);
-    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
-    let node = resolve(&scene, &args.path)?;
+pub(super) fn run(args: &SourceArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(false);
+    let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
+    let node = resolve_path(&scene, &args.path)?;
     let Some(text) = scene.source(node) else {
         let (path, class) = (&args.path, scene.class(node));
         if reflection::is_script(class) {
@@ -35,6 +35,6 @@ pub(super) fn run(args: &Source) -> anyhow::Result<Exit> {
         }
         bail!("{path} is a {class}, not a script; `vector show` shows the tree");
     };
-    print(&text)?;
-    Ok(Exit::Done)
+    print_stdout(&text)?;
+    Ok(ExitStatus::Done)
 }

@@ -11,9 +11,9 @@ use scene_schemas::InstancePath;
 use serde_json::json;
 use vector_rojo_project::{Origin, Shown, Tree};
 
-use super::style::safe;
-use super::terminal::{Terminal, print, say};
-use super::{Exit, resolve};
+use super::style::safe_line;
+use super::terminal::{Terminal, print_status, print_stdout};
+use super::{ExitStatus, resolve_path};
 
 /// Map the instances of a Rojo project to its files, as `rojo sourcemap` does.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ Examples:
   vector sourcemap --path game.ServerScriptService.Main
 
 Exit codes: 0 mapped, though single files may be wrong (stderr says which), 1 it could not be.")]
-pub(super) struct Sourcemap {
+pub(super) struct SourcemapArgs {
     /// The project file, or a folder that has one
     #[arg(default_value = ".")]
     project: PathBuf,
@@ -54,18 +54,18 @@ pub(super) struct Sourcemap {
     json: bool,
 }
 
-pub(super) fn run(args: &Sourcemap) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(args.json);
-    let tree = terminal.busy("Reading the project", || Tree::read(&args.project))?;
+pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(args.json);
+    let tree = terminal.with_spinner("Reading the project", || Tree::read(&args.project))?;
     for diagnostic in &tree.diagnostics {
         let file = tree.shown_path(&diagnostic.file, args.absolute);
         let fatal = if diagnostic.is_fatal_to_rojo { " (Rojo stops here)" } else { "" };
-        say(&format!("{}: {}{fatal}", safe(&file), safe(&diagnostic.message)));
+        print_status(&format!("{}: {}{fatal}", safe_line(&file), safe_line(&diagnostic.message)));
     }
     let text = match (&args.file, &args.path) {
         (Some(file), _) => of_file(&tree, file, args)?,
         (_, Some(path)) => of_path(&tree, path, args)?,
-        _ if args.owners => rows(&tree, 0..tree.instances.len() as u32, args),
+        _ if args.owners => owner_rows(&tree, 0..tree.instances.len() as u32, args),
         _ => {
             let shown = Shown { non_scripts: args.include_non_scripts, absolute: args.absolute };
             format!("{}\n", tree.sourcemap(shown))
@@ -75,14 +75,14 @@ pub(super) fn run(args: &Sourcemap) -> anyhow::Result<Exit> {
         Some(output) => {
             vector_files::write_file(output, text.as_bytes())
                 .with_context(|| format!("{} cannot be written", output.display()))?;
-            say(&format!("wrote {}", output.display()));
+            print_status(&format!("wrote {}", output.display()));
         }
-        None => print(&text)?,
+        None => print_stdout(&text)?,
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn of_file(tree: &Tree, file: &Path, args: &Sourcemap) -> anyhow::Result<String> {
+fn of_file(tree: &Tree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
     let found = tree.of_file(file);
     if found.is_empty() {
         bail!(
@@ -90,16 +90,16 @@ fn of_file(tree: &Tree, file: &Path, args: &Sourcemap) -> anyhow::Result<String>
             file.display()
         );
     }
-    Ok(rows(tree, found, args))
+    Ok(owner_rows(tree, found, args))
 }
 
-fn of_path(tree: &Tree, path: &InstancePath, args: &Sourcemap) -> anyhow::Result<String> {
+fn of_path(tree: &Tree, path: &InstancePath, args: &SourcemapArgs) -> anyhow::Result<String> {
     let (scene, nodes) = tree.scene();
-    let node = resolve(&scene, path)?;
+    let node = resolve_path(&scene, path)?;
     let number = nodes.iter().position(|it| *it == node).context("the instance has no number")?;
     let files = tree.files(number as u32);
     if files.is_empty() {
-        let at = origin(tree, number as u32, args.absolute);
+        let at = instance_origin(tree, number as u32, args.absolute);
         bail!("{path} has no file of its own: it is part of {at}");
     }
     let lines = files.iter().map(|file| tree.shown_path(file, args.absolute) + "\n");
@@ -107,7 +107,7 @@ fn of_path(tree: &Tree, path: &InstancePath, args: &Sourcemap) -> anyhow::Result
 }
 
 /// The file or folder that an instance is made of, or is part of.
-fn origin(tree: &Tree, number: u32, absolute: bool) -> String {
+fn instance_origin(tree: &Tree, number: u32, absolute: bool) -> String {
     let by = match &tree.instances[number as usize].origin {
         Origin::Node { project, .. } => project,
         Origin::File { file, .. } | Origin::Model { file, .. } => file,
@@ -117,12 +117,12 @@ fn origin(tree: &Tree, number: u32, absolute: bool) -> String {
 }
 
 /// Instances with their files and owners, a line each.
-fn rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &Sourcemap) -> String {
+fn owner_rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &SourcemapArgs) -> String {
     let (scene, nodes) = tree.scene();
     let row = |number: u32| {
         let instance = &tree.instances[number as usize];
         let path = scene.path(nodes[number as usize]).to_string();
-        let origin = origin(tree, number, args.absolute);
+        let origin = instance_origin(tree, number, args.absolute);
         if args.json {
             let files = tree.files(number).iter();
             let files: Vec<_> = files.map(|file| tree.shown_path(file, args.absolute)).collect();
@@ -138,7 +138,12 @@ fn rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &Sourcemap) -
         }
         let owner =
             if instance.ignores_unknown { "Rojo; what else is below stays" } else { "Rojo" };
-        format!("{}\t{}\t{}\t{owner}\n", safe(&path), safe(&instance.class), safe(&origin))
+        format!(
+            "{}\t{}\t{}\t{owner}\n",
+            safe_line(&path),
+            safe_line(&instance.class),
+            safe_line(&origin)
+        )
     };
     numbers.into_iter().map(row).collect()
 }

@@ -7,108 +7,113 @@ use std::path::Path;
 use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage, WorkflowView};
 use scene_schemas::entry::{Finish, Seq, Stance};
 
-use super::calls::is_talk;
-use super::cards::{Cards, Keys};
-use super::chat::{HELP, Said, line, read, unknown};
-use super::daemon::{Daemon, chosen};
+use super::call_log::is_talk;
+use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
+use super::daemon::{DaemonClient, choose_session};
 use super::handover::hand_over_keys;
-use super::style::{Paint, safe};
-use super::terminal::{Terminal, say};
-use super::{Decide as How, Exit, interrupt};
+use super::remote_review::{ExtraKeys, RemoteReview};
+use super::style::{PaintKind, safe_line};
+use super::terminal::{Terminal, print_status};
+use super::{DecideArgs as How, ExitStatus, interrupt};
 
 /// How long the daemon is asked to wait for news, in seconds: no longer than a person waits for Ctrl-C.
 const HOLD: u32 = 1;
 
-const KEYS: Keys = Keys {
+const KEYS: ExtraKeys = ExtraKeys {
     shown: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, or to `vector review`",
 };
 
 /// Talks in an open place until the person ends it.
-pub(super) fn chat(home: &Path, named: Option<&str>, new: bool, how: &How) -> anyhow::Result<Exit> {
-    let daemon = Daemon::find(home)?;
+pub(super) fn chat_in_session(
+    home: &Path,
+    named: Option<&str>,
+    new: bool,
+    how: &How,
+) -> anyhow::Result<ExitStatus> {
+    let daemon = DaemonClient::connect(home)?;
     hand_over_keys(home);
-    interrupt::watch();
-    let terminal = Terminal::of(how.json);
+    interrupt::install_handler();
+    let terminal = Terminal::for_command(how.json);
     let mut begins = new;
-    say(
+    print_status(
         "The page, and the widget where the place is open in Studio, show the same conversation. /help lists the commands.",
     );
     loop {
-        let Some(line) = line(&terminal)? else {
-            return Ok(Exit::Done);
+        let Some(line) = read_input(&terminal)? else {
+            return Ok(ExitStatus::Done);
         };
-        match read(&line) {
-            Said::Nothing => {}
-            Said::Quit => return Ok(Exit::Done),
-            Said::Help => say(HELP),
-            Said::Unknown(name) => say(&unknown(&name)),
-            Said::Model(_) => say(
+        match parse_input(&line) {
+            ChatInput::Nothing => {}
+            ChatInput::Quit => return Ok(ExitStatus::Done),
+            ChatInput::Help => print_status(HELP),
+            ChatInput::Unknown(name) => print_status(&unknown_command(&name)),
+            ChatInput::Model(_) => print_status(
                 "The model of a session is chosen in the settings of the page, or of the widget in Studio.",
             ),
-            Said::Clear => {
+            ChatInput::Clear => {
                 begins = true;
-                say("A new conversation begins.");
+                print_status("A new conversation begins.");
             }
-            Said::Ask(text, stance) => {
-                let talk = Talk { daemon: &daemon, terminal: &terminal, how };
-                match talk.task(named, (text, stance), begins) {
+            ChatInput::Ask(text, stance) => {
+                let talk = SessionChat { daemon: &daemon, terminal: &terminal, how };
+                match talk.run_task(named, (text, stance), begins) {
                     Ok(()) => begins = false,
-                    Err(error) => say(&format!("error: {error:#}")),
+                    Err(error) => print_status(&format!("error: {error:#}")),
                 }
             }
         }
     }
 }
 
-struct Talk<'a> {
-    daemon: &'a Daemon,
+struct SessionChat<'a> {
+    daemon: &'a DaemonClient,
     terminal: &'a Terminal,
     how: &'a How,
 }
 
-impl Talk<'_> {
+impl SessionChat<'_> {
     /// Says something, and shows what comes of it until the person is to say something again.
-    fn task(
+    fn run_task(
         &self,
         named: Option<&str>,
         (text, stance): (String, Stance),
         begins: bool,
     ) -> anyhow::Result<()> {
         let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &Nothing {})?;
-        let session = chosen(sessions, named)?;
+        let session = choose_session(sessions, named)?;
         let StreamPage { mut cursor, .. } =
             self.daemon.call("GET", "/api/stream?hold=0", &Nothing {})?;
         let (attached, request) = (Vec::new(), None);
         let (session, epoch) = (session.session, session.epoch);
         let chat = Chat { session, epoch, text, attached, stance, begins, request };
         let Started { workflow } = self.daemon.call("POST", "/api/chat", &chat)?;
-        let mut shown = Shown::default();
+        let mut shown = TaskProgress::default();
         loop {
             let path = format!("/api/stream?cursor={cursor}&hold={HOLD}");
             let page: StreamPage = self.daemon.call("GET", &path, &Nothing {})?;
             cursor = page.cursor;
             for record in page.events.iter().filter(|it| it.workflow == workflow) {
-                if self.event(&record.event, &mut shown)? {
+                if self.show_event(&record.event, &mut shown)? {
                     return Ok(());
                 }
             }
-            if interrupt::take() {
-                return self.stop(workflow);
+            if interrupt::take_press() {
+                return self.stop_task(workflow);
             }
         }
     }
 
     /// Ends a task, as the person has pressed Ctrl-C; what waits in it is withdrawn.
-    fn stop(&self, workflow: Seq) -> anyhow::Result<()> {
+    fn stop_task(&self, workflow: Seq) -> anyhow::Result<()> {
         let path = format!("/api/workflows/{workflow}/cancel");
         self.daemon.call::<WorkflowView>("POST", &path, &Nothing {})?;
-        say("Stopped: nothing more is done in this task.");
+        print_status("Stopped: nothing more is done in this task.");
         Ok(())
     }
 
     /// Shows an event; true where the person is to say something now.
-    fn event(&self, event: &Event, shown: &mut Shown) -> anyhow::Result<bool> {
+    fn show_event(&self, event: &Event, shown: &mut TaskProgress) -> anyhow::Result<bool> {
         match event {
             Event::AssistantUpdate { text } => {
                 shown.streamed.push_str(text);
@@ -117,11 +122,11 @@ impl Talk<'_> {
             Event::AssistantStart {} if !shown.streamed.is_empty() => self.terminal.stream("\n"),
             Event::AssistantFinal { text, answers } => {
                 if text.trim() != shown.streamed.trim() {
-                    self.terminal.said(text);
+                    self.terminal.show_message(text);
                 }
                 shown.streamed.clear();
                 for (at, answer) in answers.iter().enumerate() {
-                    self.terminal.said(&format!("  {}. {answer}", at + 1));
+                    self.terminal.show_message(&format!("  {}. {answer}", at + 1));
                 }
                 return Ok(!answers.is_empty());
             }
@@ -129,31 +134,35 @@ impl Talk<'_> {
             Event::Plan { steps, .. } => match steps.iter().filter(|step| step.done).count() {
                 0 => {
                     for (step, number) in steps.iter().zip(1..) {
-                        self.dim(&format!("  {number}. {}", step.text));
+                        self.show_dim(&format!("  {number}. {}", step.text));
                     }
                 }
-                done => self.dim(&format!("  plan: {done} of {} done", steps.len())),
+                done => self.show_dim(&format!("  plan: {done} of {} done", steps.len())),
             },
             Event::ToolParsed { tool, .. } if is_talk(tool) => {}
-            Event::ToolParsed { tool, brief, .. } => self.dim(&format!("· {tool} {brief}")),
-            Event::ToolError { reason, .. } => self.dim(&format!("  refused: {reason}")),
-            Event::Stalled { seconds } => say(&format!("note: nothing has come for {seconds} s.")),
+            Event::ToolParsed { tool, brief, .. } => self.show_dim(&format!("· {tool} {brief}")),
+            Event::ToolError { reason, .. } => self.show_dim(&format!("  refused: {reason}")),
+            Event::Stalled { seconds } => {
+                print_status(&format!("note: nothing has come for {seconds} s."))
+            }
             Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
-                self.decide(*proposal)?;
+                self.decide_card(*proposal)?;
             }
             Event::Error { message, hint, .. } => {
-                say(&format!("error: {message} {hint}"));
+                print_status(&format!("error: {message} {hint}"));
                 return Ok(true);
             }
             Event::ClientDisconnected { client } => {
-                say(&format!("note: {client} disconnected; what it proposed still waits."));
+                print_status(&format!(
+                    "note: {client} disconnected; what it proposed still waits."
+                ));
             }
             Event::Done { outcome, summary } => {
                 if let Some(summary) = summary {
-                    self.terminal.said(summary);
+                    self.terminal.show_message(summary);
                 }
                 if *outcome != Finish::Done {
-                    say("The task ended, and not all of it was done.");
+                    print_status("The task ended, and not all of it was done.");
                 }
                 return Ok(true);
             }
@@ -162,22 +171,22 @@ impl Talk<'_> {
         Ok(false)
     }
 
-    fn dim(&self, text: &str) {
-        let text = format!("{}\n", safe(text));
-        self.terminal.show(&self.terminal.style().paint(Paint::Dim, text));
+    fn show_dim(&self, text: &str) {
+        let text = format!("{}\n", safe_line(text));
+        self.terminal.show(&self.terminal.style().paint(PaintKind::Dim, text));
     }
 
     /// Shows a card, and asks about it. That somebody else was first is no failure of the conversation.
-    fn decide(&self, proposal: Seq) -> anyhow::Result<()> {
+    fn decide_card(&self, proposal: Seq) -> anyhow::Result<()> {
         let (daemon, terminal) = (self.daemon, self.terminal);
-        let cards = Cards { daemon, terminal, yes: self.how.yes, force: self.how.force };
-        cards.decide(&cards.view(proposal)?, KEYS).map(drop)
+        let cards = RemoteReview { daemon, terminal, yes: self.how.yes, force: self.how.force };
+        cards.decide_card(&cards.fetch_proposal(proposal)?, KEYS).map(drop)
     }
 }
 
 /// What was shown of a task.
 #[derive(Debug, Default)]
-struct Shown {
+struct TaskProgress {
     /// What has come of the message that is being said.
     streamed: String,
     cards: BTreeSet<Seq>,

@@ -18,7 +18,7 @@ const TAB: &str = "    ";
 
 /// How text looks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct TextStyle {
     /// Whether there are colours.
     pub(super) colour: bool,
     /// How many columns a line has.
@@ -27,7 +27,7 @@ pub(super) struct Style {
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(super) enum PaintKind {
     Dim,
     Bold,
     Added,
@@ -36,7 +36,7 @@ pub(super) enum Paint {
     Moved,
 }
 
-impl Style {
+impl TextStyle {
     /// The style of what nobody looks at on a terminal.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
@@ -44,7 +44,7 @@ impl Style {
     }
 
     /// The style of a stream: colours as console found that they are wanted.
-    pub(super) fn of(term: &Term, colour: bool) -> Self {
+    pub(super) fn for_term(term: &Term, colour: bool) -> Self {
         let width = term
             .size_checked()
             .map_or(WIDTH, |(_, columns)| usize::from(columns).clamp(40, 2 * WIDTH));
@@ -52,43 +52,43 @@ impl Style {
     }
 
     /// Paints a piece of text.
-    pub(super) fn paint(self, paint: Paint, text: impl Display) -> String {
+    pub(super) fn paint(self, paint: PaintKind, text: impl Display) -> String {
         let style = console::Style::new().force_styling(self.colour);
         let style = match paint {
-            Paint::Dim => style.dim(),
-            Paint::Bold => style.bold(),
-            Paint::Added => style.green(),
-            Paint::Removed => style.red(),
-            Paint::Changed => style.yellow(),
-            Paint::Moved => style.cyan(),
+            PaintKind::Dim => style.dim(),
+            PaintKind::Bold => style.bold(),
+            PaintKind::Added => style.green(),
+            PaintKind::Removed => style.red(),
+            PaintKind::Changed => style.yellow(),
+            PaintKind::Moved => style.cyan(),
         };
         style.apply_to(text).to_string()
     }
 }
 
 /// One line without control characters, and without those that reorder or hide what is read.
-pub(super) fn safe(text: &str) -> Cow<'_, str> {
+pub(super) fn safe_line(text: &str) -> Cow<'_, str> {
     let shown = shown(text);
     if shown.contains('\t') { Cow::Owned(shown.replace('\t', TAB)) } else { shown }
 }
 
 /// The same for a text of several lines.
 pub(super) fn safe_lines(text: &str) -> String {
-    let lines: Vec<Cow<'_, str>> = text.lines().map(safe).collect();
+    let lines: Vec<Cow<'_, str>> = text.lines().map(safe_line).collect();
     lines.join("\n")
 }
 
 /// A name as it stands in a tree: quoted where it would not be seen otherwise.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     if text.trim() == text && !text.is_empty() {
-        safe(text)
+        safe_line(text)
     } else {
-        Cow::Owned(format!("\"{}\"", safe(text)))
+        Cow::Owned(format!("\"{}\"", safe_line(text)))
     }
 }
 
 /// Breaks a safe text between words into lines of at most `width` columns.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split(' ') {
@@ -111,7 +111,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Breaks a safe text anywhere into pieces of at most `width` columns; at least one.
-pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
+pub(super) fn fold_columns(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut pieces = vec![String::new()];
     let mut used = 0;
@@ -130,7 +130,7 @@ pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
 }
 
 /// "1 part", "3 parts".
-pub(super) fn count(n: usize, noun: &str) -> String {
+pub(super) fn count_noun(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
@@ -140,16 +140,16 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
-        assert_eq!(safe("a\x1b[31mb\x07"), "a␛[31mb␇");
-        assert_eq!(safe("tab\there\r"), "tab    here␍");
+        assert_eq!(safe_line("a\x1b[31mb\x07"), "a␛[31mb␇");
+        assert_eq!(safe_line("tab\there\r"), "tab    here␍");
         assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
         assert_eq!(name(" x"), "\" x\"");
     }
 
     #[test]
     fn lines_are_broken_by_columns() {
-        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(fold("部品部品", 4), ["部品", "部品"]);
-        assert_eq!(fold("", 4), [""]);
+        assert_eq!(wrap_words("one two three", 8), ["one two", "three"]);
+        assert_eq!(fold_columns("部品部品", 4), ["部品", "部品"]);
+        assert_eq!(fold_columns("", 4), [""]);
     }
 }

@@ -17,7 +17,7 @@ use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
 use vector_core::workflow::Workflow;
 
-use super::style::{Paint, Style, fold, safe, safe_lines, wrap};
+use super::style::{PaintKind, TextStyle, fold_columns, safe_line, safe_lines, wrap_words};
 use super::{card, interrupt, summary};
 
 /// Work below this is not worth a spinner.
@@ -52,7 +52,7 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// The terminal of a command; with `json`, stdout is for the ledger's entries alone.
-    pub(super) fn of(json: bool) -> Self {
+    pub(super) fn for_command(json: bool) -> Self {
         let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
         Self { json, asks }
     }
@@ -68,23 +68,23 @@ impl Terminal {
     }
 
     /// How text looks where cards are shown.
-    pub(super) fn style(&self) -> Style {
+    pub(super) fn style(&self) -> TextStyle {
         if self.on_stderr() {
-            Style::of(&Term::stderr(), console::colors_enabled_stderr())
+            TextStyle::for_term(&Term::stderr(), console::colors_enabled_stderr())
         } else {
             stdout_style()
         }
     }
 
     /// Does some work, and shows that it is being done where it takes long.
-    pub(super) fn busy<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+    pub(super) fn with_spinner<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         let in_the_way = self.json && io::stdout().is_terminal();
         if in_the_way || !io::stderr().is_terminal() {
             return work();
         }
         let (done, wait) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(move || spin(what, &wait));
+            scope.spawn(move || run_spinner(what, &wait));
             // Dropped when the work ends, however it ends.
             let _done = done;
             work()
@@ -102,13 +102,13 @@ impl Terminal {
     }
 
     /// Shows a proposal.
-    pub(super) fn card(&self, seq: Seq, proposal: &Proposal) {
-        self.show(&card::render(seq, proposal, self.style()));
+    pub(super) fn show_card(&self, seq: Seq, proposal: &Proposal) {
+        self.show(&card::render_card(seq, proposal, self.style()));
     }
 
     /// The same; in a dry run its number is not shown, as it will be another one.
     pub(super) fn card_of(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
-        let card = card::render(seq, proposal, self.style());
+        let card = card::render_card(seq, proposal, self.style());
         let numbered = format!("Proposal {seq}");
         let shown = if dry_run {
             let same_width = format!("{:<width$}", "A dry run", width = numbered.len());
@@ -120,26 +120,26 @@ impl Terminal {
     }
 
     /// Shows the steps that a model has planned.
-    pub(super) fn plan(&self, steps: &[Step]) {
+    pub(super) fn show_plan(&self, steps: &[Step]) {
         let style = self.style();
         let mut text = String::new();
         for (at, step) in steps.iter().enumerate().take(STEPS) {
-            let _ = writeln!(text, "{:>4}. {}", at + 1, safe(&step.text));
+            let _ = writeln!(text, "{:>4}. {}", at + 1, safe_line(&step.text));
         }
         if steps.len() > STEPS {
             let _ = writeln!(text, "      … {} more", steps.len() - STEPS);
         }
-        self.show(&style.paint(Paint::Dim, text));
+        self.show(&style.paint(PaintKind::Dim, text));
     }
 
     /// Shows what a model says.
-    pub(super) fn said(&self, text: &str) {
+    pub(super) fn show_message(&self, text: &str) {
         let width = self.style().width;
         let mut shown = String::new();
         for line in text.trim_end().lines() {
             let words = line.trim_start();
             let indent = (line.len() - words.len()).min(width / 2);
-            for line in wrap(&safe(words), width - indent) {
+            for line in wrap_words(&safe_line(words), width - indent) {
                 let _ = writeln!(shown, "{:indent$}{line}", "");
             }
         }
@@ -169,10 +169,10 @@ impl Terminal {
     }
 
     /// Shows a line beside what a model says: what it does.
-    pub(super) fn aside(&self, text: &str) {
+    pub(super) fn show_aside(&self, text: &str) {
         let style = self.style();
-        let text = safe(text);
-        let line = match fold(&text, style.width.saturating_sub(1)).as_slice() {
+        let text = safe_line(text);
+        let line = match fold_columns(&text, style.width.saturating_sub(1)).as_slice() {
             [] | [_] => text.into_owned(),
             [first, ..] => {
                 let mut cut: String = first.clone();
@@ -180,18 +180,18 @@ impl Terminal {
                 format!("{cut}…")
             }
         };
-        self.show(&format!("{}\n", style.paint(Paint::Dim, line)));
+        self.show(&format!("{}\n", style.paint(PaintKind::Dim, line)));
     }
 
     /// Says how it ended: what was done, to which file, and the way back.
-    pub(super) fn summary(&self, run: (Seq, &Workflow), dry_run: bool) {
+    pub(super) fn show_summary(&self, run: (Seq, &Workflow), dry_run: bool) {
         if !self.json {
-            print_quietly(&summary::render(run, stdout_style(), dry_run));
+            print_quietly(&summary::render_summary(run, stdout_style(), dry_run));
         }
     }
 
     /// Asks, and reads a line; none where stdin has ended, Ctrl-C was pressed or nobody is there.
-    pub(super) fn question(&self, text: &str) -> io::Result<Option<String>> {
+    pub(super) fn ask_line(&self, text: &str) -> io::Result<Option<String>> {
         if !self.asks {
             return Ok(None);
         }
@@ -222,11 +222,11 @@ fn forget_what_was_typed() {
 fn forget_what_was_typed() {}
 
 /// How text looks on stdout.
-pub(super) fn stdout_style() -> Style {
-    Style::of(&Term::stdout(), console::colors_enabled())
+pub(super) fn stdout_style() -> TextStyle {
+    TextStyle::for_term(&Term::stdout(), console::colors_enabled())
 }
 
-fn spin(what: &str, wait: &mpsc::Receiver<()>) {
+fn run_spinner(what: &str, wait: &mpsc::Receiver<()>) {
     if wait.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
         return;
     }
@@ -240,12 +240,12 @@ fn spin(what: &str, wait: &mpsc::Receiver<()>) {
 }
 
 /// Says something on stderr, broken between words where that is a terminal.
-pub(super) fn say(text: &str) {
+pub(super) fn print_status(text: &str) {
     end_line();
     let text = safe_lines(text);
     let text = if io::stderr().is_terminal() {
-        let width = Style::of(&Term::stderr(), false).width;
-        let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, width)).collect();
+        let width = TextStyle::for_term(&Term::stderr(), false).width;
+        let lines: Vec<String> = text.lines().flat_map(|line| wrap_words(line, width)).collect();
         lines.join("\n")
     } else {
         text
@@ -254,7 +254,7 @@ pub(super) fn say(text: &str) {
 }
 
 /// Prints to stdout. A reader who has seen enough and closed the pipe is no error.
-pub(super) fn print(text: &str) -> anyhow::Result<()> {
+pub(super) fn print_stdout(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
@@ -267,8 +267,8 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints in passing: the work goes on whether or not anybody reads.
 fn print_quietly(text: &str) {
-    if let Err(error) = print(text) {
-        say(&format!("note: {error:#}"));
+    if let Err(error) = print_stdout(text) {
+        print_status(&format!("note: {error:#}"));
     }
 }
 

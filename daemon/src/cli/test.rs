@@ -9,11 +9,11 @@ use scene_schemas::InstancePath;
 use serde_json::json;
 use vector_core::tools::is_spec;
 
-use super::opened::look;
-use super::style::{Paint, Style, count, safe, safe_lines};
-use super::terminal::{Terminal, one_line, print, say, stdout_style};
-use super::{Exit, resolve, sentence};
-use crate::tasks::spec::{self, Case, Limits, Outcome, Spec};
+use super::place_arg::read_place;
+use super::style::{PaintKind, TextStyle, count_noun, safe_line, safe_lines};
+use super::terminal::{Terminal, one_line, print_status, print_stdout, stdout_style};
+use super::{ExitStatus, error_sentence, resolve_path};
+use crate::tasks::spec::{self, CaseOutcome, SpecCase, SpecLimits, SpecResult};
 
 /// Run the specs of a place or model: ModuleScripts named *.spec, in the style of TestEZ.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ Examples:
   vector test game.rbxl --root game.ReplicatedStorage.Shared
 
 Exit codes: 0 all passed, 1 some failed, 2 trouble, or no specs.")]
-pub(super) struct Test {
+pub(super) struct TestArgs {
     /// The place or model, or a Rojo project: its file, or its folder
     place: PathBuf,
     /// Only the specs at and below this instance
@@ -39,20 +39,20 @@ pub(super) struct Test {
 }
 
 /// With failures it is 1, so all trouble is 2.
-const FAILED: Exit = Exit::Failed;
-const TROUBLE: Exit = Exit::Usage;
+const FAILED: ExitStatus = ExitStatus::Failed;
+const TROUBLE: ExitStatus = ExitStatus::Usage;
 
-pub(super) fn run(args: &Test) -> Exit {
-    all(args).unwrap_or_else(|error| {
-        say(&format!("error: {}", sentence(&error)));
+pub(super) fn run(args: &TestArgs) -> ExitStatus {
+    run_specs(args).unwrap_or_else(|error| {
+        print_status(&format!("error: {}", error_sentence(&error)));
         TROUBLE
     })
 }
 
-fn all(args: &Test) -> anyhow::Result<Exit> {
-    let terminal = Terminal::of(args.json);
-    let scene = terminal.busy("Reading the place", || look(&args.place))?.scene;
-    let root = resolve(&scene, &args.root)?;
+fn run_specs(args: &TestArgs) -> anyhow::Result<ExitStatus> {
+    let terminal = Terminal::for_command(args.json);
+    let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
+    let root = resolve_path(&scene, &args.root)?;
     let specs: Vec<_> = scene.subtree(root).filter(|node| is_spec(&scene, *node)).collect();
     if specs.is_empty() {
         anyhow::bail!(
@@ -62,50 +62,53 @@ fn all(args: &Test) -> anyhow::Result<Exit> {
         );
     }
     let (still, numbers) = scene.still(&specs);
-    let limits = Limits { total: Duration::from_secs(args.timeout), ..Limits::default() };
-    let results =
-        terminal.busy("Running specs", || spec::run(&Arc::new(still), &numbers, limits, &|| false));
-    let text = if args.json { lines(&results) } else { render(&results, stdout_style()) };
-    print(&text)?;
-    say(&tally(&results));
-    Ok(if results.iter().all(Spec::is_good) { Exit::Done } else { FAILED })
+    let limits = SpecLimits { total: Duration::from_secs(args.timeout), ..SpecLimits::default() };
+    let results = terminal
+        .with_spinner("Running specs", || spec::run(&Arc::new(still), &numbers, limits, &|| false));
+    let text =
+        if args.json { json_lines(&results) } else { render_results(&results, stdout_style()) };
+    print_stdout(&text)?;
+    print_status(&format_tally(&results));
+    Ok(if results.iter().all(SpecResult::is_good) { ExitStatus::Done } else { FAILED })
 }
 
-fn render(results: &[Spec], style: Style) -> String {
+fn render_results(results: &[SpecResult], style: TextStyle) -> String {
     let mut text = String::new();
     let mut line = |indent: usize, it: &str| {
         text.push_str(&format!("{:indent$}{it}\n", ""));
     };
     for spec in results {
-        line(0, &style.paint(Paint::Bold, safe(&spec.path)));
+        line(0, &style.paint(PaintKind::Bold, safe_line(&spec.path)));
         for case in &spec.cases {
             let (mark, paint) = match case.outcome {
-                Outcome::Passed => ("✓", Paint::Added),
-                Outcome::Failed => ("✗", Paint::Removed),
-                Outcome::Skipped => ("-", Paint::Dim),
+                CaseOutcome::Passed => ("✓", PaintKind::Added),
+                CaseOutcome::Failed => ("✗", PaintKind::Removed),
+                CaseOutcome::Skipped => ("-", PaintKind::Dim),
             };
-            line(2, &format!("{} {}", style.paint(paint, mark), safe(&case.name)));
+            line(2, &format!("{} {}", style.paint(paint, mark), safe_line(&case.name)));
             if let Some(failure) = &case.failure {
                 safe_lines(&failure.to_string()).lines().for_each(|it| line(4, it));
-                case.output.iter().for_each(|it| line(4, &style.paint(Paint::Dim, safe(it))));
+                case.output
+                    .iter()
+                    .for_each(|it| line(4, &style.paint(PaintKind::Dim, safe_line(it))));
             }
         }
         if let Some(failure) = &spec.failure {
-            let mark = style.paint(Paint::Removed, "✗");
+            let mark = style.paint(PaintKind::Removed, "✗");
             line(2, &format!("{mark} {}", safe_lines(&failure.to_string())));
         }
     }
     text
 }
 
-fn lines(results: &[Spec]) -> String {
+fn json_lines(results: &[SpecResult]) -> String {
     let mut text = String::new();
     let mut line = |it: serde_json::Value| {
         text.push_str(&one_line(&it.to_string()));
         text.push('\n');
     };
     for spec in results {
-        for Case { name, outcome, failure, output } in &spec.cases {
+        for SpecCase { name, outcome, failure, output } in &spec.cases {
             let failure = failure.as_ref().map(ToString::to_string);
             line(json!({
                 "spec": spec.path, "case": name, "outcome": outcome, "failure": failure,
@@ -119,16 +122,17 @@ fn lines(results: &[Spec]) -> String {
     text
 }
 
-fn tally(results: &[Spec]) -> String {
-    let sum = |outcome| results.iter().map(|spec| spec.count(outcome)).sum::<usize>();
+fn format_tally(results: &[SpecResult]) -> String {
+    let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
     let broken = results.iter().filter(|spec| spec.failure.is_some()).count();
-    let mut text = format!("{} passed, {} failed", sum(Outcome::Passed), sum(Outcome::Failed));
-    let skipped = sum(Outcome::Skipped);
+    let mut text =
+        format!("{} passed, {} failed", sum(CaseOutcome::Passed), sum(CaseOutcome::Failed));
+    let skipped = sum(CaseOutcome::Skipped);
     if skipped > 0 {
         text.push_str(&format!(", {skipped} skipped"));
     }
     if broken > 0 {
-        text.push_str(&format!("; {} did not run to the end", count(broken, "spec")));
+        text.push_str(&format!("; {} did not run to the end", count_noun(broken, "spec")));
     }
     text
 }

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use scene_schemas::InstancePath;
 use scene_schemas::path::Segment;
 
-use super::style::{Paint, Style, name, safe};
+use super::style::{PaintKind, TextStyle, name, safe_line};
 
 /// Siblings of one shape that are shown one by one.
 const RUN: usize = 12;
@@ -20,9 +20,9 @@ const RUN_LINES: usize = 24;
 
 /// One instance that is different.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub(super) struct TreeItem {
     pub(super) path: InstancePath,
-    pub(super) mark: Mark,
+    pub(super) mark: ChangeMark,
     pub(super) class: String,
     /// What else there is to say, a line each; already safe to show.
     pub(super) notes: Vec<String>,
@@ -30,14 +30,14 @@ pub(super) struct Item {
 
 /// What happened to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Mark {
+pub(super) enum ChangeMark {
     Added,
     Removed,
     Changed,
     Moved,
 }
 
-impl Mark {
+impl ChangeMark {
     pub(super) fn sign(self) -> char {
         match self {
             Self::Added => '+',
@@ -47,34 +47,34 @@ impl Mark {
         }
     }
 
-    pub(super) fn paint(self) -> Paint {
+    pub(super) fn paint(self) -> PaintKind {
         match self {
-            Self::Added => Paint::Added,
-            Self::Removed => Paint::Removed,
-            Self::Changed => Paint::Changed,
-            Self::Moved => Paint::Moved,
+            Self::Added => PaintKind::Added,
+            Self::Removed => PaintKind::Removed,
+            Self::Changed => PaintKind::Changed,
+            Self::Moved => PaintKind::Moved,
         }
     }
 }
 
 /// Draws the tree, each line ended.
-pub(super) fn picture(items: &[Item], style: Style) -> String {
-    let tree = Tree::of(items);
-    let mut lines = vec![tree.label(0, style)];
-    tree.notes(0, "", style, &mut lines);
-    tree.draw(0, "", style, &mut lines);
+pub(super) fn draw_tree(items: &[TreeItem], style: TextStyle) -> String {
+    let tree = ChangeTree::from_items(items);
+    let mut lines = vec![tree.node_label(0, style)];
+    tree.note_lines(0, "", style, &mut lines);
+    tree.draw_node(0, "", style, &mut lines);
     lines.push(String::new());
     lines.join("\n")
 }
 
-struct Tree {
-    nodes: Vec<Node>,
+struct ChangeTree {
+    nodes: Vec<TreeNode>,
 }
 
 #[derive(Default)]
-struct Node {
+struct TreeNode {
     segment: Option<Segment>,
-    item: Option<(Mark, String)>,
+    item: Option<(ChangeMark, String)>,
     notes: Vec<String>,
     children: Vec<usize>,
     shape: u64,
@@ -82,43 +82,44 @@ struct Node {
     below: usize,
 }
 
-impl Tree {
-    fn of(items: &[Item]) -> Self {
-        let mut tree = Self { nodes: vec![Node::default()] };
+impl ChangeTree {
+    fn from_items(items: &[TreeItem]) -> Self {
+        let mut tree = Self { nodes: vec![TreeNode::default()] };
         // What is gone stands beside what has its name now, so the two have keys of their own.
         let mut known: HashMap<(usize, Segment, bool), usize> = HashMap::new();
         for item in items {
             let mut at = 0;
             let last = item.path.segments.len().saturating_sub(1);
             for (depth, segment) in item.path.segments.iter().enumerate() {
-                let mut gone = depth == last && item.mark == Mark::Removed;
+                let mut gone = depth == last && item.mark == ChangeMark::Removed;
                 // What was context or changed so far goes itself; what is new is somebody else.
                 if gone
                     && let Some(known) = known.get(&(at, segment.clone(), false))
-                    && !matches!(tree.nodes[*known].item, Some((Mark::Added, _)))
+                    && !matches!(tree.nodes[*known].item, Some((ChangeMark::Added, _)))
                 {
                     gone = false;
-                    tree.nodes[*known].forget();
+                    tree.nodes[*known].remove_details();
                 }
                 let next = tree.nodes.len();
                 at = *known.entry((at, segment.clone(), gone)).or_insert_with(|| {
                     tree.nodes[at].children.push(next);
-                    tree.nodes.push(Node { segment: Some(segment.clone()), ..Node::default() });
+                    tree.nodes
+                        .push(TreeNode { segment: Some(segment.clone()), ..TreeNode::default() });
                     next
                 });
             }
-            tree.nodes[at].tell(item);
+            tree.nodes[at].add_item(item);
         }
         // Children come after their parents, so a walk backwards knows their shapes.
         for at in (0..tree.nodes.len()).rev() {
-            tree.nodes[at].shape = tree.shape(at);
+            tree.nodes[at].shape = tree.shape_hash(at);
             let children = tree.nodes[at].children.iter();
             tree.nodes[at].below = children.map(|child| 1 + tree.nodes[*child].below).sum();
         }
         tree
     }
 
-    fn shape(&self, at: usize) -> u64 {
+    fn shape_hash(&self, at: usize) -> u64 {
         let node = &self.nodes[at];
         let mut hasher = DefaultHasher::new();
         (&node.item, &node.notes).hash(&mut hasher);
@@ -128,7 +129,7 @@ impl Tree {
         hasher.finish()
     }
 
-    fn label(&self, at: usize, style: Style) -> String {
+    fn node_label(&self, at: usize, style: TextStyle) -> String {
         let node = &self.nodes[at];
         let name = match &node.segment {
             None => "game".to_owned(),
@@ -138,24 +139,24 @@ impl Tree {
             }
         };
         match &node.item {
-            None => style.paint(Paint::Dim, name),
+            None => style.paint(PaintKind::Dim, name),
             Some((mark, class)) => {
-                let class = safe(class);
+                let class = safe_line(class);
                 let front = style.paint(mark.paint(), format!("{} {class}", mark.sign()));
-                format!("{front} {}", style.paint(Paint::Bold, name))
+                format!("{front} {}", style.paint(PaintKind::Bold, name))
             }
         }
     }
 
-    fn notes(&self, at: usize, indent: &str, style: Style, lines: &mut Vec<String>) {
+    fn note_lines(&self, at: usize, indent: &str, style: TextStyle, lines: &mut Vec<String>) {
         let node = &self.nodes[at];
         let bar = if node.children.is_empty() { " " } else { "│" };
-        let front = style.paint(Paint::Dim, format!("{indent}{bar}   "));
+        let front = style.paint(PaintKind::Dim, format!("{indent}{bar}   "));
         lines.extend(node.notes.iter().map(|note| format!("{front}{note}")));
     }
 
     /// The line that stands for siblings like this one.
-    fn more(&self, at: usize, n: usize, style: Style) -> String {
+    fn similar_line(&self, at: usize, n: usize, style: TextStyle) -> String {
         let node = &self.nodes[at];
         let below = match node.below {
             0 => String::new(),
@@ -163,14 +164,14 @@ impl Tree {
         };
         match &node.item {
             Some((mark, class)) => {
-                let text = format!("… {n} more {} {}", mark.sign(), safe(class));
+                let text = format!("… {n} more {} {}", mark.sign(), safe_line(class));
                 format!("{}{below}", style.paint(mark.paint(), text))
             }
-            None => style.paint(Paint::Dim, format!("… {n} more like these{below}")),
+            None => style.paint(PaintKind::Dim, format!("… {n} more like these{below}")),
         }
     }
 
-    fn draw(&self, at: usize, indent: &str, style: Style, lines: &mut Vec<String>) {
+    fn draw_node(&self, at: usize, indent: &str, style: TextStyle, lines: &mut Vec<String>) {
         let children = &self.nodes[at].children;
         let mut done = 0;
         while done < children.len() {
@@ -187,38 +188,38 @@ impl Tree {
                 let is_last = *child == children[children.len() - 1];
                 let (branch, below) =
                     if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-                let front = style.paint(Paint::Dim, format!("{indent}{branch}"));
-                lines.push(format!("{front}{}", self.label(*child, style)));
+                let front = style.paint(PaintKind::Dim, format!("{indent}{branch}"));
+                lines.push(format!("{front}{}", self.node_label(*child, style)));
                 let indent = format!("{indent}{below}");
-                self.notes(*child, &indent, style, lines);
-                self.draw(*child, &indent, style, lines);
+                self.note_lines(*child, &indent, style, lines);
+                self.draw_node(*child, &indent, style, lines);
             }
             done += run;
             if shown < run {
                 let branch = if done == children.len() { "└─ " } else { "├─ " };
-                let more = self.more(children[done - 1], run - shown, style);
+                let more = self.similar_line(children[done - 1], run - shown, style);
                 lines.push(format!(
                     "{}{more}",
-                    style.paint(Paint::Dim, format!("{indent}{branch}"))
+                    style.paint(PaintKind::Dim, format!("{indent}{branch}"))
                 ));
             }
         }
     }
 }
 
-impl Node {
+impl TreeNode {
     /// It goes with all that was said of it and of what is below it.
-    fn forget(&mut self) {
+    fn remove_details(&mut self) {
         self.item = None;
         self.notes.clear();
         self.children.clear();
     }
 
-    fn tell(&mut self, item: &Item) {
+    fn add_item(&mut self, item: &TreeItem) {
         match &mut self.item {
             // What is new has all its values from the start.
-            Some((Mark::Added, _)) if item.mark == Mark::Changed => return,
-            Some((mark, _)) if *mark == Mark::Changed => *mark = item.mark,
+            Some((ChangeMark::Added, _)) if item.mark == ChangeMark::Changed => return,
+            Some((mark, _)) if *mark == ChangeMark::Changed => *mark = item.mark,
             Some(_) => {}
             None => self.item = Some((item.mark, item.class.clone())),
         }
@@ -230,8 +231,8 @@ impl Node {
 mod tests {
     use super::*;
 
-    fn item(path: &str, mark: Mark, class: &str, notes: &[&str]) -> Item {
-        Item {
+    fn item(path: &str, mark: ChangeMark, class: &str, notes: &[&str]) -> TreeItem {
+        TreeItem {
             path: path.parse().unwrap(),
             mark,
             class: class.to_owned(),
@@ -240,20 +241,20 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(items: &[Item], picture: &str) {
-        assert_eq!(super::picture(items, Style::plain()), picture);
+    fn check(items: &[TreeItem], picture: &str) {
+        assert_eq!(super::draw_tree(items, TextStyle::plain()), picture);
     }
 
     #[test]
     fn what_differs_stands_below_its_ancestors() {
         check(
             &[
-                item("game.Workspace.A", Mark::Added, "Model", &[]),
-                item("game.Workspace.A.P", Mark::Added, "Part", &[]),
-                item("game.Workspace.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item("game.Workspace.B", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item("game.Lighting[\" x\"]", Mark::Removed, "Sky", &["3 instances"]),
-                item("game.Lighting[\" x\"]", Mark::Added, "Folder", &[]),
+                item("game.Workspace.A", ChangeMark::Added, "Model", &[]),
+                item("game.Workspace.A.P", ChangeMark::Added, "Part", &[]),
+                item("game.Workspace.A.P", ChangeMark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.Workspace.B", ChangeMark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.Lighting[\" x\"]", ChangeMark::Removed, "Sky", &["3 instances"]),
+                item("game.Lighting[\" x\"]", ChangeMark::Added, "Folder", &[]),
             ],
             "\
 game
@@ -274,10 +275,10 @@ game
     fn what_goes_takes_along_what_was_said_of_it() {
         check(
             &[
-                item("game.W.A.P", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item("game.W.A", Mark::Removed, "Model", &["2 instances"]),
-                item("game.W.B", Mark::Changed, "Part", &["Size  1 → 2"]),
-                item("game.W.B", Mark::Removed, "Part", &[]),
+                item("game.W.A.P", ChangeMark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.A", ChangeMark::Removed, "Model", &["2 instances"]),
+                item("game.W.B", ChangeMark::Changed, "Part", &["Size  1 → 2"]),
+                item("game.W.B", ChangeMark::Removed, "Part", &[]),
             ],
             "\
 game
@@ -291,18 +292,20 @@ game
 
     #[test]
     fn a_long_run_of_equal_siblings_is_cut() {
-        let items: Vec<Item> = (0..100)
-            .map(|n| item(&format!("game.W.P{n}"), Mark::Added, "Part", &[]))
-            .chain([item("game.W.Z", Mark::Moved, "Folder", &[])])
+        let items: Vec<TreeItem> = (0..100)
+            .map(|n| item(&format!("game.W.P{n}"), ChangeMark::Added, "Part", &[]))
+            .chain([item("game.W.Z", ChangeMark::Moved, "Folder", &[])])
             .collect();
         let rows = (0..10).flat_map(|n| {
-            let below =
-                (0..10).map(move |m| item(&format!("game.W.R{n}.P{m}"), Mark::Added, "Part", &[]));
-            [item(&format!("game.W.R{n}"), Mark::Added, "Model", &[])].into_iter().chain(below)
+            let below = (0..10)
+                .map(move |m| item(&format!("game.W.R{n}.P{m}"), ChangeMark::Added, "Part", &[]));
+            [item(&format!("game.W.R{n}"), ChangeMark::Added, "Model", &[])]
+                .into_iter()
+                .chain(below)
         });
-        let rows = picture(&rows.collect::<Vec<_>>(), Style::plain());
+        let rows = draw_tree(&rows.collect::<Vec<_>>(), TextStyle::plain());
         assert!(rows.ends_with("   └─ … 8 more + Model, each with 10 below\n"), "{rows}");
-        let picture = picture(&items, Style::plain());
+        let picture = draw_tree(&items, TextStyle::plain());
         assert_eq!(picture.lines().count(), 2 + 12 + 1 + 1);
         assert!(picture.contains("   ├─ … 88 more + Part\n   └─ → Folder Z\n"), "{picture}");
     }

@@ -11,9 +11,9 @@ use vector_engine::spent::{Message, Spent, day};
 use vector_ledger::Ledger;
 use vector_providers::config::MODELS_FILE;
 
-use super::Exit;
-use super::style::{Paint, safe};
-use super::terminal::{print, stdout_style};
+use super::ExitStatus;
+use super::style::{PaintKind, safe_line};
+use super::terminal::{print_stdout, stdout_style};
 
 /// How many tasks are listed.
 const TASKS: usize = 20;
@@ -26,7 +26,7 @@ Examples:
   vector usage --json | jq 'map(.usd) | add'
 
 Days are of UTC. Prices are those of models.toml at the time of the message.")]
-pub(super) struct Usage {
+pub(super) struct UsageArgs {
     /// Print one JSON array with an object for each message of a model
     #[arg(long)]
     json: bool,
@@ -34,7 +34,7 @@ pub(super) struct Usage {
 
 /// What some messages took.
 #[derive(Debug, Default, Clone, Copy)]
-struct Sum {
+struct UsageTotal {
     messages: u64,
     read: u64,
     cached: u64,
@@ -44,8 +44,8 @@ struct Sum {
     unpriced: u64,
 }
 
-impl Sum {
-    fn add(&mut self, message: &Message) {
+impl UsageTotal {
+    fn add_message(&mut self, message: &Message) {
         let tokens = message.tokens.unwrap_or_default();
         self.messages += 1;
         self.read += tokens.prompt;
@@ -55,7 +55,7 @@ impl Sum {
         self.unpriced += u64::from(message.dollars.is_none());
     }
 
-    fn line(&self, name: &str) -> String {
+    fn format_line(&self, name: &str) -> String {
         // What nobody knows is no sum of money.
         let dollars = match self.unpriced {
             0 => format!("{:.4}", self.dollars),
@@ -72,27 +72,27 @@ impl Sum {
 /// The columns of a name: a line has 80.
 const NAME: usize = 27;
 
-pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let mut spent = Spent::default();
     spent.read(&ledger)?;
     let messages = spent.messages();
     if args.json {
-        let all: Vec<_> = messages.iter().map(row).collect();
-        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
-        return Ok(Exit::Done);
+        let all: Vec<_> = messages.iter().map(message_json).collect();
+        print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        return Ok(ExitStatus::Done);
     }
     if messages.is_empty() {
-        print("No model has been asked yet.\n")?;
-        return Ok(Exit::Done);
+        print_stdout("No model has been asked yet.\n")?;
+        return Ok(ExitStatus::Done);
     }
     let style = stdout_style();
     let names = ["messages", "read", "from cache", "written", "USD"];
     let [one, two, three, four, five] = names;
     let head = format!("  {:<NAME$} {one:>8} {two:>10} {three:>10} {four:>9} {five:>9}\n", "");
-    let mut text = style.paint(Paint::Dim, head);
-    text.push_str(&block("By model", messages, usize::MAX, |it| it.model.clone()));
-    text.push_str(&block("By day", messages, usize::MAX, |it| date(day(it.at))));
+    let mut text = style.paint(PaintKind::Dim, head);
+    text.push_str(&usage_block("By model", messages, usize::MAX, |it| it.model.clone()));
+    text.push_str(&usage_block("By day", messages, usize::MAX, |it| date(day(it.at))));
     let mut goals: HashMap<Seq, String> = HashMap::new();
     for message in messages {
         if let hash_map::Entry::Vacant(new) = goals.entry(message.workflow) {
@@ -103,15 +103,15 @@ pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
             });
         }
     }
-    text.push_str(&block("By task, the newest", messages, TASKS, |it| {
+    text.push_str(&usage_block("By task, the newest", messages, TASKS, |it| {
         let goal = goals.get(&it.workflow).map_or("", String::as_str);
         task_name(it.workflow, goal)
     }));
-    let mut all = Sum::default();
+    let mut all = UsageTotal::default();
     for message in messages {
-        all.add(message);
+        all.add_message(message);
     }
-    text.push_str(&all.line("all"));
+    text.push_str(&all.format_line("all"));
     if all.unpriced > 0 {
         let file = home.join(MODELS_FILE);
         text.push_str(&format!(
@@ -119,22 +119,22 @@ pub(super) fn run(args: &Usage, home: &Path) -> anyhow::Result<Exit> {
             file.display()
         ));
     }
-    print(&text)?;
-    Ok(Exit::Done)
+    print_stdout(&text)?;
+    Ok(ExitStatus::Done)
 }
 
-fn block(
+fn usage_block(
     title: &str,
     messages: &[Message],
     most: usize,
     name: impl Fn(&Message) -> String,
 ) -> String {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<String, UsageTotal> = BTreeMap::new();
     for message in messages {
-        sums.entry(name(message)).or_default().add(message);
+        sums.entry(name(message)).or_default().add_message(message);
     }
     let skipped = sums.len().saturating_sub(most);
-    let lines = sums.iter().skip(skipped).map(|(name, sum)| sum.line(&safe(name)));
+    let lines = sums.iter().skip(skipped).map(|(name, sum)| sum.format_line(&safe_line(name)));
     format!("{title}\n{}", lines.collect::<String>())
 }
 
@@ -153,7 +153,7 @@ fn task_name(workflow: Seq, goal: &str) -> String {
     format!("{number}{goal}")
 }
 
-fn row(message: &Message) -> serde_json::Value {
+fn message_json(message: &Message) -> serde_json::Value {
     let tokens = message.tokens.unwrap_or_default();
     json!({
         "at": message.at,

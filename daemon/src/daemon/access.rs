@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use scene_schemas::api::{Access, Failure, FailureKind, Grant, MadeToken, Revoke};
 use vector_files::write_private;
 
-use crate::daemon::random;
-use crate::server::{Secret, failed};
+use crate::daemon::random_text;
+use crate::server::{TokenHash, failure};
 
 /// The token of a person at this machine's terminal, for as long as the daemon runs.
 pub const TOKEN: &str = "token";
@@ -38,31 +38,31 @@ const MAX_NAME: usize = 40;
 
 /// Somebody who has access.
 #[derive(Debug, Clone)]
-struct Known {
+struct GrantRecord {
     name: String,
     made: Option<u64>,
-    secret: Secret,
+    secret: TokenHash,
 }
 
-impl Known {
+impl GrantRecord {
     /// One that nobody has named.
-    fn unnamed(kind: &str, secret: Secret, made: Option<u64>) -> Self {
+    fn without_name(kind: &str, secret: TokenHash, made: Option<u64>) -> Self {
         let name = format!("{kind}{}", &secret.hash()[..DIGITS]);
         Self { name, made, secret }
     }
 
     /// As it stands in a file; none where that is damaged.
-    fn read(line: &str, kind: &str) -> Option<Self> {
+    fn parse_line(line: &str, kind: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
-        let secret = Secret::kept(words.next()?)?;
+        let secret = TokenHash::from_hex(words.next()?)?;
         let made = words.next().and_then(|made| made.parse().ok());
         Some(match words.next() {
             Some(name) => Self { name: name.to_owned(), made, secret },
-            None => Self::unnamed(kind, secret, made),
+            None => Self::without_name(kind, secret, made),
         })
     }
 
-    fn line(&self, with_name: bool) -> String {
+    fn format_line(&self, with_name: bool) -> String {
         let (hash, made) = (self.secret.hash(), self.made.unwrap_or_default());
         match (with_name, self.made) {
             (true, _) => format!("{hash} {made} {}\n", self.name),
@@ -71,27 +71,27 @@ impl Known {
         }
     }
 
-    fn shown(&self) -> Grant {
+    fn to_grant(&self) -> Grant {
         Grant { name: self.name.clone(), made: self.made.filter(|made| *made > 0) }
     }
 }
 
 /// Who has access, as it is kept.
 #[derive(Debug)]
-pub struct Grants {
+pub struct GrantStore {
     home: PathBuf,
-    plugins: Vec<Known>,
-    clients: Vec<Known>,
-    pages: Vec<Known>,
+    plugins: Vec<GrantRecord>,
+    clients: Vec<GrantRecord>,
+    pages: Vec<GrantRecord>,
 }
 
-impl Grants {
+impl GrantStore {
     /// Those that are kept in a folder.
     ///
     /// # Errors
     /// They are there and cannot be read.
-    pub fn read(home: &Path) -> io::Result<Self> {
-        let kept = |file: &str, kind: &str| all(&home.join(file), kind);
+    pub fn load(home: &Path) -> io::Result<Self> {
+        let kept = |file: &str, kind: &str| read_grants(&home.join(file), kind);
         Ok(Self {
             home: home.to_owned(),
             plugins: kept(PLUGINS, PLUGIN)?,
@@ -101,38 +101,38 @@ impl Grants {
     }
 
     /// All of them, without what they are known by.
-    pub fn shown(&self) -> Access {
+    pub fn to_access(&self) -> Access {
         Access {
-            plugins: self.plugins.iter().map(Known::shown).collect(),
-            clients: self.clients.iter().map(Known::shown).collect(),
-            pages: self.pages.iter().map(Known::shown).collect(),
+            plugins: self.plugins.iter().map(GrantRecord::to_grant).collect(),
+            clients: self.clients.iter().map(GrantRecord::to_grant).collect(),
+            pages: self.pages.iter().map(GrantRecord::to_grant).collect(),
         }
     }
 
     /// What the tokens of clients are known by.
-    pub(crate) fn clients(&self) -> impl Iterator<Item = Secret> {
+    pub(crate) fn client_secrets(&self) -> impl Iterator<Item = TokenHash> {
         self.clients.iter().map(|client| client.secret.clone())
     }
 
     /// What the tokens of pages are known by.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = Secret> {
+    pub(crate) fn page_secrets(&self) -> impl Iterator<Item = TokenHash> {
         self.pages.iter().map(|page| page.secret.clone())
     }
 
     /// Whether a plugin that shows this was paired, and still is.
-    pub(crate) fn is_paired(&self, credential: &Secret) -> bool {
+    pub(crate) fn is_paired(&self, credential: &TokenHash) -> bool {
         // All are looked at, so that the time tells nothing.
-        self.plugins.iter().fold(false, |known, it| known | it.secret.is(credential))
+        self.plugins.iter().fold(false, |known, it| known | it.secret.equals(credential))
     }
 
     /// Lets a plugin in, from this moment on: what it is to show.
     ///
     /// # Errors
     /// That cannot be kept, and it is not let in.
-    pub(crate) fn pair(&mut self, at: u64) -> io::Result<String> {
-        let credential = random(CHANCE)?;
+    pub(crate) fn add_plugin(&mut self, at: u64) -> io::Result<String> {
+        let credential = random_text(CHANCE)?;
         let mut plugins = self.plugins.clone();
-        plugins.push(Known::unnamed(PLUGIN, Secret::of(&credential), Some(at)));
+        plugins.push(GrantRecord::without_name(PLUGIN, TokenHash::of_token(&credential), Some(at)));
         self.keep_plugins(plugins)?;
         Ok(credential)
     }
@@ -141,11 +141,11 @@ impl Grants {
     ///
     /// # Errors
     /// That cannot be kept, and it is not let in.
-    pub(crate) fn enter(&mut self, at: u64) -> io::Result<(String, String)> {
-        let token = random(CHANCE)?;
+    pub(crate) fn add_page(&mut self, at: u64) -> io::Result<(String, String)> {
+        let token = random_text(CHANCE)?;
         let known = self.pages.len().saturating_sub(MAX_PAGES - 1);
         let mut pages = self.pages[known..].to_vec();
-        let page = Known::unnamed(PAGE, Secret::of(&token), Some(at));
+        let page = GrantRecord::without_name(PAGE, TokenHash::of_token(&token), Some(at));
         let name = page.name.clone();
         pages.push(page);
         self.keep_pages(pages)?;
@@ -156,20 +156,24 @@ impl Grants {
     ///
     /// # Errors
     /// The name is none, or is taken, or the token cannot be kept.
-    pub fn make(&mut self, name: &str, at: u64) -> Result<MadeToken, Failure> {
+    pub fn add_client(&mut self, name: &str, at: u64) -> Result<MadeToken, Failure> {
         is_name(name)?;
         if self.clients.iter().any(|client| client.name == name) {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Settled,
                 format!("There is a token of {name} already, and only its hash is kept."),
                 format!("Take it back first with `vector sessions revoke {name}`."),
             ));
         }
-        let token = random(CHANCE).map_err(|error| unkept(&error))?;
+        let token = random_text(CHANCE).map_err(|error| write_failed(&error))?;
         let mut clients = self.clients.clone();
         let name = name.to_owned();
-        clients.push(Known { name: name.clone(), made: Some(at), secret: Secret::of(&token) });
-        self.keep_clients(clients).map_err(|error| unkept(&error))?;
+        clients.push(GrantRecord {
+            name: name.clone(),
+            made: Some(at),
+            secret: TokenHash::of_token(&token),
+        });
+        self.keep_clients(clients).map_err(|error| write_failed(&error))?;
         Ok(MadeToken { name, token })
     }
 
@@ -178,7 +182,7 @@ impl Grants {
     /// # Errors
     /// Nobody has that name, or it cannot be kept.
     pub fn revoke(&mut self, what: &Revoke) -> Result<Vec<String>, Failure> {
-        let part = |known: &[Known], is_kind: bool| -> (Vec<Known>, Vec<Known>) {
+        let part = |known: &[GrantRecord], is_kind: bool| -> (Vec<GrantRecord>, Vec<GrantRecord>) {
             known.iter().cloned().partition(|known| match what {
                 Revoke::Named { name } => known.name == *name,
                 Revoke::Plugins {} | Revoke::Pages {} => is_kind,
@@ -190,17 +194,17 @@ impl Grants {
         let (clients_gone, clients) = part(&self.clients, false);
         let (pages_gone, pages) = part(&self.pages, matches!(what, Revoke::Pages {}));
         if !gone.is_empty() {
-            self.keep_plugins(plugins).map_err(|error| unkept(&error))?;
+            self.keep_plugins(plugins).map_err(|error| write_failed(&error))?;
         }
         if !clients_gone.is_empty() {
-            self.keep_clients(clients).map_err(|error| unkept(&error))?;
+            self.keep_clients(clients).map_err(|error| write_failed(&error))?;
         }
         if !pages_gone.is_empty() {
-            self.keep_pages(pages).map_err(|error| unkept(&error))?;
+            self.keep_pages(pages).map_err(|error| write_failed(&error))?;
         }
         gone.extend(clients_gone.into_iter().chain(pages_gone));
         match what {
-            Revoke::Named { name } if gone.is_empty() => Err(failed(
+            Revoke::Named { name } if gone.is_empty() => Err(failure(
                 FailureKind::NotFound,
                 format!("Nobody called {name} has access."),
                 "`vector sessions` lists who has.",
@@ -209,35 +213,37 @@ impl Grants {
         }
     }
 
-    fn keep_plugins(&mut self, plugins: Vec<Known>) -> io::Result<()> {
-        keep(&self.home.join(PLUGINS), &plugins, false)?;
+    fn keep_plugins(&mut self, plugins: Vec<GrantRecord>) -> io::Result<()> {
+        write_grants(&self.home.join(PLUGINS), &plugins, false)?;
         self.plugins = plugins;
         Ok(())
     }
 
-    fn keep_pages(&mut self, pages: Vec<Known>) -> io::Result<()> {
-        keep(&self.home.join(PAGES), &pages, false)?;
+    fn keep_pages(&mut self, pages: Vec<GrantRecord>) -> io::Result<()> {
+        write_grants(&self.home.join(PAGES), &pages, false)?;
         self.pages = pages;
         Ok(())
     }
 
-    fn keep_clients(&mut self, clients: Vec<Known>) -> io::Result<()> {
-        keep(&self.home.join(CLIENTS), &clients, true)?;
+    fn keep_clients(&mut self, clients: Vec<GrantRecord>) -> io::Result<()> {
+        write_grants(&self.home.join(CLIENTS), &clients, true)?;
         self.clients = clients;
         Ok(())
     }
 }
 
-fn all(file: &Path, kind: &str) -> io::Result<Vec<Known>> {
+fn read_grants(file: &Path, kind: &str) -> io::Result<Vec<GrantRecord>> {
     match fs::read_to_string(file) {
-        Ok(text) => Ok(text.lines().filter_map(|line| Known::read(line, kind)).collect()),
+        Ok(text) => {
+            Ok(text.lines().filter_map(|line| GrantRecord::parse_line(line, kind)).collect())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-fn keep(file: &Path, known: &[Known], with_names: bool) -> io::Result<()> {
-    let text: String = known.iter().map(|it| it.line(with_names)).collect();
+fn write_grants(file: &Path, known: &[GrantRecord], with_names: bool) -> io::Result<()> {
+    let text: String = known.iter().map(|it| it.format_line(with_names)).collect();
     write_private(file, text.as_bytes())
 }
 
@@ -249,7 +255,7 @@ fn is_name(name: &str) -> Result<(), Failure> {
     if is_fine && !is_taken {
         return Ok(());
     }
-    Err(failed(
+    Err(failure(
         FailureKind::BadRequest,
         format!("`{name}` is no name for a token."),
         format!(
@@ -259,21 +265,21 @@ fn is_name(name: &str) -> Result<(), Failure> {
     ))
 }
 
-fn unkept(error: &io::Error) -> Failure {
+fn write_failed(error: &io::Error) -> Failure {
     let message = format!("Who has access cannot be kept: {error}.");
-    failed(FailureKind::Internal, message, "See that Vector may write to its folder; try again.")
+    failure(FailureKind::Internal, message, "See that Vector may write to its folder; try again.")
 }
 
 /// A run of the daemon: where it is found, and by which tokens.
 #[derive(Debug)]
-pub struct Run {
+pub struct DaemonRun {
     home: PathBuf,
     port: u16,
     idle: Option<u64>,
-    agent: Option<Secret>,
+    agent: Option<TokenHash>,
 }
 
-impl Run {
+impl DaemonRun {
     /// One that listens on a port, and ends after so many minutes in which nobody asked anything.
     pub fn new(home: &Path, port: u16, idle: Option<u64>) -> Self {
         Self { home: home.to_owned(), port, idle, agent: None }
@@ -284,31 +290,31 @@ impl Run {
     ///
     /// # Errors
     /// They cannot be written.
-    pub fn begin(&mut self) -> io::Result<Secret> {
-        let (person, agent) = (random(CHANCE)?, random(CHANCE)?);
+    pub fn start(&mut self) -> io::Result<TokenHash> {
+        let (person, agent) = (random_text(CHANCE)?, random_text(CHANCE)?);
         let keep = |file: &str, token: &str| {
             let text = format!("{} {token}\n", self.port);
             write_private(&self.home.join(file), text.as_bytes())
         };
         keep(AGENT_TOKEN, &agent)?;
         keep(TOKEN, &person)?;
-        self.agent = Some(Secret::of(&agent));
-        Ok(Secret::of(&person))
+        self.agent = Some(TokenHash::of_token(&agent));
+        Ok(TokenHash::of_token(&person))
     }
 
     /// Takes its tokens away.
-    pub fn end(home: &Path) {
+    pub fn delete_tokens(home: &Path) {
         for token in [TOKEN, AGENT_TOKEN] {
             let _ = fs::remove_file(home.join(token));
         }
     }
 
-    pub(crate) fn idle(&self) -> Option<u64> {
+    pub(crate) fn idle_minutes(&self) -> Option<u64> {
         self.idle
     }
 
     /// What the agents' token is known by.
-    pub(crate) fn agent(&self) -> Option<Secret> {
+    pub(crate) fn agent_secret(&self) -> Option<TokenHash> {
         self.agent.clone()
     }
 }
@@ -317,41 +323,42 @@ impl Run {
 mod tests {
     use super::*;
 
-    fn revoke(grants: &mut Grants, what: Revoke) -> Vec<String> {
+    fn revoke(grants: &mut GrantStore, what: Revoke) -> Vec<String> {
         grants.revoke(&what).unwrap()
     }
 
     #[test]
     fn what_is_granted_is_there_again_and_what_is_taken_is_not() {
         let home = tempfile::tempdir().unwrap();
-        let mut grants = Grants::read(home.path()).unwrap();
-        let credential = Secret::of(&grants.pair(7).unwrap());
-        let other = Secret::of(&grants.pair(8).unwrap());
-        let token = grants.make("ci", 9).unwrap().token;
-        let mut again = Grants::read(home.path()).unwrap();
-        assert_eq!(again.shown(), grants.shown());
+        let mut grants = GrantStore::load(home.path()).unwrap();
+        let credential = TokenHash::of_token(&grants.add_plugin(7).unwrap());
+        let other = TokenHash::of_token(&grants.add_plugin(8).unwrap());
+        let token = grants.add_client("ci", 9).unwrap().token;
+        let mut again = GrantStore::load(home.path()).unwrap();
+        assert_eq!(again.to_access(), grants.to_access());
         assert!(again.is_paired(&credential) && again.is_paired(&other));
-        assert!(again.clients().all(|it| it.fits(&token)));
-        let name = again.shown().plugins[0].name.clone();
+        assert!(again.client_secrets().all(|it| it.matches(&token)));
+        let name = again.to_access().plugins[0].name.clone();
         assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
         assert!(!again.is_paired(&credential) && again.is_paired(&other));
         assert_eq!(revoke(&mut again, Revoke::Run {}), [""; 0]);
         assert_eq!(revoke(&mut again, Revoke::Plugins {}).len(), 1);
         assert_eq!(revoke(&mut again, Revoke::All {}), ["ci"]);
-        let nobody = Grants::read(home.path()).unwrap().shown();
+        let nobody = GrantStore::load(home.path()).unwrap().to_access();
         assert_eq!(nobody, Access { plugins: vec![], clients: vec![], pages: vec![] });
     }
 
     #[test]
     fn the_oldest_of_too_many_pages_gives_way() {
         let home = tempfile::tempdir().unwrap();
-        let mut grants = Grants::read(home.path()).unwrap();
+        let mut grants = GrantStore::load(home.path()).unwrap();
         let tokens: Vec<String> =
-            (0..=MAX_PAGES as u64).map(|at| grants.enter(at).unwrap().1).collect();
-        let mut again = Grants::read(home.path()).unwrap();
-        let is_in = |grants: &Grants, token: &String| grants.pages().any(|it| it.fits(token));
+            (0..=MAX_PAGES as u64).map(|at| grants.add_page(at).unwrap().1).collect();
+        let mut again = GrantStore::load(home.path()).unwrap();
+        let is_in =
+            |grants: &GrantStore, token: &String| grants.page_secrets().any(|it| it.matches(token));
         assert!(!is_in(&again, &tokens[0]) && tokens[1..].iter().all(|it| is_in(&again, it)));
-        let name = again.shown().pages[0].name.clone();
+        let name = again.to_access().pages[0].name.clone();
         assert_eq!(revoke(&mut again, Revoke::Named { name: name.clone() }), [name]);
         assert!(!is_in(&again, &tokens[1]) && is_in(&again, &tokens[2]));
         assert_eq!(revoke(&mut again, Revoke::Plugins {}), [""; 0]);
@@ -361,11 +368,11 @@ mod tests {
     #[test]
     fn no_file_holds_what_opens_anything() {
         let home = tempfile::tempdir().unwrap();
-        let mut grants = Grants::read(home.path()).unwrap();
+        let mut grants = GrantStore::load(home.path()).unwrap();
         let told = [
-            grants.pair(7).unwrap(),
-            grants.enter(8).unwrap().1,
-            grants.make("ci", 9).unwrap().token,
+            grants.add_plugin(7).unwrap(),
+            grants.add_page(8).unwrap().1,
+            grants.add_client("ci", 9).unwrap().token,
         ];
         for file in [PLUGINS, CLIENTS, PAGES] {
             let text = fs::read_to_string(home.path().join(file)).unwrap();
@@ -376,22 +383,29 @@ mod tests {
     #[test]
     fn a_pairing_of_which_no_time_was_kept_still_counts() {
         let home = tempfile::tempdir().unwrap();
-        let text = format!("{}\nno hash at all\n", Secret::of("old").hash());
+        let text = format!("{}\nno hash at all\n", TokenHash::of_token("old").hash());
         fs::write(home.path().join(PLUGINS), text).unwrap();
-        let grants = Grants::read(home.path()).unwrap();
-        assert!(grants.is_paired(&Secret::of("old")) && !grants.is_paired(&Secret::of("new")));
-        assert_eq!(grants.shown().plugins[0].made, None);
+        let grants = GrantStore::load(home.path()).unwrap();
+        assert!(
+            grants.is_paired(&TokenHash::of_token("old"))
+                && !grants.is_paired(&TokenHash::of_token("new"))
+        );
+        assert_eq!(grants.to_access().plugins[0].made, None);
     }
 
     #[test]
     fn names_are_plain_and_there_once() {
         let home = tempfile::tempdir().unwrap();
-        let mut grants = Grants::read(home.path()).unwrap();
+        let mut grants = GrantStore::load(home.path()).unwrap();
         for name in ["", "a b", "a\n", "plugin-1", "page-1", "--all", "\u{e9}", &"x".repeat(41)] {
-            assert_eq!(grants.make(name, 1).unwrap_err().kind, FailureKind::BadRequest, "{name}");
+            assert_eq!(
+                grants.add_client(name, 1).unwrap_err().kind,
+                FailureKind::BadRequest,
+                "{name}"
+            );
         }
-        grants.make("claude.desktop_1", 1).unwrap();
-        let again = grants.make("claude.desktop_1", 1).unwrap_err();
+        grants.add_client("claude.desktop_1", 1).unwrap();
+        let again = grants.add_client("claude.desktop_1", 1).unwrap_err();
         assert_eq!(again.kind, FailureKind::Settled);
         let unknown = grants.revoke(&Revoke::Named { name: "ci".to_owned() }).unwrap_err();
         assert_eq!(unknown.kind, FailureKind::NotFound);

@@ -12,10 +12,10 @@ use vector_core::tools;
 use vector_core::workflow::{self, AGENT, Workflow};
 use vector_ledger::LedgerError;
 
-use super::views::{broken, session_of};
-use super::{House, LISTED, Word};
-use crate::server::{Reply, failed};
-use crate::session::{Calling, name, no_call, view};
+use super::views::{ledger_failure, session_of};
+use super::{DaemonActor, LISTED, SessionMessage};
+use crate::server::{Reply, failure};
+use crate::session::{CallRequest, name, no_call, workflow_call_view};
 
 /// How many records a workflow may have before its first call.
 const FIRST: usize = 4;
@@ -26,7 +26,7 @@ const LONG: usize = 400;
 /// How long names of connections and calls are.
 const MAX_NAME: usize = 64;
 
-impl House {
+impl DaemonActor {
     /// Passes a call on to the session that it is for.
     pub(super) fn agent_calls(
         &mut self,
@@ -34,7 +34,7 @@ impl House {
         noted: oneshot::Sender<CallView>,
         reply: Reply<CallView>,
     ) {
-        let checked = check(&call);
+        let checked = check_call(&call);
         if checked.is_ok() && call.again {
             match self.made_before(&call) {
                 Ok(Some(view)) => {
@@ -50,13 +50,15 @@ impl House {
             Ok(session) => session,
             Err(failure) => return drop(reply.send(Err(failure))),
         };
-        call.client = plain(&call.client);
-        let mode = self.mode();
-        self.tell(&session, |_| Word::Call(Box::new(Calling { call, mode, noted, reply })));
+        call.client = clean_client_name(&call.client);
+        let mode = self.current_mode();
+        self.send_to_session(&session, |_| {
+            SessionMessage::Call(Box::new(CallRequest { call, mode, noted, reply }))
+        });
     }
 
     /// Which proposals go without a person's yes, of what begins now.
-    pub(super) fn mode(&self) -> Mode {
+    pub(super) fn current_mode(&self) -> Mode {
         self.chosen.mode()
     }
 
@@ -64,12 +66,14 @@ impl House {
     fn made_before(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
         let name = name(&call.connection, &call.id);
         let start = format!("{}:", call.connection);
-        for started in self.ledger.started(LISTED).map_err(|error| broken(&error))? {
+        for started in self.ledger.started(LISTED).map_err(|error| ledger_failure(&error))? {
             if agent_of(&started).is_none() {
                 continue;
             }
-            let first =
-                self.ledger.beginning(started.seq, FIRST).map_err(|error| broken(&error))?;
+            let first = self
+                .ledger
+                .beginning(started.seq, FIRST)
+                .map_err(|error| ledger_failure(&error))?;
             let is_its = first.iter().any(|record| match &record.entry {
                 Entry::Called { id: Some(id), .. } => id.starts_with(&start),
                 _ => false,
@@ -78,8 +82,9 @@ impl House {
                 continue;
             }
             let state = self.readings.of(&self.ledger, started.seq);
-            let workflow = state.map_err(|error| broken(&error))?.workflow(started.seq);
-            let made = workflow.and_then(|it| view(it, started.seq, it.call_named(&name)?));
+            let workflow = state.map_err(|error| ledger_failure(&error))?.workflow(started.seq);
+            let made =
+                workflow.and_then(|it| workflow_call_view(it, started.seq, it.call_named(&name)?));
             if made.is_some() {
                 return Ok(made);
             }
@@ -97,7 +102,9 @@ impl House {
         let open: Vec<String> = {
             let mut open: Vec<_> = self.sessions.iter().collect();
             open.sort_by(|a, b| a.0.cmp(b.0));
-            open.iter().map(|(name, known)| format!("{name} ({})", known.shown().name)).collect()
+            open.iter()
+                .map(|(name, known)| format!("{name} ({})", known.to_open_place().name))
+                .collect()
         };
         let mut only = self.sessions.keys();
         let (message, hint) = match (named, only.next(), only.next()) {
@@ -117,42 +124,45 @@ impl House {
                 format!("Call again with `session`, one of: {}.", open.join(", ")),
             ),
         };
-        Err(failed(FailureKind::NotFound, message, hint))
+        Err(failure(FailureKind::NotFound, message, hint))
     }
 
     /// What became of a call, by its number or its proposal's. A place that is open knows.
     pub(super) fn agent_call(&mut self, seq: Seq, reply: Reply<CallView>) {
         let session = || -> Result<Option<SessionId>, Failure> {
-            let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+            let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
             let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
-            let started = self.ledger.record(workflow).map_err(|error| broken(&error))?;
+            let started = self.ledger.record(workflow).map_err(|error| ledger_failure(&error))?;
             let session = started.as_ref().and_then(session_of);
             Ok(session.filter(|session| self.sessions.contains_key(session)))
         };
         match session() {
-            Ok(Some(session)) => self.tell(&session, |_| Word::Called(seq, reply)),
-            Ok(None) => drop(reply.send(self.recorded(seq))),
+            Ok(Some(session)) => {
+                self.send_to_session(&session, |_| SessionMessage::Called(seq, reply))
+            }
+            Ok(None) => drop(reply.send(self.recorded_call(seq))),
             Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
     /// The same of a call whose place is closed.
-    fn recorded(&mut self, seq: Seq) -> Result<CallView, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+    fn recorded_call(&mut self, seq: Seq) -> Result<CallView, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
-        let state = self.readings.of(&self.ledger, workflow).map_err(|error| broken(&error))?;
-        let found = state.workflow(workflow).and_then(|it| view(it, workflow, seq));
+        let state =
+            self.readings.of(&self.ledger, workflow).map_err(|error| ledger_failure(&error))?;
+        let found = state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq));
         found.ok_or_else(|| no_call(seq))
     }
 
     /// Whoever made a call takes it back; the session that has it does so.
     pub(super) fn agent_cancels(&self, call: &CancelCall) {
         let name = name(&call.connection, &call.id);
-        self.tell_all(|| Word::CancelCall(name.clone()));
+        self.tell_all(|| SessionMessage::CancelCall(name.clone()));
     }
 
     /// Says something to all sessions.
-    pub(super) fn tell_all(&self, word: impl Fn() -> Word) {
+    pub(super) fn tell_all(&self, word: impl Fn() -> SessionMessage) {
         for session in self.sessions.values() {
             let _ = session.words.send(word());
         }
@@ -160,7 +170,7 @@ impl House {
 
     /// What agents have called: all that is not settled, and the last calls.
     pub(super) fn agent_log(&mut self) -> Result<AgentLog, Failure> {
-        let failed = |error: &LedgerError| broken(error);
+        let failed = |error: &LedgerError| ledger_failure(error);
         let unfinished = self.ledger.unfinished().map_err(|error| failed(&error))?;
         let mut started = self.ledger.started(LISTED).map_err(|error| failed(&error))?;
         started.extend(unfinished);
@@ -176,7 +186,7 @@ impl House {
             let Some(workflow) = state.workflow(record.seq) else {
                 continue;
             };
-            let line = |seq, args: Option<&Json>| logged(workflow, record.seq, seq, args, client);
+            let line = |seq, args: Option<&Json>| log_row(workflow, record.seq, seq, args, client);
             let last = workflow.last_calls().take(LOGGED);
             calls.extend(last.filter_map(|(seq, args)| line(seq, Some(args))));
             unsettled.extend(workflow.unsettled().into_iter().filter_map(|seq| line(seq, None)));
@@ -196,14 +206,14 @@ fn agent_of(started: &Record) -> Option<&str> {
 }
 
 /// A call, as the record shows it.
-fn logged(
+fn log_row(
     workflow: &Workflow,
     name: Seq,
     seq: Seq,
     args: Option<&Json>,
     client: &str,
 ) -> Option<LoggedCall> {
-    let mut view = view(workflow, name, seq)?;
+    let mut view = workflow_call_view(workflow, name, seq)?;
     if let Became::Done { answer, .. } = &mut view.became
         && answer.to_string().len() > LONG
     {
@@ -220,13 +230,13 @@ fn logged(
     })
 }
 
-fn check(call: &AgentCall) -> Result<(), Failure> {
+fn check_call(call: &AgentCall) -> Result<(), Failure> {
     let is_name = |name: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain)
     };
     if !is_name(&call.connection) || !is_name(&call.id) {
-        return Err(failed(
+        return Err(failure(
             FailureKind::BadRequest,
             "A connection and a call are called by 1 to 64 letters, digits and dashes.",
             "Call them so.",
@@ -237,11 +247,11 @@ fn check(call: &AgentCall) -> Result<(), Failure> {
         Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
         Err(_) => tools::unknown_tool(&call.tool, &tools::OF_THE_SERVER),
     };
-    Err(failed(FailureKind::NotFound, why, "tools/list lists all tools."))
+    Err(failure(FailureKind::NotFound, why, "tools/list lists all tools."))
 }
 
 /// A program's name, fit for a line.
-fn plain(name: &str) -> String {
+fn clean_client_name(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || " .-_/".contains(*c);
     let name: String = name.chars().filter(is_plain).take(MAX_NAME).collect();
     let name = name.trim();

@@ -13,13 +13,13 @@ use vector_engine::RESTORE;
 use vector_engine::thread;
 use vector_ledger::Append;
 
-use super::history::closed;
-use super::views::{away, broken, missing};
-use super::{CHECKPOINT, House};
+use super::history::place_closed;
+use super::views::{ledger_failure, not_found, plugin_away};
+use super::{CHECKPOINT, DaemonActor};
 use crate::server::Reply;
-use crate::session::Word;
+use crate::session::SessionMessage;
 
-impl House {
+impl DaemonActor {
     /// The session in which a place is open now.
     fn session_at(&self, place: &Place) -> Option<SessionId> {
         let is_it = |open: &Place| thread::is_same(open, place);
@@ -28,7 +28,7 @@ impl House {
     }
 
     /// The checkpoints that can be gone back to: those of places that are open.
-    pub(super) fn checkpoints(&self) -> Result<Checkpoints, Failure> {
+    pub(super) fn list_checkpoints(&self) -> Result<Checkpoints, Failure> {
         let checkpoint = |record: Record| {
             let Entry::Started { goal, place, .. } = record.entry else {
                 return None;
@@ -42,14 +42,14 @@ impl House {
                 label: goal,
             })
         };
-        let checkpoints = self.started()?.into_iter().filter_map(checkpoint).collect();
+        let checkpoints = self.recent_starts()?.into_iter().filter_map(checkpoint).collect();
         Ok(Checkpoints { checkpoints })
     }
 
     /// Keeps a checkpoint: a workflow that began and ended.
     pub(super) fn make_checkpoint(&mut self, make: MakeCheckpoint) -> Result<Checkpoint, Failure> {
         let Some(session) = self.sessions.get(&make.session) else {
-            return Err(away());
+            return Err(plugin_away());
         };
         let label = make.label.unwrap_or_else(|| "Checkpoint".to_owned());
         let place = session.place.name();
@@ -67,31 +67,31 @@ impl House {
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];
         let batch = Append { workflow: None, entries, blobs: Vec::new() };
-        let records = self.ledger.append(batch).map_err(|error| broken(&error))?;
-        let first = records.first().ok_or_else(away)?;
+        let records = self.ledger.append(batch).map_err(|error| ledger_failure(&error))?;
+        let first = records.first().ok_or_else(plugin_away)?;
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
     }
 
     /// Asks the session of a checkpoint's place to propose the way back.
-    pub(super) fn restore(&self, checkpoint: Seq, reply: Reply<Started>) {
+    pub(super) fn restore_checkpoint(&self, checkpoint: Seq, reply: Reply<Started>) {
         let session = self
             .place_of_checkpoint(checkpoint)
-            .and_then(|place| self.session_at(&place).ok_or_else(|| closed(&place)));
+            .and_then(|place| self.session_at(&place).ok_or_else(|| place_closed(&place)));
         match session {
             Ok(session) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call = Call::new(RESTORE, json!({ "checkpoint": checkpoint }));
-                self.tell(&session, |_| Word::GoBack(goal, call, reply));
+                self.send_to_session(&session, |_| SessionMessage::GoBack(goal, call, reply));
             }
             Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
     fn place_of_checkpoint(&self, checkpoint: Seq) -> Result<Place, Failure> {
-        let record = self.ledger.record(checkpoint).map_err(|error| broken(&error))?;
+        let record = self.ledger.record(checkpoint).map_err(|error| ledger_failure(&error))?;
         match record.map(|record| record.entry) {
             Some(Entry::Started { place, .. }) => Ok(place),
-            _ => Err(missing(checkpoint)),
+            _ => Err(not_found(checkpoint)),
         }
     }
 }

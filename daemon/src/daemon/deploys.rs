@@ -14,9 +14,11 @@ use scene_schemas::entry::Place;
 use tokio::sync::watch;
 use vector_ledger::Ledger;
 
-use super::House;
-use crate::server::{Deploying, failed};
-use crate::tasks::deploy::{DeployError, Step, Told, Wanted, prepare};
+use super::DaemonActor;
+use crate::server::{DeployRequest, failure};
+use crate::tasks::deploy::{
+    DeployError, DeployOptions, DeployProgress, DeployStep, prepare_deploy,
+};
 
 /// So many deploys are remembered.
 const KEPT: usize = 16;
@@ -25,26 +27,26 @@ const STEPS: u32 = 4;
 
 /// The deploys, by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Deploys {
+pub(super) struct DeployRuns {
     last: u64,
     all: BTreeMap<u64, watch::Receiver<DeployState>>,
 }
 
-impl Deploys {
+impl DeployRuns {
     /// The deploy of a project that is at work.
     fn at_work(&self, project: &str) -> Option<u64> {
         let is_its = |state: &DeployState| state.project == project && !state.is_over;
         self.all.iter().find(|(_, state)| is_its(&state.borrow())).map(|(id, _)| *id)
     }
 
-    fn begin(&mut self, project: &str) -> (u64, watch::Sender<DeployState>) {
+    fn start(&mut self, project: &str) -> (u64, watch::Sender<DeployState>) {
         self.last += 1;
         let (state, seen) = watch::channel(DeployState {
             id: self.last,
             project: project.to_owned(),
             step: 1,
             steps: STEPS,
-            doing: doing(Step::Reading).to_owned(),
+            doing: describe_step(DeployStep::Reading).to_owned(),
             file: None,
             left: Vec::new(),
             is_over: false,
@@ -62,40 +64,40 @@ impl Deploys {
     }
 }
 
-impl House {
-    pub(super) fn deploy(&mut self, deploying: Deploying) {
+impl DaemonActor {
+    pub(super) fn handle_deploy(&mut self, deploying: DeployRequest) {
         let ledger = Arc::clone(&self.ledger);
         match deploying {
-            Deploying::Plan(deploy, reply) => {
+            DeployRequest::Plan(deploy, reply) => {
                 let project = self.project_of(&deploy.session);
                 let project = project.map(|project| (self.deploys.at_work(&project), project));
                 thread::spawn(move || {
                     let planned = project.and_then(|(at_work, project)| {
-                        Ok(DeployPlan { at_work, ..plan(&ledger, &project, &deploy)? })
+                        Ok(DeployPlan { at_work, ..plan_deploy(&ledger, &project, &deploy)? })
                     });
                     let _ = reply.send(planned);
                 });
             }
-            Deploying::Begin(deploy, reply) => {
+            DeployRequest::Begin(deploy, reply) => {
                 let begun = self.project_of(&deploy.session).and_then(|project| {
                     if let Some(id) = self.deploys.at_work(&project) {
                         let message = format!("Deploy {id} of {project} is at work.");
                         let hint = "Wait until it is over, and deploy then.";
-                        return Err(failed(FailureKind::Settled, message, hint));
+                        return Err(failure(FailureKind::Settled, message, hint));
                     }
-                    let (id, state) = self.deploys.begin(&project);
+                    let (id, state) = self.deploys.start(&project);
                     thread::spawn(move || run(&ledger, &project, &deploy, &state));
                     Ok(DeployStarted { id })
                 });
                 let _ = reply.send(begun);
             }
-            Deploying::State(id, reply) => {
+            DeployRequest::State(id, reply) => {
                 let state = self.deploys.all.get(&id).cloned();
                 let _ = reply.send(state.ok_or_else(|| {
                     let message = format!("There is no deploy {id} in this daemon.");
                     let hint =
                         "Begin one at a project under Chat on the page, or with `vector deploy`.";
-                    failed(FailureKind::NotFound, message, hint)
+                    failure(FailureKind::NotFound, message, hint)
                 }));
             }
         }
@@ -105,12 +107,12 @@ impl House {
     fn project_of(&self, session: &SessionId) -> Result<String, Failure> {
         match self.sessions.get(session).map(|known| &known.place) {
             Some(Place::Project(project)) => Ok(project.project.clone()),
-            Some(_) => Err(failed(
+            Some(_) => Err(failure(
                 FailureKind::Settled,
                 format!("Session {session} is no Rojo project."),
                 "Deploy the session of the project whose files were changed.",
             )),
-            None => Err(failed(
+            None => Err(failure(
                 FailureKind::NotFound,
                 format!("No project is open as session {session}."),
                 "Open it under Chat on the page, or with `vector serve --project DIR`.",
@@ -119,9 +121,9 @@ impl House {
     }
 }
 
-fn wanted<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> Wanted<'w> {
+fn deploy_options<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> DeployOptions<'w> {
     let (branch, message) = (deploy.branch.as_deref(), deploy.message.as_deref());
-    Wanted { project: Path::new(project), branch, message, is_dry }
+    DeployOptions { project: Path::new(project), branch, message, is_dry }
 }
 
 fn left_out(file: &str, why: &str) -> LeftOut {
@@ -129,15 +131,16 @@ fn left_out(file: &str, why: &str) -> LeftOut {
 }
 
 /// What would be committed.
-fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
+fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
     let mut left = Vec::new();
-    let mut tell = |told: Told<'_>| {
-        if let Told::Left(file, why) = told {
+    let mut tell = |told: DeployProgress<'_>| {
+        if let DeployProgress::Left(file, why) = told {
             left.push(left_out(file, why));
         }
     };
-    let wanted = wanted(project, deploy, true);
-    let ready = prepare(ledger, wanted, &mut tell).map_err(|error| why(&error))?;
+    let wanted = deploy_options(project, deploy, true);
+    let ready =
+        prepare_deploy(ledger, wanted, &mut tell).map_err(|error| deploy_failure(&error))?;
     let proposals = ready.proposals.iter();
     Ok(DeployPlan {
         project: project.to_owned(),
@@ -155,13 +158,16 @@ fn plan(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, F
 
 /// Deploys, and says how far it is.
 fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
-    let over = Over(state);
-    let mut tell = |told: Told<'_>| told_of(state, told);
-    let done = prepare(ledger, wanted(project, deploy, false), &mut tell).and_then(|ready| {
-        state.send_modify(|state| state.branch = Some(ready.branch.clone()));
-        let committed = (!ready.files.is_empty()).then(|| ready.commit(&mut tell)).transpose()?;
-        Ok((ready.files, committed))
-    });
+    let over = FinishGuard(state);
+    let mut tell = |told: DeployProgress<'_>| told_of(state, told);
+    let done = prepare_deploy(ledger, deploy_options(project, deploy, false), &mut tell).and_then(
+        |ready| {
+            state.send_modify(|state| state.branch = Some(ready.branch.clone()));
+            let committed =
+                (!ready.files.is_empty()).then(|| ready.commit(&mut tell)).transpose()?;
+            Ok((ready.files, committed))
+        },
+    );
     state.send_modify(|state| {
         match done {
             Ok((files, committed)) => {
@@ -169,7 +175,7 @@ fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<De
                 let (commit, note) = committed.map(|it| (it.commit, it.note)).unzip();
                 (state.commit, state.note) = (commit, note.flatten());
             }
-            Err(error) => state.failure = Some(why(&error)),
+            Err(error) => state.failure = Some(deploy_failure(&error)),
         }
         state.is_over = true;
     });
@@ -177,16 +183,16 @@ fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<De
 }
 
 /// Sees to it that a deploy is over, whatever became of whoever was at it.
-struct Over<'s>(&'s watch::Sender<DeployState>);
+struct FinishGuard<'s>(&'s watch::Sender<DeployState>);
 
-impl Drop for Over<'_> {
+impl Drop for FinishGuard<'_> {
     fn drop(&mut self) {
         self.0.send_if_modified(|state| {
             let is_lost = !state.is_over;
             if is_lost {
                 let message = "The deploy stopped within Vector.";
                 let hint = "Look with `git log` what is committed, and deploy again.";
-                state.failure = Some(failed(FailureKind::Internal, message, hint));
+                state.failure = Some(failure(FailureKind::Internal, message, hint));
                 state.is_over = true;
             }
             is_lost
@@ -195,42 +201,42 @@ impl Drop for Over<'_> {
 }
 
 /// Whoever waits is woken by steps; files follow each other too fast.
-fn told_of(state: &watch::Sender<DeployState>, told: Told<'_>) {
+fn told_of(state: &watch::Sender<DeployState>, told: DeployProgress<'_>) {
     state.send_if_modified(|state| match told {
-        Told::Step(step) => {
+        DeployProgress::Step(step) => {
             state.step = step as u32 + 1;
-            doing(step).clone_into(&mut state.doing);
+            describe_step(step).clone_into(&mut state.doing);
             state.file = None;
             true
         }
-        Told::File(file) => {
+        DeployProgress::File(file) => {
             state.file = Some(file.to_owned());
             false
         }
-        Told::Left(file, why) => {
+        DeployProgress::Left(file, why) => {
             state.left.push(left_out(file, why));
             false
         }
     });
 }
 
-fn doing(step: Step) -> &'static str {
+fn describe_step(step: DeployStep) -> &'static str {
     match step {
-        Step::Reading => "Reading what was accepted",
-        Step::Comparing => "Comparing the files with it",
-        Step::Staging => "Putting them into an index",
-        Step::Committing => "Committing",
+        DeployStep::Reading => "Reading what was accepted",
+        DeployStep::Comparing => "Comparing the files with it",
+        DeployStep::Staging => "Putting them into an index",
+        DeployStep::Committing => "Committing",
     }
 }
 
-fn why(error: &DeployError) -> Failure {
+fn deploy_failure(error: &DeployError) -> Failure {
     match error {
         DeployError::Ledger(error) => {
-            failed(FailureKind::Internal, error.to_string(), "Try again.")
+            failure(FailureKind::Internal, error.to_string(), "Try again.")
         }
         DeployError::Refused(why) => {
             let message = format!("{}.", why.trim_end_matches('.'));
-            failed(FailureKind::Settled, message, "Mend that, and deploy again.")
+            failure(FailureKind::Settled, message, "Mend that, and deploy again.")
         }
     }
 }

@@ -8,23 +8,23 @@ use std::thread;
 use scene_schemas::api::SessionId;
 use scene_schemas::entry::Place;
 
-use super::House;
+use super::DaemonActor;
 
 /// The sessions whose file was gone when it was last looked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Files {
+pub(super) struct MissingFiles {
     gone: Arc<Mutex<Vec<SessionId>>>,
     /// Held by whoever looks.
     looking: Arc<Mutex<()>>,
 }
 
-impl Files {
+impl MissingFiles {
     pub(super) fn is_gone(&self, session: &SessionId) -> bool {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
 }
 
-impl House {
+impl DaemonActor {
     /// Looks for the files of open places, on a thread of its own: a disk may not answer. Whoever looks at
     /// the places is told where it is another answer than before.
     pub(super) fn look_for_files(&self) {

@@ -19,10 +19,10 @@ use vector_engine::thread::is_same;
 use vector_engine::{EngineError, REVERT, applied};
 use vector_ledger::Ledger;
 
-use super::views::{broken, missing};
-use super::{House, Session, Word};
-use crate::history::{Back, Meant, Seen};
-use crate::server::{Filter, Lines, Past, Reply, ScriptWanted, failed};
+use super::views::{ledger_failure, not_found};
+use super::{DaemonActor, SessionMessage, SessionThread};
+use crate::history::{HistoryIndex, PlaceSelector, RevertBlock};
+use crate::server::{EntryFilter, HistoryRequest, LineStream, Reply, ScriptWanted, failure};
 
 /// So many handfuls of exported entries wait to be taken.
 const AHEAD: usize = 4;
@@ -31,54 +31,55 @@ const BUSY: Duration = Duration::from_secs(10);
 /// Further back than any ledger goes.
 const MAX_DAYS: u64 = 100_000;
 
-impl House {
-    pub(super) fn look_back(&mut self, past: Past) {
+impl DaemonActor {
+    pub(super) fn look_back(&mut self, past: HistoryRequest) {
         let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
         let board = Arc::clone(&self.board);
         // A session that is not open any more is nobody's to ask.
         let if_open = move |entry: &mut HistoryEntry| {
-            entry.session.take_if(|session| board.seat(session).is_none());
+            entry.session.take_if(|session| board.slot(session).is_none());
         };
         match past {
-            Past::History(wanted, reply) => drop(thread::spawn(move || {
-                let mut page = seen.page(&ledger, &wanted).map_err(|error| broken(&error));
+            HistoryRequest::History(wanted, reply) => drop(thread::spawn(move || {
+                let mut page =
+                    seen.read_page(&ledger, &wanted).map_err(|error| ledger_failure(&error));
                 page.iter_mut().flat_map(|page| &mut page.entries).for_each(if_open);
                 let _ = reply.send(page);
             })),
-            Past::Entry(seq, reply) => drop(thread::spawn(move || {
-                let entry = seen.entry(&ledger, seq).map_err(|error| broken(&error));
-                let entry = entry.and_then(|found| found.ok_or_else(|| missing(seq)));
+            HistoryRequest::Entry(seq, reply) => drop(thread::spawn(move || {
+                let entry = seen.read_entry(&ledger, seq).map_err(|error| ledger_failure(&error));
+                let entry = entry.and_then(|found| found.ok_or_else(|| not_found(seq)));
                 let _ = reply.send(entry.map(|mut entry| {
                     if_open(&mut entry.line);
                     entry
                 }));
             })),
-            Past::Figures(days, reply) => {
+            HistoryRequest::Figures(days, reply) => {
                 let measured = Arc::clone(&self.measured);
                 let since = (day(now()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
                 thread::spawn(move || {
-                    let figures = measured.figures(&ledger, since);
-                    let _ = reply.send(figures.map_err(|error| broken(&error)));
+                    let figures = measured.read_figures(&ledger, since);
+                    let _ = reply.send(figures.map_err(|error| ledger_failure(&error)));
                 });
             }
-            Past::Export(filter, reply) => drop(thread::spawn(move || {
-                export(&ledger, &seen, &filter, reply);
+            HistoryRequest::Export(filter, reply) => drop(thread::spawn(move || {
+                export_entries(&ledger, &seen, &filter, reply);
             })),
-            Past::Script(wanted, reply) => self.script(wanted, reply),
-            Past::Revert(seq, reply) => self.revert(seq, reply),
+            HistoryRequest::Script(wanted, reply) => self.send_script_at(wanted, reply),
+            HistoryRequest::Revert(seq, reply) => self.revert_proposal(seq, reply),
         }
     }
 
     /// Says what a script said. A place that is open knows what it says now.
-    fn script(&self, wanted: ScriptWanted, reply: Reply<ScriptAt>) {
+    fn send_script_at(&self, wanted: ScriptWanted, reply: Reply<ScriptAt>) {
         let ScriptWanted { place, path, seq } = wanted;
-        let is_it = |(session, open): &(&SessionId, &Session)| {
+        let is_it = |(session, open): &(&SessionId, &SessionThread)| {
             session.0 == place || open.place.name() == place
         };
         let open = self.sessions.iter().find(is_it);
         let (meant, words) = match open {
-            Some((_, open)) => (Meant::Open(open.place.clone()), Some(open.words.clone())),
-            None => (Meant::Called(place.clone()), None),
+            Some((_, open)) => (PlaceSelector::Open(open.place.clone()), Some(open.words.clone())),
+            None => (PlaceSelector::Called(place.clone()), None),
         };
         let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
         thread::spawn(move || {
@@ -87,15 +88,16 @@ impl House {
                 None => Ok(Vec::new()),
             };
             let at = now.and_then(|now| {
-                let said = seen.script(&ledger, (&meant, path.clone()), seq, now);
-                said.map_err(|error| broken(&error))?.ok_or_else(|| unheard(&path, &place))
+                let said = seen.script_at(&ledger, (&meant, path.clone()), seq, now);
+                said.map_err(|error| ledger_failure(&error))?
+                    .ok_or_else(|| session_silent(&path, &place))
             });
             let _ = reply.send(at);
         });
     }
 
     /// Has the way back from a proposal planned where it was applied.
-    fn revert(&self, seq: Seq, reply: Reply<Started>) {
+    fn revert_proposal(&self, seq: Seq, reply: Reply<Started>) {
         let session = self.place_of_entry(seq).map(|place| {
             let open = self.sessions.values().find(|open| is_same(&open.place, &place));
             (open.map(|open| open.words.clone()), place)
@@ -104,14 +106,14 @@ impl House {
         thread::spawn(move || {
             let title = session.and_then(|(words, place)| {
                 let title = may_go_back(&ledger, &seen, seq)?;
-                Ok((title, words.ok_or_else(|| closed(&place))?))
+                Ok((title, words.ok_or_else(|| place_closed(&place))?))
             });
             match title {
                 Ok((title, words)) => {
                     let goal = format!("Revert proposal {seq}: {title}");
                     let call = Call::new(REVERT, json!({ "proposal": seq }));
                     // A session that has ended drops the reply, which says so.
-                    let _ = words.send(Word::GoBack(goal, call, reply));
+                    let _ = words.send(SessionMessage::GoBack(goal, call, reply));
                 }
                 Err(failure) => drop(reply.send(Err(failure))),
             }
@@ -120,37 +122,42 @@ impl House {
 
     /// The place of the workflow that an entry belongs to.
     fn place_of_entry(&self, seq: Seq) -> Result<Place, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
-        let workflow = record.ok_or_else(|| missing(seq))?.workflow;
-        let started = self.ledger.record(workflow).map_err(|error| broken(&error))?;
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
+        let started = self.ledger.record(workflow).map_err(|error| ledger_failure(&error))?;
         match started.map(|started| started.entry) {
             Some(Entry::Started { place, .. }) => Ok(place),
-            _ => Err(missing(seq)),
+            _ => Err(not_found(seq)),
         }
     }
 }
 
 /// Hands entries over, as fast as they are taken.
-fn export(ledger: &Ledger, seen: &Seen, filter: &Filter, reply: Reply<Lines>) {
+fn export_entries(
+    ledger: &Ledger,
+    seen: &HistoryIndex,
+    filter: &EntryFilter,
+    reply: Reply<LineStream>,
+) {
     let (lines, taken) = mpsc::channel(AHEAD);
     if reply.send(Ok(taken)).is_err() {
         return;
     }
-    let whole = seen.export(ledger, filter, |some| lines.blocking_send(Ok(some)).is_ok());
+    let whole = seen.export_entries(ledger, filter, |some| lines.blocking_send(Ok(some)).is_ok());
     if let Err(error) = whole {
         let _ = lines.blocking_send(Err(io::Error::other(error.to_string())));
     }
 }
 
 /// What a script says in an open place, and in its file.
-fn text_now(words: &Sender<Word>, path: &InstancePath) -> Result<Vec<String>, Failure> {
+fn text_now(words: &Sender<SessionMessage>, path: &InstancePath) -> Result<Vec<String>, Failure> {
     let (ask, answer) = channel();
-    let _ = words.send(Word::Text(path.clone(), ask));
+    let _ = words.send(SessionMessage::Text(path.clone(), ask));
     match answer.recv_timeout(BUSY) {
         Ok(now) => Ok(now),
         // A session that has ended says nothing of what is there now.
         Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-        Err(RecvTimeoutError::Timeout) => Err(failed(
+        Err(RecvTimeoutError::Timeout) => Err(failure(
             FailureKind::Settled,
             "The place is busy, and does not say what the script says now.",
             "Ask again when what it is at is done.",
@@ -158,8 +165,8 @@ fn text_now(words: &Sender<Word>, path: &InstancePath) -> Result<Vec<String>, Fa
     }
 }
 
-fn unheard(path: &InstancePath, place: &str) -> Failure {
-    failed(
+fn session_silent(path: &InstancePath, place: &str) -> Failure {
+    failure(
         FailureKind::NotFound,
         format!("Nothing is known of a script {path} in {place}."),
         "Look how both are written. Where the place is closed, open it first: under Chat on the page, or \
@@ -168,20 +175,20 @@ fn unheard(path: &InstancePath, place: &str) -> Failure {
 }
 
 /// The title of a proposal that can be taken back.
-fn may_go_back(ledger: &Ledger, seen: &Seen, seq: Seq) -> Result<String, Failure> {
-    let settled = |message: String, hint: String| failed(FailureKind::Settled, message, hint);
+fn may_go_back(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<String, Failure> {
+    let settled = |message: String, hint: String| failure(FailureKind::Settled, message, hint);
     let wrong =
-        |error: &EngineError| failed(FailureKind::Internal, error.to_string(), "Try again.");
+        |error: &EngineError| failure(FailureKind::Internal, error.to_string(), "Try again.");
     let (title, _) = applied(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
         settled(refusal.0, "The history says what became of each proposal.".to_owned())
     })?;
-    match seen.way_back(ledger, seq).map_err(|error| broken(&error))? {
+    match seen.way_back(ledger, seq).map_err(|error| ledger_failure(&error))? {
         None => Ok(title),
-        Some(Back::Taken(by)) => Err(settled(
+        Some(RevertBlock::Taken(by)) => Err(settled(
             format!("Proposal {seq} was taken back already, by proposal {by}."),
             format!("Take proposal {by} back to have it again."),
         )),
-        Some(Back::Waits(by)) => Err(settled(
+        Some(RevertBlock::Waits(by)) => Err(settled(
             format!("Proposal {by} takes proposal {seq} back, and waits for a decision."),
             format!("Decide upon proposal {by}."),
         )),
@@ -189,7 +196,7 @@ fn may_go_back(ledger: &Ledger, seen: &Seen, seq: Seq) -> Result<String, Failure
 }
 
 /// The place is not open.
-pub(super) fn closed(place: &Place) -> Failure {
+pub(super) fn place_closed(place: &Place) -> Failure {
     let name = place.name();
     let (message, hint) = match place {
         Place::Open(_) => (
@@ -209,5 +216,5 @@ pub(super) fn closed(place: &Place) -> Failure {
                 .to_owned(),
         ),
     };
-    failed(FailureKind::NotFound, message, hint)
+    failure(FailureKind::NotFound, message, hint)
 }

@@ -13,17 +13,21 @@ use scene_schemas::api::{
 use scene_schemas::entry::Place;
 use vector_place::merge::fits;
 
-use super::House;
+use super::DaemonActor;
 use crate::merges::{self, MergeState};
-use crate::server::{Merging, failed};
+use crate::server::{MergeRequest, failure};
 
-impl House {
-    pub(super) fn merge(&mut self, merging: Merging) {
+impl DaemonActor {
+    pub(super) fn handle_merge(&mut self, merging: MergeRequest) {
         let folders = self.place_folders();
         thread::spawn(move || match merging {
-            Merging::List(reply) => drop(reply.send(list(&folders))),
-            Merging::Decide(decide, reply) => drop(reply.send(decided(&folders, &decide))),
-            Merging::Finish(finish, reply) => drop(reply.send(finished(&folders, &finish))),
+            MergeRequest::List(reply) => drop(reply.send(list_merges(&folders))),
+            MergeRequest::Decide(decide, reply) => {
+                drop(reply.send(decide_conflicts(&folders, &decide)))
+            }
+            MergeRequest::Finish(finish, reply) => {
+                drop(reply.send(finish_merge(&folders, &finish)))
+            }
         });
     }
 
@@ -38,23 +42,28 @@ impl House {
     }
 }
 
-fn list(folders: &BTreeSet<PathBuf>) -> Result<Merges, Failure> {
-    let states = merges::all(folders.iter().map(PathBuf::as_path)).map_err(|error| why(&error))?;
-    Ok(Merges { merges: states.iter().map(MergeState::view).collect() })
+fn list_merges(folders: &BTreeSet<PathBuf>) -> Result<Merges, Failure> {
+    let states = merges::find_merges(folders.iter().map(PathBuf::as_path))
+        .map_err(|error| merge_failure(&error))?;
+    Ok(Merges { merges: states.iter().map(MergeState::to_view).collect() })
 }
 
-fn found(folders: &BTreeSet<PathBuf>, id: &str) -> Result<MergeState, Failure> {
-    let states = merges::all(folders.iter().map(PathBuf::as_path)).map_err(|error| why(&error))?;
-    states.into_iter().find(|state| state.id() == id).ok_or_else(|| {
+fn find_merge(folders: &BTreeSet<PathBuf>, id: &str) -> Result<MergeState, Failure> {
+    let states = merges::find_merges(folders.iter().map(PathBuf::as_path))
+        .map_err(|error| merge_failure(&error))?;
+    states.into_iter().find(|state| state.merge_id() == id).ok_or_else(|| {
         let message = format!("There is no open merge `{id}` beside the places that are open.");
         let hint = "It is over, or its place was closed: look at the list again.";
-        failed(FailureKind::NotFound, message, hint)
+        failure(FailureKind::NotFound, message, hint)
     })
 }
 
-fn decided(folders: &BTreeSet<PathBuf>, decide: &DecideConflicts) -> Result<MergeView, Failure> {
-    let mut state = found(folders, &decide.merge)?;
-    let changed = state.change(|conflicts| {
+fn decide_conflicts(
+    folders: &BTreeSet<PathBuf>,
+    decide: &DecideConflicts,
+) -> Result<MergeView, Failure> {
+    let mut state = find_merge(folders, &decide.merge)?;
+    let changed = state.update_decisions(|conflicts| {
         let count = conflicts.len();
         let meant: Vec<&mut KeptConflict> = match decide.conflict {
             Some(number) => conflicts.iter_mut().skip(number.wrapping_sub(1)).take(1).collect(),
@@ -71,15 +80,18 @@ fn decided(folders: &BTreeSet<PathBuf>, decide: &DecideConflicts) -> Result<Merg
         }
         Ok(())
     });
-    changed.map_err(|error| why(&error))?;
-    Ok(state.view())
+    changed.map_err(|error| merge_failure(&error))?;
+    Ok(state.to_view())
 }
 
-fn finished(folders: &BTreeSet<PathBuf>, finish: &FinishMerge) -> Result<FinishedMerge, Failure> {
-    let state = found(folders, &finish.merge)?;
-    let settled = |message: String, hint| Err(failed(FailureKind::Settled, message, hint));
+fn finish_merge(
+    folders: &BTreeSet<PathBuf>,
+    finish: &FinishMerge,
+) -> Result<FinishedMerge, Failure> {
+    let state = find_merge(folders, &finish.merge)?;
+    let settled = |message: String, hint| Err(failure(FailureKind::Settled, message, hint));
     if finish.how != MergeEnd::AsIs {
-        let open = state.open();
+        let open = state.open_count();
         if open > 0 {
             let what = if open == 1 { "conflict is" } else { "conflicts are" };
             let hint = "Decide about each of them, or take the file as it is.";
@@ -90,13 +102,13 @@ fn finished(folders: &BTreeSet<PathBuf>, finish: &FinishMerge) -> Result<Finishe
                 format!("{} was changed since the merge, so it was not written.", state.name());
             return settled(message, "Write the merge over it, or take the file as it is.");
         }
-        state.write().map_err(|error| why(&error))?;
+        state.write_result().map_err(|error| merge_failure(&error))?;
     }
-    state.finish().map_err(|error| why(&error))?;
+    state.finish_merge().map_err(|error| merge_failure(&error))?;
     Ok(FinishedMerge { file: state.name(), is_staged: state.is_in_git() })
 }
 
-fn why(error: &anyhow::Error) -> Failure {
+fn merge_failure(error: &anyhow::Error) -> Failure {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !message.contains(&cause) {
@@ -106,5 +118,5 @@ fn why(error: &anyhow::Error) -> Failure {
     }
     message.push('.');
     let hint = "Nothing was decided; `vector merge --list` in that folder shows what is kept.";
-    failed(FailureKind::Settled, message, hint)
+    failure(FailureKind::Settled, message, hint)
 }

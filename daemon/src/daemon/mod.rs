@@ -5,25 +5,25 @@
 
 pub mod access;
 mod agents;
-mod back;
+mod background;
 mod checkpoints;
-mod chosen;
+mod conversation;
 mod deploys;
+mod file_locks;
 mod files;
 mod history;
-pub mod kept;
 mod merges;
-mod opened;
+mod open_place;
 pub(crate) mod orphaned;
 mod pairing;
+mod pending;
 mod pictures;
 mod places;
 mod projects;
 mod sessions;
-mod settling;
-mod talk;
+mod settings;
+pub mod settings_store;
 mod views;
-mod waiting;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,20 +45,20 @@ use vector_ledger::Ledger;
 use vector_providers::who::{OnlyOffline, Who};
 use vector_rojo_project::Watch;
 
-use self::back::Ways;
-use self::deploys::Deploys;
-use self::files::Files;
-use self::opened::Opening;
-use self::pairing::{Pairing, Revoking};
+use self::background::BackgroundJobs;
+use self::deploys::DeployRuns;
+use self::files::MissingFiles;
+use self::open_place::PendingOpens;
+use self::pairing::{PairingCodes, PendingRevocation};
 use self::views::{
-    away, broken, elsewhere, is_checkpoint, is_elsewhere, missing, session_of, state_of, view,
-    view_of,
+    is_checkpoint, is_elsewhere, ledger_failure, not_found, other_session, plugin_away, session_of,
+    state_of, view_of, workflow_view,
 };
-use crate::daemon::access::{Grants, Run};
-use crate::daemon::kept::{Chosen, settings};
-use crate::history::{Measured, Seen};
-use crate::server::{Ask, Board, Reply, Secret, Verb, failed};
-use crate::session::{Request, Word};
+use crate::daemon::access::{DaemonRun, GrantStore};
+use crate::daemon::settings_store::{ActiveSettings, load_settings};
+use crate::history::{HistoryIndex, UsageMeter};
+use crate::server::{DaemonRequest, EventHub, Reply, TokenHash, WorkflowAction, failure};
+use crate::session::{SessionMessage, SessionRequest};
 
 /// The folder of the memories of open places.
 const MEMORIES: &str = "memory";
@@ -73,71 +73,71 @@ const REPLAYED: u64 = 2_000;
 /// full_moon descends by recursion: 1,000 nested blocks fit.
 const STACK: usize = 512 << 20;
 
-pub use self::pairing::Clock;
+pub use self::pairing::ClockFn;
 pub(crate) use crate::server::AWAY;
 
 /// Tells a person something.
-pub type Say = Box<dyn FnMut(&str) + Send>;
+pub type Notifier = Box<dyn FnMut(&str) + Send>;
 
 /// Who sits at the desk.
-pub struct House {
+pub struct DaemonActor {
     home: PathBuf,
     ledger: Arc<Ledger>,
-    board: Arc<Board>,
-    sessions: HashMap<SessionId, Session>,
+    board: Arc<EventHub>,
+    sessions: HashMap<SessionId, SessionThread>,
     /// Those that end.
-    ending: HashMap<SessionId, Ending>,
+    ending: HashMap<SessionId, EndingSession>,
     /// Who took access away, and is answered when the sessions have ended that had it.
-    revoking: Vec<Revoking>,
+    revoking: Vec<PendingRevocation>,
     settings: Settings,
     /// What the sessions have to know of the settings.
-    chosen: Arc<Chosen>,
+    chosen: Arc<ActiveSettings>,
     /// Workflows of agents as they were read.
     readings: Readings,
-    pairing: Pairing,
-    grants: Grants,
+    pairing: PairingCodes,
+    grants: GrantStore,
     /// By what the plugin of each session showed that it is paired.
-    greeted: HashMap<SessionId, Secret>,
-    run: Option<Run>,
+    greeted: HashMap<SessionId, TokenHash>,
+    run: Option<DaemonRun>,
     epoch: u64,
     /// After how long a silence a session is closed.
     closing: Duration,
-    say: Say,
+    say: Notifier,
     who: Arc<dyn Who>,
     /// What was looked at of what has happened.
-    seen: Arc<Seen>,
+    seen: Arc<HistoryIndex>,
     /// How far it was noticed what other processes have written down.
     noticed: Seq,
-    files: Files,
-    measured: Arc<Measured>,
-    deploys: Deploys,
+    files: MissingFiles,
+    measured: Arc<UsageMeter>,
+    deploys: DeployRuns,
     /// Who follows the files of the projects.
     watches: Vec<Watch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
     projects: Vec<PathBuf>,
-    followers: Arc<Mutex<Vec<Sender<Word>>>>,
+    followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
     /// What is read to be opened.
-    opening: Opening,
+    opening: PendingOpens,
     /// The way back of what is done beside the house.
-    ways: Ways,
+    ways: BackgroundJobs,
 }
 
-struct Session {
-    words: Sender<Word>,
+struct SessionThread {
+    words: Sender<SessionMessage>,
     thread: ThreadId,
     place: Place,
 }
 
 /// A session that ends.
-struct Ending {
+struct EndingSession {
     thread: ThreadId,
     /// What is asked of whoever has its name next.
-    waiting: Vec<Ask>,
+    waiting: Vec<DaemonRequest>,
 }
 
-impl Session {
+impl SessionThread {
     /// What it is called in a list.
-    fn shown(&self) -> OpenPlace {
+    fn to_open_place(&self) -> OpenPlace {
         match &self.place {
             Place::Open(open) => open.place.clone(),
             place => OpenPlace { name: place.name(), place_id: 0 },
@@ -149,13 +149,13 @@ impl Session {
 ///
 /// # Errors
 /// The system has no chance to give.
-pub fn random(bytes: usize) -> Result<String, std::io::Error> {
+pub fn random_text(bytes: usize) -> Result<String, std::io::Error> {
     let mut chance = vec![0; bytes];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(Fingerprint::of(&chance).0.chars().take(2 * bytes).collect())
 }
 
-impl House {
+impl DaemonActor {
     /// Takes a seat at the desk.
     ///
     /// # Errors
@@ -163,17 +163,17 @@ impl House {
     pub fn new(
         home: &Path,
         ledger: Arc<Ledger>,
-        board: Arc<Board>,
-        say: Say,
+        board: Arc<EventHub>,
+        say: Notifier,
     ) -> Result<Self, std::io::Error> {
         let who: Arc<dyn Who> = Arc::new(OnlyOffline);
-        let settings = settings(home);
+        let settings = load_settings(home);
         let house = Self {
-            chosen: Arc::new(Chosen::of(&settings)),
+            chosen: Arc::new(ActiveSettings::from_settings(&settings)),
             readings: Readings::default(),
             settings,
-            pairing: Pairing::new()?,
-            grants: Grants::read(home)?,
+            pairing: PairingCodes::new()?,
+            grants: GrantStore::load(home)?,
             greeted: HashMap::new(),
             run: None,
             home: home.to_owned(),
@@ -188,17 +188,17 @@ impl House {
             who,
             seen: Arc::default(),
             noticed: Seq(0),
-            files: Files::default(),
+            files: MissingFiles::default(),
             measured: Arc::default(),
-            deploys: Deploys::default(),
+            deploys: DeployRuns::default(),
             watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
-            opening: Opening::default(),
-            ways: Ways::new(),
+            opening: PendingOpens::default(),
+            ways: BackgroundJobs::new(),
         };
-        house.replay();
-        house.admit();
+        house.replay_events();
+        house.publish_tokens();
         Ok(house)
     }
 
@@ -225,7 +225,7 @@ impl House {
     }
 
     /// Puts on the board what has happened lately.
-    fn replay(&self) {
+    fn replay_events(&self) {
         let Ok(head) = self.ledger.head() else {
             return;
         };
@@ -239,7 +239,7 @@ impl House {
             let Some(session) = session else {
                 continue;
             };
-            for told in talk::told_of(&record) {
+            for told in conversation::told_of(&record) {
                 self.board.publish(Some(session), told, false);
             }
         }
@@ -247,7 +247,7 @@ impl House {
 
     /// Notices what nobody tells: files that are gone or back, and what another process has written down, whose
     /// tasks are listed, too.
-    fn notice(&mut self) {
+    fn poll_changes(&mut self) {
         self.look_for_files();
         let Ok(head) = self.ledger.head() else {
             return;
@@ -255,124 +255,137 @@ impl House {
         let before = std::mem::replace(&mut self.noticed, head);
         let is_news = before != head;
         if is_news && self.ledger.is_erased_after(before).unwrap_or(true) {
-            self.seen.forget();
+            self.seen.clear();
             self.readings = Readings::default();
-            self.board.forget(|workflow| {
+            self.board.erase_events(|workflow| {
                 let state = settled::read(&self.ledger, workflow).ok();
                 state.and_then(|it| it.workflow(workflow).map(|it| it.is_erased)).unwrap_or(true)
             });
         }
-        if is_news && self.board.head() <= Board::before(head) {
+        if is_news && self.board.head() <= EventHub::cursor_before(head) {
             self.board.places_change();
         }
     }
 
     /// Answers until nobody can ask any more.
-    pub fn run(mut self, mut asks: UnboundedReceiver<Ask>) {
+    pub fn run(mut self, mut asks: UnboundedReceiver<DaemonRequest>) {
         while let Some(heard) = self.ways.next(&mut asks) {
-            self.hear(heard);
+            self.handle_event(heard);
         }
         for session in self.sessions.values() {
-            let _ = session.words.send(Word::End);
+            let _ = session.words.send(SessionMessage::End);
         }
     }
 
-    fn answer(&mut self, ask: Ask) {
+    fn handle_request(&mut self, ask: DaemonRequest) {
         match ask {
-            Ask::Pair(pair, reply) => drop(reply.send(self.pair(&pair))),
-            Ask::Door(door) => self.door(door),
-            Ask::Hello(hello, reply) => self.greet(hello, reply),
-            Ask::Scene(session, update, reply) => {
-                self.tell(&session, |_| Word::Scene(update, reply));
+            DaemonRequest::Pair(pair, reply) => drop(reply.send(self.pair_plugin(&pair))),
+            DaemonRequest::Door(door) => self.handle_access(door),
+            DaemonRequest::Hello(hello, reply) => self.queue_hello(hello, reply),
+            DaemonRequest::Scene(session, update, reply) => {
+                self.send_to_session(&session, |_| SessionMessage::Scene(update, reply));
             }
-            Ask::Ack(seq, ack, reply) => {
+            DaemonRequest::Ack(seq, ack, reply) => {
                 let session = ack.session.clone();
-                self.tell(&session, |_| Word::Ack(seq, ack, reply));
+                self.send_to_session(&session, |_| SessionMessage::Ack(seq, ack, reply));
             }
-            Ask::Chat(chat, reply) => {
+            DaemonRequest::Chat(chat, reply) => {
                 let session = chat.session.clone();
-                let mode = self.mode();
-                let model = self.model();
-                let request = Box::new(Request { chat, mode, model });
-                self.tell(&session, |_| Word::Chat(request, reply));
+                let mode = self.current_mode();
+                let model = self.chosen_model();
+                let request = Box::new(SessionRequest { chat, mode, model });
+                self.send_to_session(&session, |_| SessionMessage::Chat(request, reply));
             }
-            Ask::Find(session, typed, reply) => {
-                self.tell(&session, |_| Word::Find(typed, reply));
+            DaemonRequest::Find(session, typed, reply) => {
+                self.send_to_session(&session, |_| SessionMessage::Find(typed, reply));
             }
-            Ask::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
-                Ok(session) => self.tell(&session, |_| Word::Decide(seq, decide, reply)),
+            DaemonRequest::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
+                Ok(session) => {
+                    self.send_to_session(&session, |_| SessionMessage::Decide(seq, decide, reply))
+                }
                 Err(failure) => drop(reply.send(Err(failure))),
             },
-            Ask::Sessions(reply) => drop(reply.send(Ok(self.list()))),
-            Ask::Proposals(reply) => drop(reply.send(self.proposals())),
-            Ask::Waiting(reply) => drop(reply.send(self.waiting())),
-            Ask::Proposal(seq, reply) => drop(reply.send(self.proposal(seq))),
-            Ask::Replaced(seq, reply) => drop(reply.send(self.replaced(seq))),
-            Ask::Picture(of, asked, reply) => self.picture(of, asked, reply),
-            Ask::Workflows(reply) => drop(reply.send(self.workflows())),
-            Ask::Workflow(seq, reply) => drop(reply.send(self.workflow(seq))),
-            Ask::Talk(seq, reply) => self.talk(seq, reply),
-            Ask::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
-            Ask::Do(seq, verb, reply) => self.act(seq, verb, reply),
-            Ask::Checkpoints(reply) => drop(reply.send(self.checkpoints())),
-            Ask::MakeCheckpoint(make, reply) => drop(reply.send(self.make_checkpoint(make))),
-            Ask::Restore(seq, reply) => self.restore(seq, reply),
-            Ask::Settings(reply) => drop(reply.send(Ok(self.shown()))),
-            Ask::Choose(settings, reply) => drop(reply.send(self.choose(settings))),
-            Ask::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
-            Ask::Called(seq, reply) => self.agent_call(seq, reply),
-            Ask::CancelCall(call) => self.agent_cancels(&call),
-            Ask::AgentLog(reply) => drop(reply.send(self.agent_log())),
-            Ask::AgentEnds(connection) => {
-                self.tell_all(|| Word::AgentEnds(connection.clone()));
+            DaemonRequest::Sessions(reply) => drop(reply.send(Ok(self.list_sessions()))),
+            DaemonRequest::Proposals(reply) => drop(reply.send(self.list_proposals())),
+            DaemonRequest::Waiting(reply) => drop(reply.send(self.list_pending())),
+            DaemonRequest::Proposal(seq, reply) => drop(reply.send(self.view_proposal(seq))),
+            DaemonRequest::Replaced(seq, reply) => drop(reply.send(self.replaced_proposals(seq))),
+            DaemonRequest::Picture(of, asked, reply) => self.request_picture(of, asked, reply),
+            DaemonRequest::Workflows(reply) => drop(reply.send(self.list_workflows())),
+            DaemonRequest::Workflow(seq, reply) => drop(reply.send(self.view_workflow(seq))),
+            DaemonRequest::Talk(seq, reply) => self.send_conversation(seq, reply),
+            DaemonRequest::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
+            DaemonRequest::Do(seq, verb, reply) => self.act_on_workflow(seq, verb, reply),
+            DaemonRequest::Checkpoints(reply) => drop(reply.send(self.list_checkpoints())),
+            DaemonRequest::MakeCheckpoint(make, reply) => {
+                drop(reply.send(self.make_checkpoint(make)))
             }
-            Ask::Scripts(session, cursor, reply) => match self.place_of(Some(&session)) {
-                Ok(session) => self.tell(&session, |_| Word::Scripts(cursor, reply)),
+            DaemonRequest::Restore(seq, reply) => self.restore_checkpoint(seq, reply),
+            DaemonRequest::Settings(reply) => drop(reply.send(Ok(self.shown_settings()))),
+            DaemonRequest::Choose(settings, reply) => {
+                drop(reply.send(self.change_settings(settings)))
+            }
+            DaemonRequest::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
+            DaemonRequest::Called(seq, reply) => self.agent_call(seq, reply),
+            DaemonRequest::CancelCall(call) => self.agent_cancels(&call),
+            DaemonRequest::AgentLog(reply) => drop(reply.send(self.agent_log())),
+            DaemonRequest::AgentEnds(connection) => {
+                self.tell_all(|| SessionMessage::AgentEnds(connection.clone()));
+            }
+            DaemonRequest::Scripts(session, cursor, reply) => match self.place_of(Some(&session)) {
+                Ok(session) => {
+                    self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply))
+                }
                 Err(failure) => drop(reply.send(Err(failure))),
             },
-            Ask::Open(open, reply) => self.open(&open, reply),
-            Ask::Tidy => self.tidy(),
-            Ask::Notice => self.notice(),
-            Ask::Keys(reply) => drop(reply.send(Ok(self.who.keys()))),
-            Ask::HandKeys(keys, reply) => drop(reply.send(Ok(self.take_keys(keys)))),
-            Ask::Usage(reply) => drop(reply.send(self.usage())),
-            Ask::Past(past) => self.look_back(past),
-            Ask::Deploy(deploying) => self.deploy(deploying),
-            Ask::Merge(merging) => self.merge(merging),
+            DaemonRequest::Open(open, reply) => self.open_path(&open, reply),
+            DaemonRequest::Tidy => self.close_idle_sessions(),
+            DaemonRequest::Notice => self.poll_changes(),
+            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.who.keys()))),
+            DaemonRequest::HandKeys(keys, reply) => drop(reply.send(Ok(self.take_keys(keys)))),
+            DaemonRequest::Usage(reply) => drop(reply.send(self.read_usage())),
+            DaemonRequest::Past(past) => self.look_back(past),
+            DaemonRequest::Deploy(deploying) => self.handle_deploy(deploying),
+            DaemonRequest::Merge(merging) => self.handle_merge(merging),
         }
     }
 
     /// Does something to a workflow, in its session.
-    fn act(&mut self, seq: Seq, verb: Verb, reply: Reply<WorkflowView>) {
+    fn act_on_workflow(&mut self, seq: Seq, verb: WorkflowAction, reply: Reply<WorkflowView>) {
         // What a session has that is just ending is let go of in a moment.
         if let Some(waiting) = self.ending_with(seq) {
-            return waiting.push(Ask::Do(seq, verb, reply));
+            return waiting.push(DaemonRequest::Do(seq, verb, reply));
         }
         let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
         match self.session_of_workflow(seq) {
             Ok(session) => {
                 // The session answers when it has acted; the view is read then.
                 let (done, acted) = tokio::sync::oneshot::channel();
-                let model = self.model();
-                self.tell(&session, |_| Word::Do(seq, verb, model, done));
+                let model = self.chosen_model();
+                self.send_to_session(&session, |_| SessionMessage::Do(seq, verb, model, done));
                 thread::spawn(move || {
-                    let acted = acted.blocking_recv().unwrap_or_else(|_| Err(away()));
+                    let acted = acted.blocking_recv().unwrap_or_else(|_| Err(plugin_away()));
                     let view = acted.and_then(|()| view_of(&ledger, &board, seq));
                     let _ = reply.send(view);
                 });
             }
             // What was left in a place that is not opened again can be ended all the same.
             Err(failure)
-                if verb == Verb::Cancel && (failure == away() || failure == elsewhere(seq)) =>
+                if verb == WorkflowAction::Cancel
+                    && (failure == plugin_away() || failure == other_session(seq)) =>
             {
-                drop(reply.send(self.abandon(seq)));
+                drop(reply.send(self.abandon_workflow(seq)));
             }
             Err(failure) => drop(reply.send(Err(failure))),
         }
     }
 
     /// Passes a word on to a session. Where that has ended, the reply is dropped, which says so.
-    fn tell(&self, session: &SessionId, word: impl FnOnce(&Session) -> Word) {
+    fn send_to_session(
+        &self,
+        session: &SessionId,
+        word: impl FnOnce(&SessionThread) -> SessionMessage,
+    ) {
         if let Some(found) = self.sessions.get(session) {
             let _ = found.words.send(word(found));
         }
@@ -384,27 +397,28 @@ impl House {
         if let Some(session) = known.filter(|session| self.sessions.contains_key(session)) {
             return Ok(session);
         }
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
         let Some(record) = record else {
-            return Err(missing(seq));
+            return Err(not_found(seq));
         };
-        let started = self.ledger.record(record.workflow).map_err(|error| broken(&error))?;
+        let started =
+            self.ledger.record(record.workflow).map_err(|error| ledger_failure(&error))?;
         let session = started.as_ref().and_then(session_of);
         let session = session.filter(|session| self.sessions.contains_key(session));
-        let session = session.ok_or_else(away)?;
+        let session = session.ok_or_else(plugin_away)?;
         let state = state_of(&self.ledger, record.workflow)?;
         let is_here = |it| !is_elsewhere(&self.ledger, record.workflow, it);
         if state.workflow(record.workflow).is_none_or(is_here) {
             return Ok(session);
         }
-        Err(elsewhere(record.workflow))
+        Err(other_session(record.workflow))
     }
 
     /// Ends a workflow whose place is not open any more.
-    fn abandon(&self, seq: Seq) -> Result<WorkflowView, Failure> {
-        let Some(lease) = self.ledger.lease(seq).map_err(|error| broken(&error))? else {
+    fn abandon_workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
+        let Some(lease) = self.ledger.lease(seq).map_err(|error| ledger_failure(&error))? else {
             let message = format!("Workflow {seq} is at work in another process.");
-            return Err(failed(FailureKind::Settled, message, "End it there."));
+            return Err(failure(FailureKind::Settled, message, "End it there."));
         };
         let state = state_of(&self.ledger, seq)?;
         let left = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
@@ -417,32 +431,33 @@ impl House {
             Input::Failed { proposals, reason: reason.to_owned() },
             Input::Finish { outcome: Finish::NotApproved },
         ];
-        orphaned::input(&self.ledger, &self.board, seq, inputs).map_err(|error| broken(&error))?;
+        orphaned::append_inputs(&self.ledger, &self.board, seq, inputs)
+            .map_err(|error| ledger_failure(&error))?;
         drop(lease);
         view_of(&self.ledger, &self.board, seq)
     }
 
     fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| broken(&error))?;
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
         match record {
             Some(record) if record.workflow == seq => self.session_of_entry(seq),
-            _ => Err(missing(seq)),
+            _ => Err(not_found(seq)),
         }
     }
 
     /// The newest workflows' beginnings, newest first.
-    fn started(&self) -> Result<Vec<Record>, Failure> {
-        self.ledger.started(LISTED).map_err(|error| broken(&error))
+    fn recent_starts(&self) -> Result<Vec<Record>, Failure> {
+        self.ledger.started(LISTED).map_err(|error| ledger_failure(&error))
     }
 
-    fn workflows(&mut self) -> Result<Workflows, Failure> {
-        let started = self.started()?.into_iter().filter(|it| !is_checkpoint(it));
-        let workflows = started.map(|record| self.workflow(record.seq));
+    fn list_workflows(&mut self) -> Result<Workflows, Failure> {
+        let started = self.recent_starts()?.into_iter().filter(|it| !is_checkpoint(it));
+        let workflows = started.map(|record| self.view_workflow(record.seq));
         Ok(Workflows { workflows: workflows.collect::<Result<_, _>>()? })
     }
 
-    fn workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
-        let read = self.readings.of(&self.ledger, seq).map_err(|error| broken(&error))?;
-        view(&self.ledger, &self.board, seq, read)
+    fn view_workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
+        let read = self.readings.of(&self.ledger, seq).map_err(|error| ledger_failure(&error))?;
+        workflow_view(&self.ledger, &self.board, seq, read)
     }
 }

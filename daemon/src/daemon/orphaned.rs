@@ -6,13 +6,13 @@ use vector_core::workflow::{Input, decide, events};
 use vector_engine::settled::read;
 use vector_ledger::{Append, Ledger, LedgerError};
 
-use crate::server::Board;
+use crate::server::EventHub;
 
 /// Decides what inputs mean in a workflow that is over or was left, and makes it durable. What does
 /// not fit is passed over.
-pub(crate) fn input(
+pub(crate) fn append_inputs(
     ledger: &Ledger,
-    board: &Board,
+    board: &EventHub,
     workflow: Seq,
     inputs: impl IntoIterator<Item = Input>,
 ) -> Result<Vec<Record>, LedgerError> {

@@ -15,9 +15,9 @@ use scene_schemas::api::{
     Paired, PairingCode, Revoke, Revoked, SessionId,
 };
 
-use super::{House, random};
-use crate::daemon::access::Run;
-use crate::server::{Door, Reply, Secret, failed};
+use super::{DaemonActor, random_text};
+use crate::daemon::access::DaemonRun;
+use crate::server::{AccessRequest, Reply, TokenHash, failure};
 
 /// How long a code holds.
 const HOLDS: Duration = Duration::from_mins(10);
@@ -33,65 +33,66 @@ const MAX_LINKS: usize = 8;
 const LINK: usize = 24;
 
 /// Tells what time it is.
-pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+pub type ClockFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// The code that a person has been told last, and who tried it.
-pub(super) struct Pairing {
-    code: Secret,
+pub(super) struct PairingCodes {
+    code: TokenHash,
     ends: Instant,
     tries: usize,
     /// Whether a code was guessed at since somebody has paired.
     is_guessed_at: bool,
     /// The ways to the page that nobody has gone yet, and until when each holds.
-    links: Vec<(Secret, Instant)>,
-    clock: Clock,
+    links: Vec<(TokenHash, Instant)>,
+    clock: ClockFn,
 }
 
 /// Who has taken access away.
-pub(super) struct Revoking {
+pub(super) struct PendingRevocation {
     /// The sessions that have not ended yet.
     left: HashSet<SessionId>,
     revoked: Result<Revoked, Failure>,
     reply: Reply<Revoked>,
 }
 
-fn digits(count: usize) -> std::io::Result<String> {
+fn random_digits(count: usize) -> std::io::Result<String> {
     let mut chance = [0; 8];
     getrandom::fill(&mut chance).map_err(|error| std::io::Error::other(error.to_string()))?;
     let most = 10_u64.pow(count as u32);
     Ok(format!("{:0count$}", u64::from_le_bytes(chance) % most))
 }
 
-impl Pairing {
+impl PairingCodes {
     /// One whose code nobody was told.
     pub(super) fn new() -> std::io::Result<Self> {
-        let clock: Clock = Arc::new(Instant::now);
-        let (code, ends) = (Secret::of(&digits(DIGITS)?), clock());
+        let clock: ClockFn = Arc::new(Instant::now);
+        let (code, ends) = (TokenHash::of_token(&random_digits(DIGITS)?), clock());
         Ok(Self { code, ends, tries: 0, is_guessed_at: false, links: Vec::new(), clock })
     }
 
     /// Makes a code, which a person is told now.
-    fn make(&mut self) -> std::io::Result<String> {
-        let code = digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
-        (self.code, self.tries, self.ends) = (Secret::of(&code), 0, (self.clock)() + HOLDS);
+    fn make_code(&mut self) -> std::io::Result<String> {
+        let code = random_digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
+        (self.code, self.tries, self.ends) =
+            (TokenHash::of_token(&code), 0, (self.clock)() + HOLDS);
         Ok(code)
     }
 
     /// Makes a way to the page.
-    fn link(&mut self) -> std::io::Result<String> {
-        let (code, ends) = (random(LINK)?, (self.clock)() + HOLDS);
+    fn make_link(&mut self) -> std::io::Result<String> {
+        let (code, ends) = (random_text(LINK)?, (self.clock)() + HOLDS);
         let old = self.links.len().saturating_sub(MAX_LINKS - 1);
         self.links.drain(..old);
-        self.links.push((Secret::of(&code), ends));
+        self.links.push((TokenHash::of_token(&code), ends));
         Ok(code)
     }
 
     /// Goes a way to the page, which is gone then; false where there is none.
-    fn follow(&mut self, code: &str) -> bool {
+    fn follow_link(&mut self, code: &str) -> bool {
         let now = (self.clock)();
         self.links.retain(|(_, ends)| now < *ends);
         let known = self.links.len();
-        self.links.retain(|(link, _)| !link.fits(code));
+        self.links.retain(|(link, _)| !link.matches(code));
         self.links.len() < known
     }
 
@@ -99,16 +100,16 @@ impl Pairing {
     ///
     /// # Errors
     /// It is not the one that holds; the flag says whether that is another one from now on.
-    fn take(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
+    fn try_code(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
         if (self.clock)() >= self.ends {
-            let failure = failed(
+            let failure = failure(
                 FailureKind::Unpaired,
                 "The code has expired.",
                 "`vector pair` shows a new one; type that.",
             );
             return Err((failure, false));
         }
-        if self.code.fits(typed) {
+        if self.code.matches(typed) {
             self.is_guessed_at = false;
             return Ok(());
         }
@@ -117,7 +118,7 @@ impl Pairing {
         }
         self.tries += 1;
         if self.tries < MAX_TRIES {
-            let failure = failed(
+            let failure = failure(
                 FailureKind::Unpaired,
                 "That is not the code.",
                 "Type the six digits that Vector printed last; `vector pair` shows new ones.",
@@ -130,7 +131,7 @@ impl Pairing {
 }
 
 fn too_many() -> Failure {
-    failed(
+    failure(
         FailureKind::TooMany,
         format!("{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are void."),
         format!("`vector pair` shows one of {MANY_DIGITS} digits, which wrong tries cannot void."),
@@ -144,20 +145,20 @@ fn in_groups(code: &str) -> String {
     groups.join(" ")
 }
 
-fn internal(error: &std::io::Error) -> Failure {
+fn internal_failure(error: &std::io::Error) -> Failure {
     let message = format!("It cannot be kept, or made: {error}.");
-    failed(FailureKind::Internal, message, "Try again.")
+    failure(FailureKind::Internal, message, "Try again.")
 }
 
 /// Milliseconds since 1970.
-fn now() -> u64 {
+fn unix_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
-impl House {
+impl DaemonActor {
     /// Takes the time of pairings from this clock.
     #[must_use]
-    pub fn by_clock(mut self, clock: Clock) -> Self {
+    pub fn by_clock(mut self, clock: ClockFn) -> Self {
         // A code that was told holds as long by the one as by the other.
         let left = self.pairing.ends.saturating_duration_since((self.pairing.clock)());
         self.pairing.ends = clock() + left;
@@ -167,18 +168,18 @@ impl House {
 
     /// Is this run, whose tokens it makes anew when a person says so.
     #[must_use]
-    pub fn running(mut self, run: Run) -> Self {
+    pub fn with_run(mut self, run: DaemonRun) -> Self {
         self.run = Some(run);
-        self.admit();
+        self.publish_tokens();
         self
     }
 
     /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
-    pub(super) fn admit(&self) {
-        let run = self.run.as_ref().and_then(Run::agent);
+    pub(super) fn publish_tokens(&self) {
+        let run = self.run.as_ref().and_then(DaemonRun::agent_secret);
         self.board.know_run(run.clone());
-        self.board.admit(run.into_iter().chain(self.grants.clients()).collect());
-        self.board.admit_pages(self.grants.pages().collect());
+        self.board.set_agent_tokens(run.into_iter().chain(self.grants.client_secrets()).collect());
+        self.board.admit_pages(self.grants.page_secrets().collect());
         self.board.settings_change();
     }
 
@@ -187,7 +188,7 @@ impl House {
     /// # Errors
     /// The system has no chance to give.
     pub fn print_code(&mut self) -> std::io::Result<()> {
-        let code = self.pairing.make()?;
+        let code = self.pairing.make_code()?;
         self.tell_code(&code, "within ten minutes");
         Ok(())
     }
@@ -198,13 +199,13 @@ impl House {
     }
 
     /// Takes the six digits as they were typed.
-    fn take(&mut self, typed: &str) -> Result<(), Failure> {
+    fn check_code(&mut self, typed: &str) -> Result<(), Failure> {
         let typed: String = typed.chars().filter(char::is_ascii_digit).collect();
-        let Err((failure, is_over)) = self.pairing.take(&typed) else {
+        let Err((failure, is_over)) = self.pairing.try_code(&typed) else {
             return Ok(());
         };
         if is_over {
-            self.change_code().map_err(|error| internal(&error))?;
+            self.change_code().map_err(|error| internal_failure(&error))?;
         }
         Err(failure)
     }
@@ -213,46 +214,48 @@ impl House {
     ///
     /// # Errors
     /// The system has no chance to give.
-    pub fn link(&mut self) -> std::io::Result<String> {
-        self.pairing.link()
+    pub fn page_link(&mut self) -> std::io::Result<String> {
+        self.pairing.make_link()
     }
 
     /// Lets a page in that shows the code of its link, or the six digits.
-    fn enter(&mut self, enter: &EnterPage) -> Result<EnteredPage, Failure> {
+    fn enter_page(&mut self, enter: &EnterPage) -> Result<EnteredPage, Failure> {
         let is_link = enter.code.len() == 2 * LINK;
-        if is_link && !self.pairing.follow(&enter.code) {
-            return Err(failed(
+        if is_link && !self.pairing.follow_link(&enter.code) {
+            return Err(failure(
                 FailureKind::Unpaired,
                 "This link was used already, or has expired.",
                 "`vector open` opens the page with a new one.",
             ));
         }
         if !is_link {
-            self.take(&enter.code)?;
+            self.check_code(&enter.code)?;
         }
-        let (name, token) = self.grants.enter(now()).map_err(|error| internal(&error))?;
-        self.admit();
+        let (name, token) =
+            self.grants.add_page(unix_millis()).map_err(|error| internal_failure(&error))?;
+        self.publish_tokens();
         (self.say)("The page was opened in a browser.");
         if !is_link {
-            self.print_code().map_err(|error| internal(&error))?;
+            self.print_code().map_err(|error| internal_failure(&error))?;
         }
         Ok(EnteredPage { name, token })
     }
 
-    pub(super) fn pair(&mut self, pair: &Pair) -> Result<Paired, Failure> {
-        self.take(&pair.code)?;
-        let credential = self.grants.pair(now()).map_err(|error| internal(&error))?;
+    pub(super) fn pair_plugin(&mut self, pair: &Pair) -> Result<Paired, Failure> {
+        self.check_code(&pair.code)?;
+        let credential =
+            self.grants.add_plugin(unix_millis()).map_err(|error| internal_failure(&error))?;
         self.board.settings_change();
         (self.say)("A plugin was paired.");
         // A code pairs once.
-        self.print_code().map_err(|error| internal(&error))?;
+        self.print_code().map_err(|error| internal_failure(&error))?;
         Ok(Paired { credential })
     }
 
     /// Makes another code that holds no longer than the one that was guessed at.
     fn change_code(&mut self) -> std::io::Result<()> {
         let ends = self.pairing.ends;
-        let code = self.pairing.make()?;
+        let code = self.pairing.make_code()?;
         self.pairing.ends = ends;
         (self.say)("Wrong codes were tried, so the code is a longer one now.");
         self.tell_code(&code, "while the one before would have held");
@@ -260,49 +263,49 @@ impl House {
     }
 
     /// Answers what concerns who is let in.
-    pub(super) fn door(&mut self, door: Door) {
+    pub(super) fn handle_access(&mut self, door: AccessRequest) {
         match door {
-            Door::Code(reply) => {
-                let code = self.pairing.make().map_err(|error| internal(&error));
+            AccessRequest::Code(reply) => {
+                let code = self.pairing.make_code().map_err(|error| internal_failure(&error));
                 let seconds = HOLDS.as_secs();
                 drop(reply.send(code.map(|code| PairingCode { code, seconds })));
             }
-            Door::Link(reply) => {
-                let code = self.link().map_err(|error| internal(&error));
+            AccessRequest::Link(reply) => {
+                let code = self.page_link().map_err(|error| internal_failure(&error));
                 let seconds = HOLDS.as_secs();
                 drop(reply.send(code.map(|code| PageLink { code, seconds })));
             }
-            Door::Enter(enter, reply) => drop(reply.send(self.enter(&enter))),
-            Door::About(reply) => drop(reply.send(Ok(self.about()))),
-            Door::Access(reply) => drop(reply.send(Ok(self.grants.shown()))),
-            Door::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
-            Door::Revoke(what, reply) => self.revoke(&what, reply),
+            AccessRequest::Enter(enter, reply) => drop(reply.send(self.enter_page(&enter))),
+            AccessRequest::About(reply) => drop(reply.send(Ok(self.describe_daemon()))),
+            AccessRequest::Access(reply) => drop(reply.send(Ok(self.grants.to_access()))),
+            AccessRequest::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
+            AccessRequest::Revoke(what, reply) => self.revoke_access(&what, reply),
         }
     }
 
-    fn about(&self) -> About {
+    fn describe_daemon(&self) -> About {
         About {
             daemon: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
             process: std::process::id(),
-            idle: self.run.as_ref().and_then(Run::idle),
+            idle: self.run.as_ref().and_then(DaemonRun::idle_minutes),
         }
     }
 
     fn make_token(&mut self, name: &str) -> Result<MadeToken, Failure> {
-        let made = self.grants.make(name, now())?;
-        self.admit();
+        let made = self.grants.add_client(name, unix_millis())?;
+        self.publish_tokens();
         Ok(made)
     }
 
     /// Takes access away, from the files first: what was said to be gone is not there after a crash. It is
     /// answered when nobody is at work any more who had it.
-    fn revoke(&mut self, what: &Revoke, reply: Reply<Revoked>) {
+    fn revoke_access(&mut self, what: &Revoke, reply: Reply<Revoked>) {
         let names = self.grants.revoke(what);
         let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
         let changed = if is_run { self.change_run() } else { Ok(()) };
         // Where some of it failed, the rest holds.
-        self.admit();
+        self.publish_tokens();
         let greeted = self.greeted.iter();
         let out = greeted.filter(|(_, paired)| !self.grants.is_paired(paired));
         let out: HashSet<SessionId> = out.map(|(session, _)| session.clone()).collect();
@@ -310,35 +313,35 @@ impl House {
         let mut sessions: Vec<SessionId> = ended.iter().map(|(name, _)| name.clone()).collect();
         sessions.sort();
         let revoked = changed.and(names).map(|names| Revoked { names, sessions });
-        self.close(ended);
+        self.close_sessions(ended);
         let left: HashSet<_> = out.into_iter().filter(|it| self.ending.contains_key(it)).collect();
         if left.is_empty() {
             return drop(reply.send(revoked));
         }
-        self.revoking.push(Revoking { left, revoked, reply });
+        self.revoking.push(PendingRevocation { left, revoked, reply });
     }
 
     /// A session has ended: those are answered who waited for it alone.
     pub(super) fn answer_revoked(&mut self, ended: &SessionId) {
-        let has_all = |it: &mut Revoking| {
+        let has_all = |it: &mut PendingRevocation| {
             it.left.remove(ended);
             it.left.is_empty()
         };
-        for Revoking { revoked, reply, .. } in self.revoking.extract_if(.., has_all) {
+        for PendingRevocation { revoked, reply, .. } in self.revoking.extract_if(.., has_all) {
             let _ = reply.send(revoked);
         }
     }
 
     fn change_run(&mut self) -> Result<(), Failure> {
         let Some(run) = &mut self.run else {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Settled,
                 "This Vector has no tokens of its own to make anew.",
                 "Start it with `vector serve`.",
             ));
         };
-        let person = run.begin().map_err(|error| internal(&error))?;
-        self.board.know(person);
+        let person = run.start().map_err(|error| internal_failure(&error))?;
+        self.board.set_human_token(person);
         Ok(())
     }
 }

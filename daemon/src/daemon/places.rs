@@ -11,11 +11,11 @@ use vector_engine::recover;
 use vector_files::place_file::{self, PlaceFile};
 use vector_rojo_project::{Heard, Watch};
 
-use super::Word;
-use super::opened::{Beginning, Means, NotOpened};
+use super::SessionMessage;
+use super::open_place::{NotOpened, ReadContext, SessionStart};
 
 /// The file that a path leads to.
-pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
+pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {
     // Whatever else it is, reading it may never end.
     match fs::metadata(path) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
@@ -34,20 +34,20 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
 }
 
 /// Reads a place or model file. What an earlier process left unfinished in it is settled first.
-pub(super) fn read(
-    means: &Means,
+pub(super) fn read_place(
+    means: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
-) -> Result<Beginning, NotOpened> {
-    let notices = means.settle(file, || recover(&means.ledger, file))?;
+) -> Result<SessionStart, NotOpened> {
+    let notices = means.settle_file(file, || recover(&means.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
-    let words = Arc::new(OnceLock::<Sender<Word>>::new());
+    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let later = Arc::clone(&words);
     // A session that has not begun, or has ended, needs to hear nothing.
     let hear = move |heard: Heard| {
         if let Some(words) = later.get() {
-            let _ = words.send(Word::Files(heard));
+            let _ = words.send(SessionMessage::Files(heard));
         }
     };
     let watch = Watch::start(&[file.to_owned()], hear).map_err(|why| {
@@ -55,5 +55,5 @@ pub(super) fn read(
             "note: {why}. What others change in it is seen when you next ask or decide something."
         ));
     });
-    Ok(Beginning { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
+    Ok(SessionStart { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
 }

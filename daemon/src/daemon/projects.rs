@@ -11,11 +11,11 @@ use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
 use vector_rojo_project::{self, Heard, Project, Watch};
 
-use super::opened::{Beginning, Means, NotOpened};
-use super::{House, Word};
+use super::open_place::{NotOpened, ReadContext, SessionStart};
+use super::{DaemonActor, SessionMessage};
 
 /// The project file that a path leads to: it is that, or its folder.
-pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
+pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
     let is_json = |it: &OsStr| ["json", "jsonc"].iter().any(|end| it.eq_ignore_ascii_case(end));
     if path.is_file() && !path.extension().is_some_and(is_json) {
         return Err(NotOpened::NoProject(path.to_owned()));
@@ -24,13 +24,13 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, NotOpened> {
 }
 
 /// Reads a project. What an earlier process left unfinished in it is settled first.
-pub(super) fn read(
-    means: &Means,
+pub(super) fn read_project(
+    means: &ReadContext,
     file: &Path,
     notes: &mut Vec<String>,
-) -> Result<Beginning, NotOpened> {
+) -> Result<SessionStart, NotOpened> {
     let ledger = &means.ledger;
-    means.settle(file, || {
+    means.settle_file(file, || {
         let begun = joined::put_begun_back(ledger, file)?;
         let notices = begun.into_iter().chain(recover(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
@@ -38,15 +38,15 @@ pub(super) fn read(
     })?;
     let (mut project, scene) = Project::open(file, false).map_err(EngineError::from)?;
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
-    let words = Arc::new(OnceLock::<Sender<Word>>::new());
+    let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
     // A session that has not begun, or has ended, needs to hear nothing.
     let hear = move |heard: Heard| {
         if let Ok(mut followers) = followers.lock() {
-            followers.retain(|it| it.send(Word::Files(heard.clone())).is_ok());
+            followers.retain(|it| it.send(SessionMessage::Files(heard.clone())).is_ok());
         }
         if let Some(words) = later.get() {
-            let _ = words.send(Word::Files(heard));
+            let _ = words.send(SessionMessage::Files(heard));
         }
     };
     let watch = Watch::start(&project.roots(), hear).map_err(|why| NotOpened::NotServed {
@@ -55,11 +55,11 @@ pub(super) fn read(
     })?;
     project.followed_by(watch.follower());
     let opened = (Target::from(project), scene);
-    Ok(Beginning { opened, words, watch: Some(watch), last: Some(served()) })
+    Ok(SessionStart { opened, words, watch: Some(watch), last: Some(serving_note()) })
 }
 
 /// Whether what is written to files reaches Studio.
-fn served() -> String {
+fn serving_note() -> String {
     match vector_rojo_project::serving(vector_rojo_project::PORT) {
         Some(serving) => format!(
             "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
@@ -75,11 +75,11 @@ fn served() -> String {
     }
 }
 
-impl House {
+impl DaemonActor {
     /// The open places are told of a project that is open beside them from now on.
     pub(super) fn is_beside(&mut self, file: &Path) {
         for session in self.sessions.values().filter(|it| it.place.open().is_some()) {
-            let _ = session.words.send(Word::Beside(file.to_owned()));
+            let _ = session.words.send(SessionMessage::Beside(file.to_owned()));
         }
         self.projects.push(file.to_owned());
     }

@@ -18,29 +18,29 @@ use vector_engine::studio::Studio;
 use vector_place::Scene;
 
 use super::views::{check_protocol, session_of};
-use super::{AWAY, Ending, House, MEMORIES, STACK, Session, random};
-use crate::server::{Ask, Reply, Seat, Secret, failed};
-use crate::session::{AtOnce, Live, Word};
+use super::{AWAY, DaemonActor, EndingSession, MEMORIES, STACK, SessionThread, random_text};
+use crate::server::{DaemonRequest, Reply, SessionSlot, TokenHash, failure};
+use crate::session::{AtOnce, SessionActor, SessionMessage};
 
-impl House {
+impl DaemonActor {
     /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
     /// told again when it comes back, and their workflows go on then.
-    pub(super) fn tidy(&mut self) {
-        self.tell_all(|| Word::Tidy);
-        let is_left = |session: &SessionId, _: &mut Session| {
-            self.board.seat(session).is_none_or(|seat| seat.silence() >= self.closing)
+    pub(super) fn close_idle_sessions(&mut self) {
+        self.tell_all(|| SessionMessage::Tidy);
+        let is_left = |session: &SessionId, _: &mut SessionThread| {
+            self.board.slot(session).is_none_or(|seat| seat.silent_for() >= self.closing)
         };
         let left = self.sessions.extract_if(is_left).collect();
-        self.close(left);
+        self.close_sessions(left);
     }
 
     /// Ends sessions.
-    pub(super) fn close(&mut self, ended: Vec<(SessionId, Session)>) {
-        for (name, Session { words, thread, .. }) in ended {
-            self.board.leave(&name);
-            self.ending.insert(name.clone(), Ending { thread, waiting: Vec::new() });
+    pub(super) fn close_sessions(&mut self, ended: Vec<(SessionId, SessionThread)>) {
+        for (name, SessionThread { words, thread, .. }) in ended {
+            self.board.remove(&name);
+            self.ending.insert(name.clone(), EndingSession { thread, waiting: Vec::new() });
             // One that panicked hears nothing any more, and has let go as well.
-            if words.send(Word::End).is_err() {
+            if words.send(SessionMessage::End).is_err() {
                 self.has_ended(&name, thread);
             }
         }
@@ -56,12 +56,12 @@ impl House {
         self.greeted.remove(name);
         self.answer_revoked(name);
         for ask in waiting {
-            self.answer(ask);
+            self.handle_request(ask);
         }
     }
 
     /// Who waits for the end of the session that has a workflow.
-    pub(super) fn ending_with(&mut self, workflow: Seq) -> Option<&mut Vec<Ask>> {
+    pub(super) fn ending_with(&mut self, workflow: Seq) -> Option<&mut Vec<DaemonRequest>> {
         if self.ending.is_empty() {
             return None;
         }
@@ -70,26 +70,26 @@ impl House {
     }
 
     /// Begins a session, once the one before it of that name has ended.
-    pub(super) fn greet(&mut self, hello: Box<Hello>, reply: Reply<Welcome>) {
+    pub(super) fn queue_hello(&mut self, hello: Box<Hello>, reply: Reply<Welcome>) {
         let given = match self.check_hello(&hello) {
             Ok(given) => given,
             Err(failure) => return drop(reply.send(Err(failure))),
         };
         if let Some(before) = self.ending.get_mut(&hello.session) {
-            return before.waiting.push(Ask::Hello(hello, reply));
+            return before.waiting.push(DaemonRequest::Hello(hello, reply));
         }
         // Who has given up waiting says hello again.
         if !reply.is_closed() {
-            drop(reply.send(self.hello(*hello, given)));
+            drop(reply.send(self.accept_hello(*hello, given)));
         }
     }
 
     /// What shows that a plugin is paired whose hello is as it has to be.
-    fn check_hello(&self, hello: &Hello) -> Result<Secret, Failure> {
+    fn check_hello(&self, hello: &Hello) -> Result<TokenHash, Failure> {
         check_protocol(hello)?;
-        let given = Secret::of(hello.credential.as_deref().unwrap_or_default());
+        let given = TokenHash::of_token(hello.credential.as_deref().unwrap_or_default());
         if !self.grants.is_paired(&given) {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Unpaired,
                 "This plugin is not paired with Vector.",
                 "Type the six digits that `vector pair` shows.",
@@ -99,28 +99,28 @@ impl House {
         Ok(given)
     }
 
-    fn hello(&mut self, hello: Hello, given: Secret) -> Result<Welcome, Failure> {
+    fn accept_hello(&mut self, hello: Hello, given: TokenHash) -> Result<Welcome, Failure> {
         let internal = |error: &dyn std::fmt::Display| {
             let message = format!("The session cannot begin: {error}.");
-            failed(FailureKind::Internal, message, "Try again.")
+            failure(FailureKind::Internal, message, "Try again.")
         };
-        let token = random(24).map_err(|error| internal(&error))?;
+        let token = random_text(24).map_err(|error| internal(&error))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.epoch = (now as u64).max(self.epoch + 1);
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
-        let seat = self.board.sit(&session, self.epoch, Secret::of(&token));
+        let seat = self.board.register(&session, self.epoch, TokenHash::of_token(&token));
         let cursor = self.board.head();
         self.greeted.insert(session.clone(), given);
         match self.sessions.get_mut(&session) {
             // One that panicked hears nothing any more, and another takes its place.
-            Some(known) if known.words.send(Word::Hello(place.clone())).is_ok() => {
+            Some(known) if known.words.send(SessionMessage::Hello(place.clone())).is_ok() => {
                 known.place = Place::Open(place);
             }
             _ => {
                 let memories = self.home.join(MEMORIES);
                 let opened = (Target::Open(Studio::new(place, memories)), Scene::open_place());
-                self.begin(&seat, opened).map_err(|error| internal(&error))?;
+                self.start_session(&seat, opened).map_err(|error| internal(&error))?;
             }
         }
         Ok(Welcome {
@@ -137,14 +137,14 @@ impl House {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let name = &session.0;
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::BadRequest,
                 "A session is called by 1 to 64 letters, digits and dashes.",
                 "Update the plugin.",
             ));
         }
         if self.sessions.get(session).is_some_and(|known| known.place.open().is_none()) {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::BadRequest,
                 format!("Session {session} is not of a window of Studio."),
                 "Close the place in Studio, and open it again.",
@@ -154,15 +154,15 @@ impl House {
     }
 
     /// Lets a session begin; the way to it.
-    pub(super) fn begin(
+    pub(super) fn start_session(
         &mut self,
-        seat: &Arc<Seat>,
+        seat: &Arc<SessionSlot>,
         opened: (Target, Scene),
-    ) -> std::io::Result<Sender<Word>> {
+    ) -> std::io::Result<Sender<SessionMessage>> {
         let (words, heard) = channel();
         let place = opened.0.place();
         let name = place.session();
-        let live = Live::new(
+        let live = SessionActor::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.board),
             (name.clone(), Arc::clone(seat)),
@@ -171,36 +171,36 @@ impl House {
             (Arc::clone(&self.who), words.clone()),
         );
         let is_open = place.open().is_some();
-        let live = if is_open { live.beside(self.projects.clone()) } else { live };
+        let live = if is_open { live.with_projects(self.projects.clone()) } else { live };
         if is_open && let Ok(mut followers) = self.followers.lock() {
             followers.push(words.clone());
         }
         // Who lists the places may come before anything happens in this one.
-        live.post();
+        live.publish();
         let live = Arc::new(Mutex::new(live));
         seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
-        let ends = self.ways.ends(name.clone());
+        let ends = self.ways.end_guard(name.clone());
         let thread = session.spawn(move || {
             let _ends = ends;
             // All that it has is dropped before.
             let (live, heard) = (live, heard);
-            Live::run(&live, &heard);
+            SessionActor::run(&live, &heard);
         })?;
-        let session = Session { words: words.clone(), thread: thread.thread().id(), place };
+        let session = SessionThread { words: words.clone(), thread: thread.thread().id(), place };
         self.sessions.insert(name, session);
         Ok(words)
     }
 
-    pub(super) fn list(&self) -> Sessions {
-        let view = |(session, known): (&SessionId, &Session)| {
-            let seat = self.board.seat(session)?;
-            let size = seat.size();
+    pub(super) fn list_sessions(&self) -> Sessions {
+        let view = |(session, known): (&SessionId, &SessionThread)| {
+            let seat = self.board.slot(session)?;
+            let size = seat.mirror_size();
             Some(SessionView {
                 session: session.clone(),
                 epoch: seat.epoch(),
-                place: known.shown(),
-                connected: seat.silence() < AWAY && !self.files.is_gone(session),
+                place: known.to_open_place(),
+                connected: seat.silent_for() < AWAY && !self.files.is_gone(session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,

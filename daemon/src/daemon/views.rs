@@ -10,27 +10,27 @@ use vector_engine::settled;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::{AWAY, CHECKPOINT};
-use crate::server::{Board, failed};
+use crate::server::{EventHub, failure};
 
-pub(super) fn away() -> Failure {
-    failed(
+pub(super) fn plugin_away() -> Failure {
+    failure(
         FailureKind::NotFound,
         "Its place is not open in Studio, or its plugin has not said hello since Vector started.",
         "Open the place in Studio, and look whether the plugin is connected.",
     )
 }
 
-pub(super) fn missing(seq: Seq) -> Failure {
+pub(super) fn not_found(seq: Seq) -> Failure {
     let message = format!("There is nothing of that kind at position {seq}.");
-    failed(
+    failure(
         FailureKind::NotFound,
         message,
         "History on the page, or `vector log`, lists what there is.",
     )
 }
 
-pub(super) fn broken(error: &LedgerError) -> Failure {
-    failed(FailureKind::Internal, error.to_string(), "Try again.")
+pub(super) fn ledger_failure(error: &LedgerError) -> Failure {
+    failure(FailureKind::Internal, error.to_string(), "Try again.")
 }
 
 pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ pub(super) fn check_protocol(hello: &Hello) -> Result<(), Failure> {
     } else {
         "Update Vector: the plugin is newer than the daemon."
     };
-    Err(failed(
+    Err(failure(
         FailureKind::Protocol,
         format!("The plugin speaks protocol {}, and Vector speaks {PROTOCOL}.", hello.protocol),
         hint,
@@ -61,28 +61,32 @@ pub(super) fn is_checkpoint(started: &Record) -> bool {
 }
 
 pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
-    settled::read(ledger, workflow).map_err(|error| broken(&error))
+    settled::read(ledger, workflow).map_err(|error| ledger_failure(&error))
 }
 
-pub(super) fn view_of(ledger: &Ledger, board: &Board, seq: Seq) -> Result<WorkflowView, Failure> {
-    view(ledger, board, seq, &state_of(ledger, seq)?)
+pub(super) fn view_of(
+    ledger: &Ledger,
+    board: &EventHub,
+    seq: Seq,
+) -> Result<WorkflowView, Failure> {
+    workflow_view(ledger, board, seq, &state_of(ledger, seq)?)
 }
 
 /// A workflow as it was read.
-pub(super) fn view(
+pub(super) fn workflow_view(
     ledger: &Ledger,
-    board: &Board,
+    board: &EventHub,
     seq: Seq,
     state: &State,
 ) -> Result<WorkflowView, Failure> {
-    let workflow = state.workflow(seq).ok_or_else(|| missing(seq))?;
+    let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
     let session = session_here(ledger, seq, workflow);
-    let seat = session.as_ref().map(|session| board.seat(session));
+    let seat = session.as_ref().map(|session| board.slot(session));
     let state = match (workflow.finished, seat) {
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.silence() > AWAY => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.silent_for() > AWAY => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
@@ -92,7 +96,7 @@ pub(super) fn view(
     };
     Ok(WorkflowView {
         seq,
-        cursor: Board::before(seq),
+        cursor: EventHub::cursor_before(seq),
         session,
         goal: workflow.goal.clone(),
         attached: workflow.attached.clone(),
@@ -116,8 +120,8 @@ pub(super) fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Op
     (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
 }
 
-pub(super) fn elsewhere(workflow: Seq) -> Failure {
-    failed(
+pub(super) fn other_session(workflow: Seq) -> Failure {
+    failure(
         FailureKind::Settled,
         format!("Workflow {workflow} is at work in another process, or was left by one."),
         "Decide where it was asked for. Where that has ended, it is settled when its file is opened next.",

@@ -9,8 +9,8 @@ use scene_schemas::entry::{Entry, Record, Seq};
 /// What is known of the calls and proposals of all that was read, without what they say. It grows with
 /// the ledger, by less than a hundred bytes a call.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    calls: HashMap<Seq, Call>,
+pub(super) struct OutcomeFacts {
+    calls: HashMap<Seq, CallFact>,
     proposals: HashMap<Seq, HistoryOutcome>,
     /// The files that were changed, by a hash of their names; none in Studio.
     files: HashMap<Seq, Option<u64>>,
@@ -20,47 +20,53 @@ pub(super) struct Facts {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Call {
+enum CallFact {
     Is(HistoryOutcome),
     Proposed(Seq),
 }
 
 /// In which order entries are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ReadOrder {
     /// Each is behind all that were read.
     Forwards,
     /// Each is before them, or was read already.
     Backwards,
 }
 
-impl Facts {
+impl OutcomeFacts {
     /// Reads what an entry says of others.
-    pub(super) fn read(&mut self, record: &Record, order: Order) {
+    pub(super) fn read_record(&mut self, record: &Record, order: ReadOrder) {
         use HistoryOutcome as Now;
         match &record.entry {
-            Entry::Answered { call, .. } => self.call(*call, Call::Is(Now::Answered), order),
-            Entry::Refused { call, .. } => self.call(*call, Call::Is(Now::Refused), order),
-            Entry::Questioned { call, .. } => self.call(*call, Call::Is(Now::Waiting), order),
+            Entry::Answered { call, .. } => {
+                self.note_call(*call, CallFact::Is(Now::Answered), order)
+            }
+            Entry::Refused { call, .. } => self.note_call(*call, CallFact::Is(Now::Refused), order),
+            Entry::Questioned { call, .. } => {
+                self.note_call(*call, CallFact::Is(Now::Waiting), order)
+            }
             Entry::Proposed { call, proposal, .. } => {
-                self.call(*call, Call::Proposed(record.seq), order);
+                self.note_call(*call, CallFact::Proposed(record.seq), order);
                 for from in proposal.taken_back() {
                     self.from.entry(from).or_default().insert(record.seq);
                 }
             }
-            Entry::Approved { proposal, .. } => self.proposal(*proposal, Now::Approved, order),
+            Entry::Approved { proposal, .. } => self.note_proposal(*proposal, Now::Approved, order),
             Entry::Applying { proposals, .. } => {
                 for proposal in proposals {
-                    self.proposal(*proposal, Now::Approved, order);
+                    self.note_proposal(*proposal, Now::Approved, order);
                 }
             }
-            Entry::Rejected { proposal, .. } => self.proposal(*proposal, Now::Rejected, order),
-            Entry::Withdrawn { proposal, .. } => self.proposal(*proposal, Now::Withdrawn, order),
-            Entry::Failed { proposal, .. } => self.proposal(*proposal, Now::Failed, order),
-            Entry::Undone { proposal, .. } => self.proposal(*proposal, Now::Undone, order),
-            Entry::Redone { proposal, .. } => self.proposal(*proposal, Now::Applied, order),
+            Entry::Rejected { proposal, .. } => self.note_proposal(*proposal, Now::Rejected, order),
+            Entry::Withdrawn { proposal, .. } => {
+                self.note_proposal(*proposal, Now::Withdrawn, order)
+            }
+            Entry::Failed { proposal, .. } => self.note_proposal(*proposal, Now::Failed, order),
+            Entry::Undone { proposal, .. } => self.note_proposal(*proposal, Now::Undone, order),
+            Entry::Redone { proposal, .. } => self.note_proposal(*proposal, Now::Applied, order),
             Entry::Applied { proposal, ack } => {
-                self.proposal(*proposal, Now::Applied, order);
+                self.note_proposal(*proposal, Now::Applied, order);
                 self.files.insert(*proposal, ack.file.as_deref().map(hash));
             }
             Entry::Finished { .. } => drop(self.finished.insert(record.workflow)),
@@ -68,17 +74,17 @@ impl Facts {
         }
     }
 
-    fn call(&mut self, call: Seq, is: Call, order: Order) {
+    fn note_call(&mut self, call: Seq, is: CallFact, order: ReadOrder) {
         match order {
-            Order::Forwards => drop(self.calls.insert(call, is)),
-            Order::Backwards => drop(self.calls.entry(call).or_insert(is)),
+            ReadOrder::Forwards => drop(self.calls.insert(call, is)),
+            ReadOrder::Backwards => drop(self.calls.entry(call).or_insert(is)),
         }
     }
 
-    fn proposal(&mut self, proposal: Seq, is: HistoryOutcome, order: Order) {
+    fn note_proposal(&mut self, proposal: Seq, is: HistoryOutcome, order: ReadOrder) {
         match order {
-            Order::Forwards => drop(self.proposals.insert(proposal, is)),
-            Order::Backwards => drop(self.proposals.entry(proposal).or_insert(is)),
+            ReadOrder::Forwards => drop(self.proposals.insert(proposal, is)),
+            ReadOrder::Backwards => drop(self.proposals.entry(proposal).or_insert(is)),
         }
     }
 
@@ -115,8 +121,10 @@ impl Facts {
         workflow: Seq,
     ) -> (Option<HistoryOutcome>, Option<Seq>) {
         match self.calls.get(&call) {
-            Some(Call::Is(outcome)) => (Some(*outcome), None),
-            Some(Call::Proposed(proposal)) => (Some(self.of_proposal(*proposal)), Some(*proposal)),
+            Some(CallFact::Is(outcome)) => (Some(*outcome), None),
+            Some(CallFact::Proposed(proposal)) => {
+                (Some(self.of_proposal(*proposal)), Some(*proposal))
+            }
             None if self.finished.contains(&workflow) => (None, None),
             None => (Some(HistoryOutcome::Waiting), None),
         }

@@ -4,11 +4,11 @@
 //! A page reads no more of the ledger than it shows, or than a filter has to look at; what was read once
 //! is kept, as far as there is room. It decides nothing, and what is open is not known here.
 
+mod cache;
 mod facts;
-mod known;
-mod measured;
 mod row;
 mod script;
+mod usage_meter;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,16 +17,16 @@ use scene_schemas::InstancePath;
 use scene_schemas::api::{History, HistoryRecord, ScriptAt};
 use scene_schemas::entry::{Entry, Record, Seq};
 
-pub use self::known::Meant;
-pub use self::measured::Measured;
+pub use self::cache::PlaceSelector;
+pub use self::usage_meter::UsageMeter;
 
 use vector_engine::spent::day;
 use vector_ledger::{Ledger, LedgerError};
 
-use self::known::{Known, touched};
-use self::row::Row;
-use self::script::Script;
-use crate::server::{Filter, Wanted};
+use self::cache::{HistoryCache, touched_paths};
+use self::row::HistoryRow;
+use self::script::ScriptTimeline;
+use crate::server::{EntryFilter, HistoryQuery};
 
 /// How many entries a page reads before it says where it goes on.
 const BUDGET: usize = 5_000;
@@ -36,27 +36,35 @@ const EXPORTED: usize = 50;
 
 /// What has happened.
 #[derive(Debug, Default)]
-pub struct Seen(Mutex<Known>);
+pub struct HistoryIndex(Mutex<HistoryCache>);
 
-impl Seen {
+impl HistoryIndex {
     /// Forgets what was read: some of it was erased since.
-    pub fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Known::default();
+    pub fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = HistoryCache::default();
     }
 
     /// A page of it.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn page(&self, ledger: &Ledger, wanted: &Wanted) -> Result<History, LedgerError> {
+    pub fn read_page(
+        &self,
+        ledger: &Ledger,
+        wanted: &HistoryQuery,
+    ) -> Result<History, LedgerError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
-        let mut at = wanted.before.unwrap_or(known.end()).min(known.end());
-        known.reach(ledger, at)?;
-        let mut looking = Looking { known: &mut known, ledger, wanted: Fits::of(&wanted.filter) };
+        let mut at = wanted.before.unwrap_or(known.end_position()).min(known.end_position());
+        known.read_back_to(ledger, at)?;
+        let mut looking = FilteredReader {
+            known: &mut known,
+            ledger,
+            wanted: FilterQuery::from_filter(&wanted.filter),
+        };
         let (mut entries, mut read) = (Vec::new(), 0);
         'page: while at > Seq(1) && entries.len() < wanted.limit && read < BUDGET {
-            let (rows, were_read) = looking.known.before(ledger, at)?;
+            let (rows, were_read) = looking.known.rows_before(ledger, at)?;
             read += if were_read { rows.len() } else { 0 };
             if rows.is_empty() {
                 at = Seq(1);
@@ -67,43 +75,47 @@ impl Seen {
                     break 'page;
                 }
                 at = row.seq;
-                entries.extend(looking.line(&row)?);
+                entries.extend(looking.matching_line(&row)?);
                 if entries.len() == wanted.limit {
                     break 'page;
                 }
             }
         }
         let older = (at > Seq(1)).then_some(at);
-        Ok(History { entries, older, places: known.places(), tools: known.tools() })
+        Ok(History { entries, older, places: known.recent_places(), tools: known.tool_names() })
     }
 
     /// An entry, whole; none where there is none.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn entry(&self, ledger: &Ledger, seq: Seq) -> Result<Option<HistoryRecord>, LedgerError> {
+    pub fn read_entry(
+        &self,
+        ledger: &Ledger,
+        seq: Seq,
+    ) -> Result<Option<HistoryRecord>, LedgerError> {
         let Some(record) = ledger.record(seq)? else {
             return Ok(None);
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
-        known.reach(ledger, seq)?;
-        let line = known.line(ledger, &Row::of(&record))?.entry;
+        known.read_back_to(ledger, seq)?;
+        let line = known.build_line(ledger, &HistoryRow::from_record(&record))?.entry;
         let (previous, next) = ledger.neighbours(record.workflow, seq)?;
         Ok(Some(HistoryRecord { line, record: Box::new(record), previous, next }))
     }
 }
 
-impl Seen {
+impl HistoryIndex {
     /// All entries that fit, oldest first, as JSON lines, some at a time, until nobody takes them any
     /// more. What happens meanwhile is not among them.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn export(
+    pub fn export_entries(
         &self,
         ledger: &Ledger,
-        filter: &Filter,
+        filter: &EntryFilter,
         mut take: impl FnMut(Vec<u8>) -> bool,
     ) -> Result<(), LedgerError> {
         let (head, mut after) = (ledger.head()?, Seq(0));
@@ -114,7 +126,7 @@ impl Seen {
             };
             after = last.seq;
             let mut lines = Vec::new();
-            for record in self.fitting(ledger, filter, records)? {
+            for record in self.filter_records(ledger, filter, records)? {
                 if record.seq <= head {
                     // What was read as JSON can be written as such.
                     let _ = serde_json::to_writer(&mut lines, &record);
@@ -129,23 +141,24 @@ impl Seen {
     }
 
     /// Those of some records that fit.
-    fn fitting(
+    fn filter_records(
         &self,
         ledger: &Ledger,
-        filter: &Filter,
+        filter: &EntryFilter,
         records: Vec<Record>,
     ) -> Result<Vec<Record>, LedgerError> {
-        if *filter == Filter::default() {
+        if *filter == EntryFilter::default() {
             return Ok(records);
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
         // What became of things may stand anywhere behind them.
-        known.reach(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
-        let mut looking = Looking { known: &mut known, ledger, wanted: Fits::of(filter) };
+        known.read_back_to(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
+        let mut looking =
+            FilteredReader { known: &mut known, ledger, wanted: FilterQuery::from_filter(filter) };
         let mut fitting = Vec::new();
         for record in records {
-            if looking.line(&Row::of(&record))?.is_some() {
+            if looking.matching_line(&HistoryRow::from_record(&record))?.is_some() {
                 fitting.push(record);
             }
         }
@@ -153,61 +166,65 @@ impl Seen {
     }
 }
 
-impl Seen {
+impl HistoryIndex {
     /// What a script said right after a position, or says now; none where nothing is known of it. `now`
     /// is what it says in its place, where that is open.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn script(
+    pub fn script_at(
         &self,
         ledger: &Ledger,
-        (meant, path): (&Meant, InstancePath),
+        (meant, path): (&PlaceSelector, InstancePath),
         seq: Option<Seq>,
         now: Vec<String>,
     ) -> Result<Option<ScriptAt>, LedgerError> {
         let (changes, reads) = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.refresh(ledger)?;
-            known.changes(ledger, meant, &path.to_string())?
+            known.script_changes(ledger, meant, &path.to_string())?
         };
-        let script = Script::read(ledger, &path, changes, (now, &reads))?;
-        Ok(script.is_known().then(|| script.at(path, seq)))
+        let script = ScriptTimeline::read_changes(ledger, &path, changes, (now, &reads))?;
+        Ok(script.is_known().then(|| script.text_at(path, seq)))
     }
 }
 
 /// What stands in the way of taking a proposal back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Back {
+pub enum RevertBlock {
     /// Another one has taken it back.
     Taken(Seq),
     /// Another one that would waits for a decision.
     Waits(Seq),
 }
 
-impl Seen {
+impl HistoryIndex {
     /// Whether a proposal that was applied is taken back already, or about to be.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn way_back(&self, ledger: &Ledger, proposal: Seq) -> Result<Option<Back>, LedgerError> {
+    pub fn way_back(
+        &self,
+        ledger: &Ledger,
+        proposal: Seq,
+    ) -> Result<Option<RevertBlock>, LedgerError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
-        known.reach(ledger, proposal)?;
-        let taken = known.facts.taken_back(proposal).map(Back::Taken);
-        Ok(taken.or_else(|| known.facts.going_back(proposal).map(Back::Waits)))
+        known.read_back_to(ledger, proposal)?;
+        let taken = known.facts.taken_back(proposal).map(RevertBlock::Taken);
+        Ok(taken.or_else(|| known.facts.going_back(proposal).map(RevertBlock::Waits)))
     }
 }
 
 /// A filter, ready to be looked through by.
-struct Fits<'f> {
-    filter: &'f Filter,
+struct FilterQuery<'f> {
+    filter: &'f EntryFilter,
     path: Option<Regex>,
     text: Option<Regex>,
 }
 
-impl<'f> Fits<'f> {
-    fn of(filter: &'f Filter) -> Self {
+impl<'f> FilterQuery<'f> {
+    fn from_filter(filter: &'f EntryFilter) -> Self {
         // Whatever the case; a text that is escaped is always one to look for.
         let finder = |text: &String| {
             RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build().ok()
@@ -217,7 +234,7 @@ impl<'f> Fits<'f> {
     }
 
     /// Whether nothing more than the line itself decides.
-    fn may(&self, row: &Row) -> bool {
+    fn may_match(&self, row: &HistoryRow) -> bool {
         self.filter.day.is_none_or(|wanted| day(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
             && (!self.filter.is_brief || BRIEF.contains(&row.kind))
@@ -229,35 +246,38 @@ impl<'f> Fits<'f> {
 const BRIEF: [&str; 7] =
     ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
 
-struct Looking<'a> {
-    known: &'a mut Known,
+struct FilteredReader<'a> {
+    known: &'a mut HistoryCache,
     ledger: &'a Ledger,
-    wanted: Fits<'a>,
+    wanted: FilterQuery<'a>,
 }
 
-impl Looking<'_> {
+impl FilteredReader<'_> {
     /// The line of an entry, where it fits.
-    fn line(&mut self, row: &Row) -> Result<Option<scene_schemas::api::HistoryEntry>, LedgerError> {
+    fn matching_line(
+        &mut self,
+        row: &HistoryRow,
+    ) -> Result<Option<scene_schemas::api::HistoryEntry>, LedgerError> {
         let filter = self.wanted.filter;
-        if !self.wanted.may(row)
-            || filter.outcome.is_some_and(|it| self.known.became(row).0 != Some(it))
+        if !self.wanted.may_match(row)
+            || filter.outcome.is_some_and(|it| self.known.outcome_of(row).0 != Some(it))
         {
             return Ok(None);
         }
         if let Some(place) = &filter.place {
-            let found = self.known.place(self.ledger, row.workflow)?;
+            let found = self.known.work_place(self.ledger, row.workflow)?;
             if found.name != *place && found.session.as_ref().is_none_or(|it| it.0 != *place) {
                 return Ok(None);
             }
         }
-        if filter.tool.is_some() && self.known.tool(self.ledger, row)? != filter.tool {
+        if filter.tool.is_some() && self.known.tool_of(self.ledger, row)? != filter.tool {
             return Ok(None);
         }
         if self.wanted.text.is_none() && self.wanted.path.is_none() {
-            return self.known.line(self.ledger, row).map(|line| Some(line.entry));
+            return self.known.build_line(self.ledger, row).map(|line| Some(line.entry));
         }
         // Most lines say nothing of what is looked for, and are not made.
-        let line = self.known.line(self.ledger, row)?;
+        let line = self.known.build_line(self.ledger, row)?;
         let says = match &self.wanted.text {
             Some(text) => {
                 text.is_match(&row.text)
@@ -280,9 +300,9 @@ impl Looking<'_> {
     }
 
     /// Whether what was not kept of a text has it.
-    fn says_later(&self, row: &Row, text: &Regex) -> Result<bool, LedgerError> {
+    fn says_later(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
         let record = self.ledger.record(row.seq)?;
-        Ok(record.is_some_and(|record| text.is_match(&row::text(&record.entry))))
+        Ok(record.is_some_and(|record| text.is_match(&row::searchable_text(&record.entry))))
     }
 
     /// Whether the paths that were not kept of a proposal have it.
@@ -290,7 +310,7 @@ impl Looking<'_> {
         let record = proposal.map(|seq| self.ledger.record(seq)).transpose()?.flatten();
         Ok(match record.map(|record| record.entry) {
             Some(Entry::Proposed { proposal, .. }) => {
-                touched(&proposal).iter().any(|it| path.is_match(it))
+                touched_paths(&proposal).iter().any(|it| path.is_match(it))
             }
             _ => false,
         })

@@ -11,12 +11,12 @@ const KEPT: usize = 1_000;
 
 /// An entry, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct HistoryRow {
     pub(super) seq: Seq,
     pub(super) at: u64,
     pub(super) workflow: Seq,
     pub(super) kind: &'static str,
-    pub(super) about: About,
+    pub(super) about: RowSubject,
     pub(super) by: Option<Approver>,
     /// The beginning of what it says.
     pub(super) text: Box<str>,
@@ -26,7 +26,7 @@ pub(super) struct Row {
 
 /// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum RowSubject {
     /// A workflow as a whole, or what is said in it.
     Nothing,
     /// A call.
@@ -35,9 +35,9 @@ pub(super) enum About {
     Proposal(Seq),
 }
 
-impl Row {
-    pub(super) fn of(record: &Record) -> Self {
-        let text = text(&record.entry);
+impl HistoryRow {
+    pub(super) fn from_record(record: &Record) -> Self {
+        let text = searchable_text(&record.entry);
         let end = text.char_indices().nth(KEPT).map(|(end, _)| end);
         let by = match &record.entry {
             Entry::Approved { by, .. } => Some(*by),
@@ -47,8 +47,8 @@ impl Row {
             seq: record.seq,
             at: record.at,
             workflow: record.workflow,
-            kind: kind(&record.entry),
-            about: about(record),
+            kind: kind_name(&record.entry),
+            about: subject_of(record),
             by,
             text: text[..end.unwrap_or(text.len())].into(),
             is_cut: end.is_some(),
@@ -56,13 +56,13 @@ impl Row {
     }
 
     /// How much memory it takes, about.
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn memory_size(&self) -> usize {
         size_of::<Self>() + self.text.len()
     }
 }
 
 /// The name of an entry, as it is written.
-fn kind(entry: &Entry) -> &'static str {
+fn kind_name(entry: &Entry) -> &'static str {
     match entry {
         Entry::Started { .. } => "started",
         Entry::Context { .. } => "context",
@@ -96,7 +96,7 @@ fn kind(entry: &Entry) -> &'static str {
 }
 
 /// What is said of a proposal by an entry of this name.
-pub(super) fn verdict(kind: &str) -> Option<&'static str> {
+pub(super) fn verdict_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "approved" => "Approved",
         "rejected" => "Rejected",
@@ -110,30 +110,30 @@ pub(super) fn verdict(kind: &str) -> Option<&'static str> {
     })
 }
 
-fn about(record: &Record) -> About {
+fn subject_of(record: &Record) -> RowSubject {
     match &record.entry {
-        Entry::Called { .. } => About::Call(record.seq),
+        Entry::Called { .. } => RowSubject::Call(record.seq),
         Entry::Questioned { call, .. }
         | Entry::Answered { call, .. }
         | Entry::Refused { call, .. }
-        | Entry::Planned { call, .. } => About::Call(*call),
-        Entry::Proposed { .. } => About::Proposal(record.seq),
+        | Entry::Planned { call, .. } => RowSubject::Call(*call),
+        Entry::Proposed { .. } => RowSubject::Proposal(record.seq),
         Entry::Approved { proposal, .. }
         | Entry::Rejected { proposal, .. }
         | Entry::Withdrawn { proposal, .. }
         | Entry::Applied { proposal, .. }
         | Entry::Failed { proposal, .. }
         | Entry::Undone { proposal, .. }
-        | Entry::Redone { proposal, .. } => About::Proposal(*proposal),
+        | Entry::Redone { proposal, .. } => RowSubject::Proposal(*proposal),
         Entry::Applying { proposals, .. } => {
-            proposals.first().map_or(About::Nothing, |first| About::Proposal(*first))
+            proposals.first().map_or(RowSubject::Nothing, |first| RowSubject::Proposal(*first))
         }
-        _ => About::Nothing,
+        _ => RowSubject::Nothing,
     }
 }
 
 /// All that an entry says, which is what is searched; of what is about a proposal, what is said besides.
-pub(super) fn text(entry: &Entry) -> Cow<'_, str> {
+pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
     match entry {
         Entry::Started { goal: text, .. }
         | Entry::Asked { text, .. }
@@ -207,8 +207,8 @@ mod tests {
     #[track_caller]
     fn check(entry: Json, says: &str) {
         let read: Entry = serde_json::from_value(entry.clone()).unwrap();
-        assert_eq!(kind(&read), entry["entry"], "it is called as it is written");
-        assert_eq!(text(&read), says);
+        assert_eq!(kind_name(&read), entry["entry"], "it is called as it is written");
+        assert_eq!(searchable_text(&read), says);
     }
 
     #[test]

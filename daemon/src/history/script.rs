@@ -13,11 +13,11 @@ use scene_schemas::{Fingerprint, InstancePath, Value};
 use vector_ledger::{Ledger, LedgerError};
 use vector_rojo_project::Journal;
 
-use super::known::Change;
+use super::cache::ScriptChange;
 
 /// A change of a script.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     title: String,
     /// The hash of the text that the edits are made on.
     before: Option<Fingerprint>,
@@ -34,23 +34,23 @@ pub(super) struct Step {
     files: Option<Fingerprint>,
 }
 
-impl Step {
+impl ScriptStep {
     /// What a proposal did to a script.
-    pub(super) fn of(proposal: &Proposal, ack: &Ack, path: &InstancePath) -> Self {
+    pub(super) fn from_proposal(proposal: &Proposal, ack: &Ack, path: &InstancePath) -> Self {
         let mut step = Self { title: proposal.title.clone(), ..Self::default() };
         let in_files = ack.files.as_deref().unwrap_or(ack);
         step.files = in_files.bytes.as_ref().map(|bytes| bytes.patch.clone());
         let own = proposal.commands.iter().enumerate().filter(|(at, _)| !proposal.is_in_files(*at));
-        own.for_each(|(_, command)| step.forth(command, path));
-        step.back(&ack.inverse, path);
+        own.for_each(|(_, command)| step.apply_command(command, path));
+        step.apply_inverse(&ack.inverse, path);
         if let (Some(files), Some(ack)) = (&proposal.files, &ack.files) {
-            files.commands.iter().for_each(|command| step.forth(command, path));
-            step.back(&ack.inverse, path);
+            files.commands.iter().for_each(|command| step.apply_command(command, path));
+            step.apply_inverse(&ack.inverse, path);
         }
         step
     }
 
-    fn forth(&mut self, command: &Command, path: &InstancePath) {
+    fn apply_command(&mut self, command: &Command, path: &InstancePath) {
         match command {
             Command::EditScript { target, edits, .. }
                 if target.path == *path
@@ -84,7 +84,7 @@ impl Step {
         }
     }
 
-    fn back(&mut self, inverse: &[Command], path: &InstancePath) {
+    fn apply_inverse(&mut self, inverse: &[Command], path: &InstancePath) {
         for command in inverse {
             if let Command::EditScript { target, edits, expect } = command
                 && target.path == *path
@@ -99,7 +99,7 @@ impl Step {
     }
 
     /// The same, undone.
-    fn undone(&self) -> Self {
+    fn reversed(&self) -> Self {
         Self {
             title: self.title.clone(),
             before: self.after.clone(),
@@ -115,25 +115,25 @@ impl Step {
 
 /// Texts by their hashes.
 #[derive(Debug, Default)]
-struct Texts(HashMap<Fingerprint, String>);
+struct KnownTexts(HashMap<Fingerprint, String>);
 
-impl Texts {
-    fn know(&mut self, text: String) {
+impl KnownTexts {
+    fn add(&mut self, text: String) {
         self.0.insert(Fingerprint::of(text.as_bytes()), text);
     }
 
-    fn of(&self, hash: Option<&Fingerprint>) -> Option<&String> {
+    fn get(&self, hash: Option<&Fingerprint>) -> Option<&String> {
         self.0.get(hash?)
     }
 
     /// Goes from one text to another by edits, where that leads to what has to be there; whether it did.
-    fn go(
+    fn derive_text(
         &mut self,
         from: Option<&Fingerprint>,
         edits: &[Vec<TextEdit>],
         to: Option<&Fingerprint>,
     ) -> bool {
-        let (Some(from), Some(to)) = (self.of(from), to) else {
+        let (Some(from), Some(to)) = (self.get(from), to) else {
             return false;
         };
         if self.0.contains_key(to) || edits.is_empty() {
@@ -153,36 +153,38 @@ impl Texts {
 
 /// What is known of a script.
 #[derive(Debug, Default)]
-pub(super) struct Script {
-    changes: Vec<Change>,
-    steps: Vec<Step>,
-    texts: Texts,
+pub(super) struct ScriptTimeline {
+    changes: Vec<ScriptChange>,
+    steps: Vec<ScriptStep>,
+    texts: KnownTexts,
     /// What it says now, where its place is open.
     now: Option<String>,
 }
 
-impl Script {
+impl ScriptTimeline {
     /// Reads the changes of a script, which are in order, and finds out what it said. `now` is what it
     /// says in the place and in its file, and `reads` are calls that were answered with its text.
-    pub(super) fn read(
+    pub(super) fn read_changes(
         ledger: &Ledger,
         path: &InstancePath,
-        changes: Vec<Change>,
+        changes: Vec<ScriptChange>,
         (now, reads): (Vec<String>, &[Seq]),
     ) -> Result<Self, LedgerError> {
         let mut script = Self::default();
-        let mut done: HashMap<Seq, Step> = HashMap::new();
+        let mut done: HashMap<Seq, ScriptStep> = HashMap::new();
         for change in changes {
             let step = match ledger.record(change.seq)?.map(|record| record.entry) {
                 Some(Entry::Applied { proposal, ack }) => match ledger.record(proposal)? {
                     Some(record) => match record.entry {
-                        Entry::Proposed { proposal, .. } => Step::of(&proposal, &ack, path),
+                        Entry::Proposed { proposal, .. } => {
+                            ScriptStep::from_proposal(&proposal, &ack, path)
+                        }
                         _ => continue,
                     },
                     None => continue,
                 },
                 Some(Entry::Undone { proposal, .. }) => match done.get(&proposal) {
-                    Some(step) => step.undone(),
+                    Some(step) => step.reversed(),
                     None => continue,
                 },
                 Some(Entry::Redone { proposal, .. }) => match done.get(&proposal) {
@@ -203,23 +205,23 @@ impl Script {
         let is_left = |text: &&String| Some(Fingerprint::of(text.as_bytes())) == left;
         script.now = now.iter().find(is_left).or(now.first()).cloned();
         for text in now {
-            script.texts.know(text);
+            script.texts.add(text);
         }
-        script.seed(ledger, reads)?;
-        script.spread();
+        script.add_whole_texts(ledger, reads)?;
+        script.propagate();
         Ok(script)
     }
 
     /// Texts that the ledger has whole.
-    fn seed(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
-        self.texts.know(String::new());
+    fn add_whole_texts(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
+        self.texts.add(String::new());
         for step in &self.steps {
-            step.made.iter().for_each(|text| self.texts.know(text.clone()));
+            step.made.iter().for_each(|text| self.texts.add(text.clone()));
             for hash in step.before.iter().chain(&step.after) {
-                if self.texts.of(Some(hash)).is_none()
+                if self.texts.get(Some(hash)).is_none()
                     && let Some(text) = ledger.blob(hash)?.and_then(|it| String::from_utf8(it).ok())
                 {
-                    self.texts.know(text);
+                    self.texts.add(text);
                 }
             }
         }
@@ -231,7 +233,7 @@ impl Script {
                 // In a scene the lines of a file end in LF.
                 let text = text.map(|text| text.replace("\r\n", "\n"));
                 if let Some(text) = text.filter(|text| self.is_named(text)) {
-                    self.texts.know(text);
+                    self.texts.add(text);
                 }
             }
         }
@@ -240,7 +242,7 @@ impl Script {
                 && let Some(text) = answer["text"].as_str()
                 && answer["fingerprint"] == Fingerprint::of(text.as_bytes()).0.as_str()
             {
-                self.texts.know(text.to_owned());
+                self.texts.add(text.to_owned());
             }
         }
         Ok(())
@@ -253,15 +255,17 @@ impl Script {
     }
 
     /// Goes on from what is known until nothing more is found.
-    fn spread(&mut self) {
+    fn propagate(&mut self) {
         let mut is_news = true;
         while is_news {
             is_news = false;
             for step in self.steps.iter().rev() {
-                is_news |= self.texts.go(step.after.as_ref(), &step.back, step.before.as_ref());
+                is_news |=
+                    self.texts.derive_text(step.after.as_ref(), &step.back, step.before.as_ref());
             }
             for step in &self.steps {
-                is_news |= self.texts.go(step.before.as_ref(), &step.forth, step.after.as_ref());
+                is_news |=
+                    self.texts.derive_text(step.before.as_ref(), &step.forth, step.after.as_ref());
             }
         }
     }
@@ -272,15 +276,15 @@ impl Script {
     }
 
     /// What it said right after a position, or says now.
-    pub(super) fn at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAt {
-        let version = |(change, step): (&Change, &Step)| ScriptVersion {
+    pub(super) fn text_at(&self, path: InstancePath, seq: Option<Seq>) -> ScriptAt {
+        let version = |(change, step): (&ScriptChange, &ScriptStep)| ScriptVersion {
             seq: change.seq,
             at: change.at,
             kind: change.kind.to_owned(),
             proposal: change.proposal,
             title: step.title.clone(),
             hash: step.after.clone(),
-            is_known: step.goes || self.texts.of(step.after.as_ref()).is_some(),
+            is_known: step.goes || self.texts.get(step.after.as_ref()).is_some(),
         };
         let mut at = ScriptAt {
             path,
@@ -319,13 +323,14 @@ impl Script {
     }
 
     fn left_by(&self, change: usize, at: &mut ScriptAt) {
-        let (step, Change { seq, proposal, .. }) = (&self.steps[change], &self.changes[change]);
+        let (step, ScriptChange { seq, proposal, .. }) =
+            (&self.steps[change], &self.changes[change]);
         (at.seq, at.proposal) = (Some(*seq), Some(*proposal));
         at.hash.clone_from(&step.after);
-        at.text = self.texts.of(step.after.as_ref()).cloned();
+        at.text = self.texts.get(step.after.as_ref()).cloned();
         at.before = match step.made {
             Some(_) => None,
-            None => self.texts.of(step.before.as_ref()).cloned(),
+            None => self.texts.get(step.before.as_ref()).cloned(),
         };
         if step.goes {
             at.note = Some(format!("Entry {seq} took it away."));
@@ -347,7 +352,7 @@ impl Script {
             return;
         }
         at.hash.clone_from(&step.before);
-        at.text = self.texts.of(step.before.as_ref()).cloned();
+        at.text = self.texts.get(step.before.as_ref()).cloned();
         at.note = Some(match at.text {
             Some(_) => format!("As entry {seq} found it; who changed it before is not on record."),
             None => self.why_not(0),
@@ -356,7 +361,7 @@ impl Script {
 
     /// Why it is not known what a change has left.
     fn why_not(&self, change: usize) -> String {
-        let is_known = |step: &Step| self.texts.of(step.after.as_ref()).is_some();
+        let is_known = |step: &ScriptStep| self.texts.get(step.after.as_ref()).is_some();
         let later = self.steps.iter().skip(change + 1).position(is_known);
         match later.map(|later| self.changes[change + 1 + later].seq) {
             Some(seq) => format!(

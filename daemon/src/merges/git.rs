@@ -19,7 +19,7 @@ const FILTER: &str = "vector-unresolved";
 const MERGES: &str = "vector/merge";
 
 /// Runs Git in a folder; what it prints.
-fn git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
+fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
@@ -54,7 +54,7 @@ pub(super) fn may_have_merges(folder: &Path) -> bool {
 }
 
 /// How Git starts this program: it hands the line to a shell.
-pub fn program() -> anyhow::Result<String> {
+pub fn program_command() -> anyhow::Result<String> {
     let program = std::env::current_exe().context("the program's own file is not known")?;
     Ok(format!("'{}'", program.display().to_string().replace('\'', "'\\''")))
 }
@@ -71,23 +71,23 @@ impl WorkTree {
     ///
     /// # Errors
     /// It is in none, or Git cannot be started.
-    pub fn of(folder: &Path) -> anyhow::Result<Self> {
-        Ok(Self { top: PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"])?) })
+    pub fn find_work_tree(folder: &Path) -> anyhow::Result<Self> {
+        Ok(Self { top: PathBuf::from(run_git(folder, &["rev-parse", "--show-toplevel"])?) })
     }
 
     /// Runs Git at the top; what it prints.
-    pub fn git(&self, args: &[&str]) -> anyhow::Result<String> {
-        git(&self.top, args)
+    pub fn run_git(&self, args: &[&str]) -> anyhow::Result<String> {
+        run_git(&self.top, args)
     }
 
     /// A file of Git's own folder.
-    fn own(&self, name: &str) -> anyhow::Result<PathBuf> {
-        Ok(self.top.join(self.git(&["rev-parse", "--git-path", name])?))
+    fn git_file(&self, name: &str) -> anyhow::Result<PathBuf> {
+        Ok(self.top.join(self.run_git(&["rev-parse", "--git-path", name])?))
     }
 
     /// Where the merges of this work tree are kept.
     pub(super) fn merges_folder(&self) -> anyhow::Result<PathBuf> {
-        self.own(MERGES)
+        self.git_file(MERGES)
     }
 
     /// Where the merge of a path is kept.
@@ -100,12 +100,12 @@ impl WorkTree {
     /// Whether Git still has all versions of a path.
     pub(super) fn is_unmerged(&self, path: &str) -> anyhow::Result<bool> {
         let path = format!(":(top,literal){path}");
-        Ok(!self.git(&["ls-files", "--unmerged", "--", &path])?.is_empty())
+        Ok(!self.run_git(&["ls-files", "--unmerged", "--", &path])?.is_empty())
     }
 
     /// Lets Git take a path as it stands in the work tree.
-    pub(super) fn stage(&self, path: &str) -> anyhow::Result<()> {
-        self.git(&["add", "--", &format!(":(top,literal){path}")]).map(drop)
+    pub(super) fn stage_path(&self, path: &str) -> anyhow::Result<()> {
+        self.run_git(&["add", "--", &format!(":(top,literal){path}")]).map(drop)
     }
 
     /// Sets the filter up.
@@ -113,18 +113,18 @@ impl WorkTree {
     /// # Errors
     /// Git does not take it.
     pub fn configure_filter(&self) -> anyhow::Result<()> {
-        let clean = format!("{} git check-resolved %f", program()?);
-        self.git(&["config", &format!("filter.{FILTER}.clean"), &clean])?;
+        let clean = format!("{} git check-resolved %f", program_command()?);
+        self.run_git(&["config", &format!("filter.{FILTER}.clean"), &clean])?;
         // A filter that has to work needs both ways.
-        self.git(&["config", &format!("filter.{FILTER}.smudge"), "cat"])?;
-        self.git(&["config", &format!("filter.{FILTER}.required"), "true"])?;
+        self.run_git(&["config", &format!("filter.{FILTER}.smudge"), "cat"])?;
+        self.run_git(&["config", &format!("filter.{FILTER}.required"), "true"])?;
         Ok(())
     }
 
     /// Lets Git refuse to add a path.
-    pub(super) fn block(&self, path: &str) -> anyhow::Result<()> {
+    pub(super) fn block_path(&self, path: &str) -> anyhow::Result<()> {
         self.configure_filter()?;
-        let line = attribute(path);
+        let line = attribute_line(path);
         self.change_attributes(|lines| {
             if !lines.contains(&line) {
                 lines.push(line.clone());
@@ -133,13 +133,13 @@ impl WorkTree {
     }
 
     /// Lets Git add a path again.
-    pub(super) fn unblock(&self, path: &str) -> anyhow::Result<()> {
-        let line = attribute(path);
+    pub(super) fn unblock_path(&self, path: &str) -> anyhow::Result<()> {
+        let line = attribute_line(path);
         self.change_attributes(|lines| lines.retain(|it| *it != line))
     }
 
     fn change_attributes(&self, change: impl FnOnce(&mut Vec<String>)) -> anyhow::Result<()> {
-        let file = self.own("info/attributes")?;
+        let file = self.git_file("info/attributes")?;
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -163,7 +163,7 @@ impl WorkTree {
 }
 
 /// The line of a path, as `gitattributes` has it: a pattern from the top, quoted as in C.
-fn attribute(path: &str) -> String {
+fn attribute_line(path: &str) -> String {
     let mut pattern = String::from("\"/");
     for c in path.chars() {
         match c {
@@ -181,13 +181,13 @@ fn attribute(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::attribute;
+    use super::attribute_line;
 
     #[test]
     fn a_path_is_a_pattern_that_is_that_path_alone() {
-        assert_eq!(attribute("a/b.rbxl"), "\"/a/b.rbxl\" filter=vector-unresolved");
+        assert_eq!(attribute_line("a/b.rbxl"), "\"/a/b.rbxl\" filter=vector-unresolved");
         assert_eq!(
-            attribute("a [1]*\"\\.rbxl"),
+            attribute_line("a [1]*\"\\.rbxl"),
             "\"/a \\\\[1]\\\\*\\\"\\\\\\\\.rbxl\" filter=vector-unresolved"
         );
     }

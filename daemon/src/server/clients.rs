@@ -6,30 +6,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::api::{Failure, Nothing};
 
-use super::board::Board;
-use super::desk::{Ask, Desk};
+use super::daemon_handle::{DaemonHandle, DaemonRequest};
+use super::event_hub::EventHub;
 
 /// How many requests each connection holds.
 #[derive(Debug, Default)]
 pub struct ConnectedClients(Mutex<HashMap<String, usize>>);
 
 impl ConnectedClients {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+    fn lock_counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a connection holds a request.
-    pub fn has(&self, connection: &str) -> bool {
-        self.lock().contains_key(connection)
+    pub fn is_connected(&self, connection: &str) -> bool {
+        self.lock_counts().contains_key(connection)
     }
 
     pub(super) fn add(&self, connection: &str) {
-        *self.lock().entry(connection.to_owned()).or_default() += 1;
+        *self.lock_counts().entry(connection.to_owned()).or_default() += 1;
     }
 
     /// Whether that was the last request of the connection.
     pub(super) fn remove(&self, connection: &str) -> bool {
-        let mut clients = self.lock();
+        let mut clients = self.lock_counts();
         let Some(held) = clients.get_mut(connection) else {
             return false;
         };
@@ -44,8 +44,8 @@ impl ConnectedClients {
 
 /// A request that is held.
 struct HeldPresence {
-    board: Arc<Board>,
-    desk: Desk,
+    board: Arc<EventHub>,
+    desk: DaemonHandle,
     connection: String,
     /// Whether the daemon ends, and not the client.
     is_closing: bool,
@@ -53,20 +53,20 @@ struct HeldPresence {
 
 impl Drop for HeldPresence {
     fn drop(&mut self) {
-        if self.board.clients().remove(&self.connection) && !self.is_closing {
-            self.desk.tell(Ask::AgentEnds(std::mem::take(&mut self.connection)));
+        if self.board.connected_clients().remove(&self.connection) && !self.is_closing {
+            self.desk.send(DaemonRequest::AgentEnds(std::mem::take(&mut self.connection)));
         }
     }
 }
 
 /// Holds the request of a client that is there, until the daemon ends.
-pub(super) async fn hold(
-    board: Arc<Board>,
-    desk: Desk,
+pub(super) async fn hold_connection(
+    board: Arc<EventHub>,
+    desk: DaemonHandle,
     connection: String,
 ) -> Result<Nothing, Failure> {
-    board.clients().add(&connection);
-    let mut news = board.news();
+    board.connected_clients().add(&connection);
+    let mut news = board.subscribe_changes();
     let mut held = HeldPresence { board, desk, connection, is_closing: false };
     let _ = news.wait_for(|news| news.is_over).await;
     held.is_closing = true;
@@ -76,25 +76,32 @@ pub(super) async fn hold(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::Secret;
+    use crate::server::TokenHash;
 
     #[test]
     fn a_client_is_gone_when_its_last_request_breaks_off() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let board = Arc::new(Board::new(Secret::of("a person's")));
-            let (desk, mut asked) = Desk::new();
-            let begin = || tokio::spawn(hold(Arc::clone(&board), desk.clone(), "one".to_owned()));
+            let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
+            let (desk, mut asked) = DaemonHandle::new();
+            let begin = || {
+                tokio::spawn(hold_connection(Arc::clone(&board), desk.clone(), "one".to_owned()))
+            };
             let (first, second) = (begin(), begin());
             tokio::task::yield_now().await;
-            assert!(board.clients().has("one") && !board.clients().has("two"));
+            assert!(
+                board.connected_clients().is_connected("one")
+                    && !board.connected_clients().is_connected("two")
+            );
             first.abort();
             assert!(first.await.is_err());
-            assert!(board.clients().has("one") && asked.try_recv().is_err());
+            assert!(board.connected_clients().is_connected("one") && asked.try_recv().is_err());
             second.abort();
             assert!(second.await.is_err());
-            assert!(!board.clients().has("one"));
-            assert!(matches!(asked.try_recv(), Ok(Ask::AgentEnds(name)) if name == "one"));
+            assert!(!board.connected_clients().is_connected("one"));
+            assert!(
+                matches!(asked.try_recv(), Ok(DaemonRequest::AgentEnds(name)) if name == "one")
+            );
             // A daemon that ends takes nobody for gone.
             let third = begin();
             tokio::task::yield_now().await;

@@ -7,25 +7,25 @@ use scene_schemas::api::{Failure, FailureKind};
 use serde::Serialize;
 
 /// A failure in a person's words.
-pub fn failed(kind: FailureKind, message: impl Into<String>, hint: impl Into<String>) -> Failure {
+pub fn failure(kind: FailureKind, message: impl Into<String>, hint: impl Into<String>) -> Failure {
     Failure { kind, message: message.into(), hint: hint.into() }
 }
 
 /// An answer as JSON.
-pub(super) fn answer<T: Serialize>(answer: Result<T, Failure>) -> Response<Body> {
+pub(super) fn json_response<T: Serialize>(answer: Result<T, Failure>) -> Response<Body> {
     match answer {
-        Ok(answer) => json(StatusCode::OK, &answer),
+        Ok(answer) => encode_json(StatusCode::OK, &answer),
         Err(failure) => {
             let status = StatusCode::from_u16(failure.kind.status());
-            json(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &failure)
+            encode_json(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &failure)
         }
     }
 }
 
-fn json<T: Serialize>(status: StatusCode, body: &T) -> Response<Body> {
+fn encode_json<T: Serialize>(status: StatusCode, body: &T) -> Response<Body> {
     let text = serde_json::to_vec(body).unwrap_or_default();
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, super::guard::JSON);
+    response.headers_mut().insert(CONTENT_TYPE, super::auth::JSON);
     response
 }

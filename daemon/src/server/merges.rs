@@ -2,11 +2,11 @@
 
 use scene_schemas::api::{DecideConflicts, FinishMerge, FinishedMerge, MergeView, Merges};
 
-use super::desk::Reply;
+use super::daemon_handle::Reply;
 
 /// What somebody wants of merges.
 #[derive(Debug)]
-pub enum Merging {
+pub enum MergeRequest {
     /// To see them.
     List(Reply<Merges>),
     /// To decide about conflicts.

@@ -4,21 +4,21 @@
 //! the [`Desk`]. What is said there, and what waits on the [`Board`], it does not judge. The default
 //! is refusal: a request reaches the desk only by a route that is known, with a token of its kind.
 
-mod board;
+mod auth;
 mod clients;
+mod daemon_handle;
 mod deploy;
-mod desk;
 mod dispatch;
+mod event_hub;
 mod failure;
-mod guard;
-mod hold;
-mod line;
+mod history_api;
+mod listener;
+mod long_poll;
 mod mcp;
 mod merges;
 mod page;
-mod past;
+mod pending;
 mod picture;
-mod waiting;
 
 use std::future::Future;
 use std::path::Path;
@@ -27,19 +27,24 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-pub use self::board::{AWAY, Board, Decides, News, Seat, Seen, Size};
+pub use self::auth::TokenHash;
 pub use self::clients::ConnectedClients;
-pub use self::deploy::Deploying;
-pub use self::desk::{Ask, Desk, Door, FoundInstance, PictureAsked, PictureOf, Reply, Verb};
-pub use self::failure::failed;
-pub use self::guard::Secret;
-pub use self::mcp::{Agent, Gate, WAIT, listed, unique};
-pub use self::merges::Merging;
-pub use self::past::{Filter, Lines, Past, ScriptWanted, Wanted};
-pub use self::waiting::{Extent, Waiting};
+pub use self::daemon_handle::{
+    AccessRequest, DaemonHandle, DaemonRequest, FoundInstance, PictureAsked, PictureOf, Reply,
+    WorkflowAction,
+};
+pub use self::deploy::DeployRequest;
+pub use self::event_hub::{
+    AWAY, ChangeCounters, EventHub, FastDecision, MirrorSize, SessionSlot, VisibleChange,
+};
+pub use self::failure::failure;
+pub use self::history_api::{EntryFilter, HistoryQuery, HistoryRequest, LineStream, ScriptWanted};
+pub use self::mcp::{DaemonGate, McpAgent, WAIT, agent_tools, random_id};
+pub use self::merges::MergeRequest;
+pub use self::pending::{ChangeExtent, PendingProposal};
 
-use self::dispatch::House;
-use self::mcp::Http;
+use self::dispatch::AppState;
+use self::mcp::McpHttp;
 
 /// Serves until `shutdown` is there, and what is being answered has been. The sessions of MCP clients are
 /// kept in the file `kept`, and their calls wait so long for a person.
@@ -48,21 +53,21 @@ use self::mcp::Http;
 /// The listener broke.
 pub async fn run(
     listener: TcpListener,
-    board: Arc<Board>,
-    desk: Desk,
+    board: Arc<EventHub>,
+    desk: DaemonHandle,
     (kept, wait): (&Path, Duration),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
-    let mcp = Arc::new(Http::new(&board, &desk, kept, wait));
+    let mcp = Arc::new(McpHttp::new(&board, &desk, kept, wait));
     let own = Arc::clone(&mcp);
-    let (own_board, patience) = (Arc::clone(&board), line::HEAD);
-    let house = Arc::new(House { port, board: own_board, desk, mcp, patience });
+    let (own_board, patience) = (Arc::clone(&board), listener::HEAD);
+    let house = Arc::new(AppState { port, board: own_board, desk, mcp, patience });
     let ends = async move {
         shutdown.await;
         board.close();
-        own.end();
+        own.end_sessions();
     };
-    line::serve(listener, house, line::HEAD, ends).await;
+    listener::serve_connections(listener, house, listener::HEAD, ends).await;
     Ok(())
 }

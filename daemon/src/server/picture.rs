@@ -7,8 +7,8 @@ use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, FailureKind, Nothing};
 use vector_render::{LEAST_SIDE, View, When};
 
-use super::desk::{Ask, Desk, PictureAsked, PictureOf};
-use super::failure::{self, failed};
+use super::daemon_handle::{DaemonHandle, DaemonRequest, PictureAsked, PictureOf};
+use super::failure::{self, failure};
 
 /// How wide and high a picture is where nobody says.
 const USUAL: u64 = 768;
@@ -16,48 +16,55 @@ const USUAL: u64 = 768;
 const MOST: u64 = 2048;
 
 /// Asks for a picture, and answers.
-pub(super) async fn answer(desk: &Desk, of: PictureOf, asked: PictureAsked) -> Response<Body> {
-    match desk.ask(|reply| Ask::Picture(of, asked, reply)).await {
+pub(super) async fn picture_response(
+    desk: &DaemonHandle,
+    of: PictureOf,
+    asked: PictureAsked,
+) -> Response<Body> {
+    match desk.request(|reply| DaemonRequest::Picture(of, asked, reply)).await {
         Ok(png) => {
             let mut response = Response::new(Body::from(png));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("image/png"));
             response
         }
-        Err(failure) => failure::answer::<Nothing>(Err(failure)),
+        Err(failure) => failure::json_response::<Nothing>(Err(failure)),
     }
 }
 
 /// How a picture is to be.
-pub(super) fn asked(view: Option<String>, size: Option<u64>) -> Result<PictureAsked, Failure> {
+pub(super) fn parse_options(
+    view: Option<String>,
+    size: Option<u64>,
+) -> Result<PictureAsked, Failure> {
     let view = view.map_or(Ok(View::default()), |name| {
-        View::named(&name).ok_or_else(|| unknown("view", &name, "top, iso or front"))
+        View::named(&name).ok_or_else(|| unknown_value("view", &name, "top, iso or front"))
     })?;
     let size = size.unwrap_or(USUAL);
     if !(u64::from(LEAST_SIDE)..=MOST).contains(&size) {
         let known = format!("{LEAST_SIDE} to {MOST}");
-        return Err(unknown("size", &size.to_string(), &known));
+        return Err(unknown_value("size", &size.to_string(), &known));
     }
     Ok(PictureAsked { view, size: size as u32 })
 }
 
 /// Which side of a proposal.
-pub(super) fn when(name: Option<String>) -> Result<When, Failure> {
+pub(super) fn parse_side(name: Option<String>) -> Result<When, Failure> {
     name.map_or(Ok(When::default()), |name| {
-        When::named(&name).ok_or_else(|| unknown("when", &name, "before or after"))
+        When::named(&name).ok_or_else(|| unknown_value("when", &name, "before or after"))
     })
 }
 
 /// What of a place; all of it where nothing is said.
-pub(super) fn path(path: Option<String>) -> Result<InstancePath, Failure> {
+pub(super) fn parse_path(path: Option<String>) -> Result<InstancePath, Failure> {
     path.map_or(Ok(InstancePath::root()), |text| {
         text.parse().map_err(|error| {
             let message = format!("`path` is no path: {error}.");
-            failed(FailureKind::BadRequest, message, "Write it as game.Workspace[\"My.Part\"].")
+            failure(FailureKind::BadRequest, message, "Write it as game.Workspace[\"My.Part\"].")
         })
     })
 }
 
-fn unknown(name: &str, sent: &str, known: &str) -> Failure {
+fn unknown_value(name: &str, sent: &str, known: &str) -> Failure {
     let message = format!("`{sent}` is no {name} of a picture.");
-    failed(FailureKind::BadRequest, message, format!("Leave it out, or give {known}."))
+    failure(FailureKind::BadRequest, message, format!("Leave it out, or give {known}."))
 }

@@ -19,8 +19,8 @@ use vector_engine::{Driver, Due, EngineError};
 use vector_ledger::LedgerError;
 use vector_place::count;
 
-use super::{Job, Live, wrong};
-use crate::server::{Board, Reply, failed};
+use super::{SessionActor, WorkflowSlot, engine_failure};
+use crate::server::{EventHub, Reply, failure};
 
 /// A connection that holds nothing and has called nothing for this long is over.
 const IDLE: Duration = Duration::from_mins(30);
@@ -31,7 +31,7 @@ const SECONDS_OF_A_DAY: usize = 24 * 60 * 60;
 const CANCELLED: usize = 64;
 
 /// A call that an agent makes.
-pub(crate) struct Calling {
+pub(crate) struct CallRequest {
     pub(crate) call: AgentCall,
     pub(crate) mode: Mode,
     /// Told what the call is called as soon as it is durable.
@@ -42,7 +42,7 @@ pub(crate) struct Calling {
 
 /// The agent of a workflow.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct AgentConnection {
     /// Its connection; none where that has ended.
     connection: Option<String>,
     called: Instant,
@@ -52,19 +52,19 @@ pub(super) struct Agent {
     waiting: Vec<(Seq, Reply<CallView>)>,
 }
 
-impl Agent {
-    fn of(connection: Option<String>) -> Self {
+impl AgentConnection {
+    fn connected(connection: Option<String>) -> Self {
         Self { connection, called: Instant::now(), is_restored: false, waiting: Vec::new() }
     }
 
     /// The agent of a workflow that was left so long ago: its connection may come back.
-    pub(super) fn left(workflow: &Workflow, ago: Duration) -> Option<Self> {
+    pub(super) fn disconnected(workflow: &Workflow, ago: Duration) -> Option<Self> {
         workflow.agent()?;
         let is_away = workflow.disconnected.is_some() || ago >= IDLE;
         let name = workflow.last_name().filter(|_| !is_away);
         let connection = name.and_then(|name| name.split_once(':'));
         let connection = connection.map(|(connection, _)| connection.to_owned());
-        Some(Self { is_restored: true, ..Self::of(connection) })
+        Some(Self { is_restored: true, ..Self::connected(connection) })
     }
 
     /// Whether its client is known to be there.
@@ -78,10 +78,10 @@ pub(crate) fn name(connection: &str, id: &str) -> String {
     format!("{connection}:{id}")
 }
 
-impl Live {
+impl SessionActor {
     /// Writes a call down, to be planned when its workflow has its turn.
-    pub(super) fn agent_calls(&mut self, calling: Calling) {
-        let Calling { call, mode, noted, reply } = calling;
+    pub(super) fn agent_calls(&mut self, calling: CallRequest) {
+        let CallRequest { call, mode, noted, reply } = calling;
         let name = name(&call.connection, &call.id);
         // Whoever has gone by now was told that nothing was called, and what was taken back is not.
         if reply.is_closed() || self.cancelled.contains(&name) {
@@ -95,7 +95,7 @@ impl Live {
             Ok(written) => written,
             Err(failure) => return drop(reply.send(Err(failure))),
         };
-        let Some(view) = self.called(seq) else {
+        let Some(view) = self.view_call(seq) else {
             return;
         };
         if noted.send(view).is_err() {
@@ -109,7 +109,7 @@ impl Live {
     fn wait_for(&mut self, workflow: Seq, call: Seq, reply: Reply<CallView>) {
         let job = self.jobs.entry(workflow).or_default();
         job.stopped = false;
-        let agent = job.agent.get_or_insert_with(|| Agent::of(None));
+        let agent = job.agent.get_or_insert_with(|| AgentConnection::connected(None));
         (agent.called, agent.is_restored) = (Instant::now(), false);
         agent.waiting.push((call, reply));
     }
@@ -131,22 +131,22 @@ impl Live {
         self.engine.turn_to(workflow);
         let id = Some(name.to_owned());
         let written = Call { id, ..Call::new(call.tool.clone(), call.args.clone()) };
-        let read = self.engine.answer_at_once(&written).map_err(|error| wrong(&error))?;
+        let read = self.engine.answer_at_once(&written).map_err(|error| engine_failure(&error))?;
         if let Some(seq) = read {
             return Ok((workflow, seq));
         }
         let records = self.engine.input(Input::Called(vec![written]));
-        let records = records.map_err(|error| wrong(&error))?;
+        let records = records.map_err(|error| engine_failure(&error))?;
         let seq = records.first().map(|record| record.seq);
         seq.map(|seq| (workflow, seq)).ok_or_else(|| {
-            failed(FailureKind::Internal, "The call could not be written down.", "Call again.")
+            failure(FailureKind::Internal, "The call could not be written down.", "Call again.")
         })
     }
 
     /// The workflow of a connection. Where a person has chosen another mode since it began, a new one
     /// does.
     fn workflow_of(&mut self, call: &AgentCall, mode: Mode) -> Result<Seq, Failure> {
-        let is_its = |(_, job): &(&Seq, &mut Job)| {
+        let is_its = |(_, job): &(&Seq, &mut WorkflowSlot)| {
             let connection = job.agent.as_ref().and_then(|agent| agent.connection.as_ref());
             connection == Some(&call.connection)
         };
@@ -164,32 +164,34 @@ impl Live {
         let driver = Driver::Agent { name: call.client.clone() };
         let goal = format!("{} (MCP)", call.client);
         self.engine.read_memory();
-        let begun =
-            self.engine.begin(goal.as_str(), driver, mode).map_err(|error| wrong(&error))?;
-        let agent = Some(Agent::of(Some(call.connection.clone())));
-        self.jobs.insert(begun, Job { agent, ..Job::default() });
+        let begun = self
+            .engine
+            .begin(goal.as_str(), driver, mode)
+            .map_err(|error| engine_failure(&error))?;
+        let agent = Some(AgentConnection::connected(Some(call.connection.clone())));
+        self.jobs.insert(begun, WorkflowSlot { agent, ..WorkflowSlot::default() });
         Ok(begun)
     }
 
     /// What became of a call, by its number or its proposal's; none where it is not at work here.
-    fn called(&self, seq: Seq) -> Option<CallView> {
+    fn view_call(&self, seq: Seq) -> Option<CallView> {
         let mut at_work = self.engine.at_work();
-        at_work.find_map(|(name, workflow)| view(workflow, name, seq))
+        at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))
     }
 
     /// What became of a call, also where its workflow is over.
     pub(super) fn agent_called(&self, seq: Seq) -> Result<CallView, Failure> {
-        if let Some(view) = self.called(seq) {
+        if let Some(view) = self.view_call(seq) {
             return Ok(view);
         }
         let recorded = || {
             let workflow = self.ledger.record(seq)?.map(|record| record.workflow);
             let Some(workflow) = workflow else { return Ok(None) };
             let state = settled::read(&self.ledger, workflow)?;
-            Ok(state.workflow(workflow).and_then(|it| view(it, workflow, seq)))
+            Ok(state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq)))
         };
         let recorded: Result<Option<CallView>, LedgerError> = recorded();
-        recorded.map_err(|error| wrong(&error.into()))?.ok_or_else(|| no_call(seq))
+        recorded.map_err(|error| engine_failure(&error.into()))?.ok_or_else(|| no_call(seq))
     }
 
     /// Takes a call back for whoever made it, also one that is still on its way here.
@@ -225,7 +227,7 @@ impl Live {
     }
 
     /// Ends the connections of these agents, also for whoever looks.
-    fn disconnect_agents(&mut self, is_gone: impl Fn(&Agent, &Board) -> bool) {
+    fn disconnect_agents(&mut self, is_gone: impl Fn(&AgentConnection, &EventHub) -> bool) {
         let board = Arc::clone(&self.board);
         let agents =
             self.jobs.iter_mut().filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
@@ -284,7 +286,7 @@ impl Live {
             let agent = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut());
             let waiting = agent.map(|agent| std::mem::take(&mut agent.waiting)).unwrap_or_default();
             for (call, reply) in waiting {
-                if let Some(view) = self.called(call) {
+                if let Some(view) = self.view_call(call) {
                     let _ = reply.send(Ok(view));
                 }
             }
@@ -300,7 +302,10 @@ impl Live {
     pub(super) fn agents_are_idle(&mut self) {
         self.disconnect_agents(|agent, board| {
             let limit = if agent.is_restored { RETURNS } else { IDLE };
-            let is_there = agent.connection.as_deref().is_some_and(|it| board.clients().has(it));
+            let is_there = agent
+                .connection
+                .as_deref()
+                .is_some_and(|it| board.connected_clients().is_connected(it));
             !is_there && agent.called.elapsed() > limit
         });
     }
@@ -324,7 +329,7 @@ impl Live {
         let waiting = std::mem::take(&mut agent.waiting);
         let mut left = Vec::new();
         for (call, reply) in waiting {
-            match (self.called(call), trouble) {
+            match (self.view_call(call), trouble) {
                 (Some(view), _) if !matches!(view.became, Became::Working {}) => {
                     let on_top_of = self.engine.undecided();
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
@@ -337,7 +342,7 @@ impl Live {
                     let message = trouble.unwrap_or("The call is not at work any more.");
                     let hint =
                         "proposal_status lists what there is; where it stays, start Vector anew.";
-                    let _ = reply.send(Err(failed(kind, message, hint)));
+                    let _ = reply.send(Err(failure(kind, message, hint)));
                 }
             }
         }
@@ -348,7 +353,7 @@ impl Live {
 }
 
 /// What became of a call of a workflow, by its number or its proposal's.
-pub(crate) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView> {
+pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView> {
     workflow.agent()?;
     let call = workflow.call_of(seq)?;
     Some(CallView {
@@ -363,5 +368,5 @@ pub(crate) fn view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView>
 
 pub(crate) fn no_call(seq: Seq) -> Failure {
     let message = format!("There is no call of an agent with the number {seq}.");
-    failed(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
+    failure(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
 }

@@ -12,20 +12,20 @@ use vector_core::proposal::{Unit, draft_part, units};
 use vector_core::workflow::{Input, Status, Workflow};
 use vector_engine::Engine;
 
-use super::{Live, Word, wrong};
-use crate::server::{Decides, Verb, failed};
+use super::{SessionActor, SessionMessage, engine_failure};
+use crate::server::{FastDecision, WorkflowAction, failure};
 
 /// More commands than this are not made ready while somebody's request waits.
 const MAX_AT_ONCE: usize = 1_000;
 
 /// The way to a session for whoever brings a decision.
 pub(crate) struct AtOnce {
-    live: Arc<Mutex<Live>>,
-    words: Sender<Word>,
+    live: Arc<Mutex<SessionActor>>,
+    words: Sender<SessionMessage>,
 }
 
 impl AtOnce {
-    pub(crate) fn new(live: &Arc<Mutex<Live>>, words: &Sender<Word>) -> Self {
+    pub(crate) fn new(live: &Arc<Mutex<SessionActor>>, words: &Sender<SessionMessage>) -> Self {
         Self { live: Arc::clone(live), words: words.clone() }
     }
 }
@@ -36,25 +36,25 @@ impl fmt::Debug for AtOnce {
     }
 }
 
-impl Decides for AtOnce {
-    fn decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
+impl FastDecision for AtOnce {
+    fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
         let mut live = self.live.try_lock().ok()?;
         // It may have been closed since it was found.
         if live.seat.is_left() || !live.is_short(seq, &decide.decision) {
             return None;
         }
-        let decided = live.decide(seq, decide);
+        let decided = live.decide_proposal(seq, decide);
         if live.engine.is_acting() {
             live.go_on();
         } else {
             // A thread that has ended is missed by whoever says something next.
-            let _ = self.words.send(Word::GoOn);
+            let _ = self.words.send(SessionMessage::GoOn);
         }
         Some(decided)
     }
 }
 
-impl Live {
+impl SessionActor {
     /// Whether a decision takes no longer than a request may.
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
         let pending = self.engine.proposal(seq);
@@ -63,13 +63,17 @@ impl Live {
         is_small && !matches!(decision, Decision::Take { .. }) && self.engine.looks_as_read()
     }
 
-    pub(super) fn decide(&mut self, seq: Seq, decide: &Decide) -> Result<Decided, Failure> {
+    pub(super) fn decide_proposal(
+        &mut self,
+        seq: Seq,
+        decide: &Decide,
+    ) -> Result<Decided, Failure> {
         let Some((_, pending)) = self.engine.proposal(seq) else {
             let message = format!("Proposal {seq} does not wait for a decision in this place.");
-            return Err(failed(FailureKind::Settled, message, "Look at what became of it."));
+            return Err(failure(FailureKind::Settled, message, "Look at what became of it."));
         };
         if pending.proposal.patch_id != decide.patch_id || pending.proposal.base != decide.base {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Stale,
                 format!("Proposal {seq} is not what was seen."),
                 "Look at it again, and decide then.",
@@ -86,13 +90,13 @@ impl Live {
                 self.engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
             }
             Decision::Take { parts } => {
-                self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
+                self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
-                let taken = taken(&proposal, parts);
+                let taken = accepted_units(&proposal, parts);
                 self.engine.revise(seq, |draft| draft_part(draft, &proposal, &taken))
             }
         };
-        let stands = stands.map_err(|error| wrong(&error))?;
+        let stands = stands.map_err(|error| engine_failure(&error))?;
         let status = self.engine.proposal(stands).map(|(_, pending)| pending.status.shown());
         let status = status.unwrap_or(ProposalStatus::Withdrawn);
         Ok(Decided { proposal: stands, status })
@@ -100,20 +104,20 @@ impl Live {
 
     fn may_be_approved(&self, seq: Seq) -> Result<(), Failure> {
         if self.chosen.is_dry_run() {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Settled,
                 "Dry run is on: proposals are shown and never applied.",
                 "Switch it off in the settings, and approve again.",
             ));
         }
-        self.engine.is_at_hand().map_err(|refusal| wrong(&refusal.into()))?;
+        self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
         let first = self.engine.decided_before(seq);
         let Some((first, (_, below))) = first.and_then(|it| Some((it, self.engine.proposal(it)?)))
         else {
             return Ok(());
         };
         let title = &below.proposal.title;
-        Err(failed(
+        Err(failure(
             FailureKind::Settled,
             format!("Proposal {seq} was planned on top of proposal {first}, which waits: {title}."),
             format!("Decide upon proposal {first} first."),
@@ -121,38 +125,42 @@ impl Live {
     }
 
     /// Does something to a workflow.
-    pub(super) fn act(
+    pub(super) fn act_on_workflow(
         &mut self,
         workflow: Seq,
-        verb: Verb,
+        verb: WorkflowAction,
         model: Option<&str>,
     ) -> Result<(), Failure> {
         let Some(job) = self.jobs.get_mut(&workflow) else {
             let message = format!("Workflow {workflow} is not at work any more.");
-            return Err(failed(FailureKind::Settled, message, "Ask for something new."));
+            return Err(failure(FailureKind::Settled, message, "Ask for something new."));
         };
         match verb {
             // What ends has to go on until it has.
-            Verb::Cancel | Verb::Retry | Verb::Resume => job.stopped = false,
-            Verb::Clear => {}
+            WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
+                job.stopped = false
+            }
+            WorkflowAction::Clear => {}
         }
         self.engine.turn_to(workflow);
         match verb {
-            Verb::Cancel => {
+            WorkflowAction::Cancel => {
                 if let Some(job) = self.jobs.get_mut(&workflow) {
                     job.asking = None;
                 }
                 let outcome = Finish::NotApproved;
-                self.engine.input(Input::Finish { outcome }).map_err(|error| wrong(&error))?;
+                self.engine
+                    .input(Input::Finish { outcome })
+                    .map_err(|error| engine_failure(&error))?;
             }
-            Verb::Clear => reject_all(&mut self.engine),
-            Verb::Retry | Verb::Resume if self.engine.has_trouble() => {
+            WorkflowAction::Clear => reject_all(&mut self.engine),
+            WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble() => {
                 // Whoever was not to be asked may not be the one who is chosen now.
                 let driver = self.driver_of(model);
                 self.engine.drive(driver);
-                self.engine.input(Input::Resume).map_err(|error| wrong(&error))?;
+                self.engine.input(Input::Resume).map_err(|error| engine_failure(&error))?;
             }
-            Verb::Retry | Verb::Resume => {}
+            WorkflowAction::Retry | WorkflowAction::Resume => {}
         }
         Ok(())
     }
@@ -171,12 +179,12 @@ fn reject_all(engine: &mut Engine) {
 }
 
 /// The pieces of a proposal that are taken.
-fn taken(proposal: &Proposal, parts: &[Part]) -> Vec<Unit> {
-    let named: HashSet<Unit> = parts.iter().map(unit).collect();
+fn accepted_units(proposal: &Proposal, parts: &[Part]) -> Vec<Unit> {
+    let named: HashSet<Unit> = parts.iter().map(unit_of_part).collect();
     units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
 }
 
-fn unit(part: &Part) -> Unit {
+fn unit_of_part(part: &Part) -> Unit {
     match *part {
         Part::Command { command } => Unit::Command(command as usize),
         Part::Hunk { script, hunk } => Unit::Hunk { script: script as usize, hunk: hunk as usize },

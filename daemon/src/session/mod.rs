@@ -6,12 +6,12 @@
 //! that thread: while it rests, whoever brings the decision takes it, and Studio is told at once.
 
 mod agent;
-mod asking;
-mod attached;
+mod attachments;
 mod decisions;
-mod moment;
+mod model_calls;
 mod pictures;
 mod plugin_reports;
+mod progress;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -37,12 +37,12 @@ use vector_providers::choose::OFFLINE;
 use vector_providers::http::HttpError;
 use vector_providers::who::Who;
 
-use self::agent::Agent;
-pub(crate) use self::agent::{Calling, name, no_call, view};
-use self::asking::Asking;
-pub(crate) use self::attached::Request;
-use self::attached::instances;
+use self::agent::AgentConnection;
+pub(crate) use self::agent::{CallRequest, name, no_call, workflow_call_view};
+pub(crate) use self::attachments::SessionRequest;
+use self::attachments::search_instances;
 pub(crate) use self::decisions::AtOnce;
+use self::model_calls::ModelRequest;
 use vector_engine::asked;
 use vector_engine::asked::Ask;
 use vector_engine::pictured::Pictured;
@@ -50,11 +50,14 @@ use vector_engine::studio::Studio;
 use vector_engine::{Asked, Driver, Due, Engine, EngineError, Listener, Target};
 use vector_rojo_project::{Heard, Project};
 
-use crate::daemon::kept::Chosen;
-use crate::server::{Board, FoundInstance, PictureAsked, Reply, Seat, Seen, Size, Verb, failed};
+use crate::daemon::settings_store::ActiveSettings;
+use crate::server::{
+    EventHub, FoundInstance, MirrorSize, PictureAsked, Reply, SessionSlot, VisibleChange,
+    WorkflowAction, failure,
+};
 
 /// What a session is told.
-pub(crate) enum Word {
+pub(crate) enum SessionMessage {
     /// Its plugin began anew.
     Hello(StudioPlace),
     /// Its files may have changed.
@@ -68,13 +71,13 @@ pub(crate) enum Word {
     /// Its plugin says what became of a proposal.
     Ack(Seq, Box<ApplyAck>, Reply<ApplyTaken>),
     /// A person asks for something.
-    Chat(Box<Request>, Reply<Started>),
+    Chat(Box<SessionRequest>, Reply<Started>),
     /// What a request points at was read, or cannot be.
-    Mentioned(Box<Request>, Result<Vec<Attached>, String>, Reply<Started>),
+    Mentioned(Box<SessionRequest>, Result<Vec<Attached>, String>, Reply<Started>),
     /// The instances whose names fit what a person is typing.
     Find(String, Reply<Vec<FoundInstance>>),
     /// An agent calls a tool.
-    Call(Box<Calling>),
+    Call(Box<CallRequest>),
     /// What became of a call is wanted.
     Called(Seq, Reply<CallView>),
     /// A call is taken back.
@@ -92,7 +95,7 @@ pub(crate) enum Word {
     /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
-    Do(Seq, Verb, Option<String>, Reply<()>),
+    Do(Seq, WorkflowAction, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
     GoBack(String, Call, Reply<Started>),
     /// A picture is wanted.
@@ -107,7 +110,7 @@ pub(crate) enum Word {
 
 /// What a session knows of a workflow at work in it.
 #[derive(Debug, Default)]
-struct Job {
+struct WorkflowSlot {
     /// Whether it was said that what is approved cannot be applied for the moment.
     held_up: bool,
     /// Whether something went wrong that has to be tried again.
@@ -115,50 +118,50 @@ struct Job {
     /// What was last said of the moment.
     moment: Option<ThinkingPhase>,
     /// The model that is being asked, or the page that is being read.
-    asking: Option<Asking>,
+    asking: Option<ModelRequest>,
     /// The agent that calls, where one does.
-    agent: Option<Agent>,
+    agent: Option<AgentConnection>,
 }
 
 /// A session.
-pub(crate) struct Live {
+pub(crate) struct SessionActor {
     ledger: Arc<Ledger>,
-    board: Arc<Board>,
-    seat: Arc<Seat>,
+    board: Arc<EventHub>,
+    seat: Arc<SessionSlot>,
     session: SessionId,
     /// The place, and the workflows at work in it.
     engine: Engine,
-    jobs: BTreeMap<Seq, Job>,
+    jobs: BTreeMap<Seq, WorkflowSlot>,
     /// Calls of agents that were taken back before they came, by their names.
     cancelled: VecDeque<String>,
     /// The last requests by the names that were given to them, and what they became.
     requests: VecDeque<(String, Seq)>,
     /// Requests whose mentions are being read.
-    reading: attached::Reading,
+    reading: attachments::PendingMentions,
     version: u64,
     /// How much was asked of Studio when that was last said.
     asked: usize,
     /// What the person has chosen, which may be another by now.
-    chosen: Arc<Chosen>,
+    chosen: Arc<ActiveSettings>,
     who: Arc<dyn Who>,
     /// The way to this session, for what a model answers.
-    words: Sender<Word>,
+    words: Sender<SessionMessage>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
-    pictures: pictures::Pictures,
+    pictures: pictures::PendingPictures,
 }
 
-impl Live {
+impl SessionActor {
     /// A session of a place, of which nothing may be known yet.
     pub(crate) fn new(
         ledger: Arc<Ledger>,
-        board: Arc<Board>,
-        (session, seat): (SessionId, Arc<Seat>),
+        board: Arc<EventHub>,
+        (session, seat): (SessionId, Arc<SessionSlot>),
         opened: (Target, Scene),
-        chosen: Arc<Chosen>,
-        (who, words): (Arc<dyn Who>, Sender<Word>),
+        chosen: Arc<ActiveSettings>,
+        (who, words): (Arc<dyn Who>, Sender<SessionMessage>),
     ) -> Self {
-        let mut engine = Engine::idle(&ledger, opened, listener(&board, &session));
+        let mut engine = Engine::idle(&ledger, opened, ledger_listener(&board, &session));
         engine.serve();
         Self {
             engine,
@@ -169,24 +172,24 @@ impl Live {
             jobs: BTreeMap::new(),
             cancelled: VecDeque::new(),
             requests: VecDeque::new(),
-            reading: attached::Reading::new(),
+            reading: attachments::PendingMentions::new(),
             version: 0,
             asked: 0,
             chosen,
             who,
             words,
             projects: Vec::new(),
-            pictures: pictures::Pictures::default(),
+            pictures: pictures::PendingPictures::default(),
         }
     }
 
     /// Opens these projects as well, with which the open place may be synced.
-    pub(crate) fn beside(self, projects: Vec<PathBuf>) -> Self {
+    pub(crate) fn with_projects(self, projects: Vec<PathBuf>) -> Self {
         Self { projects, ..self }
     }
 
     /// Works until nobody speaks any more.
-    pub(crate) fn run(live: &Mutex<Self>, words: &Receiver<Word>) {
+    pub(crate) fn run(live: &Mutex<Self>, words: &Receiver<SessionMessage>) {
         // Who panicked leaves a session that is lost, and the next hello begins it anew.
         let Ok(()) = live.lock().map(|mut live| {
             // That of files was read with them.
@@ -194,7 +197,7 @@ impl Live {
                 live.engine.read_memory();
             }
             live.open_projects();
-            live.resume();
+            live.resume_workflows();
             live.go_on();
         }) else {
             return;
@@ -203,11 +206,11 @@ impl Live {
             let Ok(mut live) = live.lock() else {
                 return;
             };
-            if matches!(word, Word::End) {
+            if matches!(word, SessionMessage::End) {
                 live.leave_agents();
                 return;
             }
-            live.hear(word);
+            live.handle_message(word);
         }
     }
 
@@ -236,7 +239,7 @@ impl Live {
 
     /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
     /// when that is done.
-    fn resume(&mut self) {
+    fn resume_workflows(&mut self) {
         let Ok(unfinished) = self.ledger.unfinished() else {
             return;
         };
@@ -260,14 +263,14 @@ impl Live {
             let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
                 continue;
             };
-            self.jobs.insert(record.seq, Job::default());
+            self.jobs.insert(record.seq, WorkflowSlot::default());
             if let Err(error) = self.engine.resume_open(lease, driver) {
                 self.went_wrong(record.seq, &error);
             }
             let end = self.ledger.end(record.seq).ok().flatten();
             let ago = asked::now().saturating_sub(end.map_or(0, |end| end.at));
             if let Some(job) = self.jobs.get_mut(&record.seq) {
-                let left = |it| Agent::left(it, Duration::from_millis(ago));
+                let left = |it| AgentConnection::disconnected(it, Duration::from_millis(ago));
                 job.agent = self.engine.workflow().and_then(left);
                 let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
                 if is_gone {
@@ -281,81 +284,86 @@ impl Live {
         }
     }
 
-    fn hear(&mut self, word: Word) {
-        self.look();
-        if !matches!(word, Word::Picture(..)) {
-            self.pictures.forget();
+    fn handle_message(&mut self, word: SessionMessage) {
+        self.refresh_scene();
+        if !matches!(word, SessionMessage::Picture(..)) {
+            self.pictures.invalidate();
         }
         match word {
-            Word::Hello(place) => self.began_anew(place),
-            Word::Beside(project) => self.has_beside(project),
-            Word::TakeUp => self.resume(),
+            SessionMessage::Hello(place) => self.began_anew(place),
+            SessionMessage::Beside(project) => self.has_beside(project),
+            SessionMessage::TakeUp => self.resume_workflows(),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
-            Word::Files(heard) => {
+            SessionMessage::Files(heard) => {
                 self.open_projects();
                 let _ = self.engine.read_again(&heard);
                 let _ = self.engine.follow_beside(&heard);
             }
-            Word::Scene(update, reply) => {
-                let taken = self.scene(&update);
+            SessionMessage::Scene(update, reply) => {
+                let taken = self.update_scene(&update);
                 // Who says that a snapshot is whole is not asked for it again.
-                self.post();
+                self.publish();
                 let _ = reply.send(taken);
             }
-            Word::Ack(seq, ack, reply) => {
-                let taken = self.acknowledged(seq, *ack);
+            SessionMessage::Ack(seq, ack, reply) => {
+                let taken = self.acknowledge(seq, *ack);
                 // What is acknowledged is offered no more, however long the next plan takes.
-                self.post();
+                self.publish();
                 let _ = reply.send(taken);
             }
-            Word::Chat(request, reply) => self.chat(*request, reply),
-            Word::Mentioned(request, read, reply) => self.has_read(*request, read, reply),
-            Word::Find(typed, reply) => {
-                let _ = reply.send(Ok(instances(self.engine.scene(), &typed)));
+            SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
+            SessionMessage::Mentioned(request, read, reply) => self.has_read(*request, read, reply),
+            SessionMessage::Find(typed, reply) => {
+                let _ = reply.send(Ok(search_instances(self.engine.scene(), &typed)));
                 return;
             }
-            Word::GoBack(goal, call, reply) => {
+            SessionMessage::GoBack(goal, call, reply) => {
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
-                let started = self.start(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
+                let started =
+                    self.start_workflow(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
                 let _ = reply.send(started);
             }
-            Word::Decide(seq, decide, reply) => {
-                let decided = self.decide(seq, &decide);
+            SessionMessage::Decide(seq, decide, reply) => {
+                let decided = self.decide_proposal(seq, &decide);
                 let _ = reply.send(decided);
             }
-            Word::Replied(workflow, ask, answer) => self.replied(workflow, &ask, *answer),
-            Word::Looked(workflow, call, seen) => self.looked(workflow, call, seen),
-            Word::Call(calling) => self.agent_calls(*calling),
-            Word::Called(seq, reply) => {
+            SessionMessage::Replied(workflow, ask, answer) => {
+                self.handle_model_reply(workflow, &ask, *answer)
+            }
+            SessionMessage::Looked(workflow, call, seen) => {
+                self.handle_fetched(workflow, call, seen)
+            }
+            SessionMessage::Call(calling) => self.agent_calls(*calling),
+            SessionMessage::Called(seq, reply) => {
                 let _ = reply.send(self.agent_called(seq));
                 return;
             }
-            Word::CancelCall(name) => self.agent_cancels(&name),
-            Word::AgentEnds(connection) => self.agent_ends(&connection),
-            Word::Tidy => {
+            SessionMessage::CancelCall(name) => self.agent_cancels(&name),
+            SessionMessage::AgentEnds(connection) => self.agent_ends(&connection),
+            SessionMessage::Tidy => {
                 self.agents_are_idle();
                 self.expire_disconnected();
             }
-            Word::Scripts(cursor, reply) => {
+            SessionMessage::Scripts(cursor, reply) => {
                 let listed = self.engine.list_scripts(cursor.as_deref());
-                let _ = reply.send(listed.map_err(|refusal| wrong(&refusal.into())));
+                let _ = reply.send(listed.map_err(|refusal| engine_failure(&refusal.into())));
                 return;
             }
-            Word::Do(workflow, verb, model, reply) => {
-                let done = self.act(workflow, verb, model.as_deref());
+            SessionMessage::Do(workflow, verb, model, reply) => {
+                let done = self.act_on_workflow(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }
-            Word::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
-            Word::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
-            Word::GoOn | Word::End => {}
+            SessionMessage::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
+            SessionMessage::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
+            SessionMessage::GoOn | SessionMessage::End => {}
         }
         self.go_on();
     }
 
     /// A model has answered, or has not.
-    fn replied(&mut self, workflow: Seq, ask: &Ask, answer: Result<Answer, HttpError>) {
+    fn handle_model_reply(&mut self, workflow: Seq, ask: &Ask, answer: Result<Answer, HttpError>) {
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.asking = None;
             // That it is asked once more is said once more.
@@ -368,7 +376,7 @@ impl Live {
     }
 
     /// Something was seen that a call wanted to look at, or was not.
-    fn looked(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
+    fn handle_fetched(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.asking.take_if(|asking| asking.is_for(call));
         }
@@ -379,16 +387,16 @@ impl Live {
     }
 
     /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
-    fn look(&mut self) {
+    fn refresh_scene(&mut self) {
         // What could not be written down then is missed when the engine works.
         if self.engine.look_at_file().unwrap_or(true) {
-            self.pictures.forget();
+            self.pictures.invalidate();
             self.go_on();
         }
     }
 
     /// Begins a workflow.
-    fn start(
+    fn start_workflow(
         &mut self,
         asked: Asked,
         driver: Driver,
@@ -397,11 +405,12 @@ impl Live {
     ) -> Result<Started, Failure> {
         if asked.goal.trim().is_empty() {
             let hint = "Say what is to be done.";
-            return Err(failed(FailureKind::BadRequest, "Nothing was asked for.", hint));
+            return Err(failure(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
         self.engine.read_memory();
-        let workflow = self.engine.begin(asked, driver, mode).map_err(|error| wrong(&error))?;
-        self.jobs.insert(workflow, Job::default());
+        let workflow =
+            self.engine.begin(asked, driver, mode).map_err(|error| engine_failure(&error))?;
+        self.jobs.insert(workflow, WorkflowSlot::default());
         begin(&mut self.engine);
         Ok(Started { workflow })
     }
@@ -413,7 +422,7 @@ impl Live {
         loop {
             let last = self.engine.last();
             for workflow in self.engine.turns() {
-                match self.work(workflow) {
+                match self.run_workflow(workflow) {
                     Some(is_due) => drop(due.insert(workflow, is_due)),
                     None => drop(due.remove(&workflow)),
                 }
@@ -425,13 +434,13 @@ impl Live {
         self.take_pictures();
         self.say_what_is_asked();
         for (workflow, due) in due {
-            self.thinks(workflow, due);
+            self.emit_thinking(workflow, due);
         }
-        self.post();
+        self.publish();
     }
 
     /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
-    fn work(&mut self, workflow: Seq) -> Option<Due> {
+    fn run_workflow(&mut self, workflow: Seq) -> Option<Due> {
         if self.jobs.get(&workflow).is_none_or(|job| job.stopped) {
             return None;
         }
@@ -446,8 +455,8 @@ impl Live {
         }
         self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
         match due {
-            Ok(Due::Model) => self.asks(workflow),
-            Ok(Due::Look(call)) => Some(self.looks(workflow, call)),
+            Ok(Due::Model) => self.request_model(workflow),
+            Ok(Due::Look(call)) => Some(self.request_fetch(workflow, call)),
             Ok(Due::Nothing) => {
                 self.engine.end(workflow);
                 self.jobs.remove(&workflow);
@@ -466,7 +475,7 @@ impl Live {
     }
 
     /// Has a model asked for the next message of a workflow, unless it is being asked.
-    fn asks(&mut self, workflow: Seq) -> Option<Due> {
+    fn request_model(&mut self, workflow: Seq) -> Option<Due> {
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_some() {
             return Some(Due::Model);
@@ -474,7 +483,8 @@ impl Live {
         match self.engine.ask() {
             Ok(Some(ask)) => {
                 let to = (Arc::clone(&self.board), self.session.clone());
-                job.asking = Some(Asking::send(ask, workflow, to, self.words.clone()));
+                job.asking =
+                    Some(ModelRequest::send_request(ask, workflow, to, self.words.clone()));
                 Some(Due::Model)
             }
             // Why not is an entry, and a person has to say that it goes on.
@@ -487,15 +497,15 @@ impl Live {
     }
 
     /// Has something looked at for a call, unless it is being looked at.
-    fn looks(&mut self, workflow: Seq, call: Seq) -> Due {
+    fn request_fetch(&mut self, workflow: Seq, call: Seq) -> Due {
         // All connections of a program have their turns together.
         let agent = self.engine.workflow().and_then(Workflow::agent).map(str::to_owned);
         let client = agent.unwrap_or_else(|| workflow.to_string());
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_none() {
             let looking = self.engine.look(call);
-            job.asking =
-                looking.map(|it| Asking::look(it, (workflow, call), &client, self.words.clone()));
+            job.asking = looking
+                .map(|it| ModelRequest::fetch(it, (workflow, call), &client, self.words.clone()));
         }
         Due::Look(call)
     }
@@ -509,28 +519,28 @@ impl Live {
         }
     }
 
-    pub(crate) fn post(&self) {
+    pub(crate) fn publish(&self) {
         // Also while one is being told: it may never end.
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
         let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        let seen = self.seat.shows(Size {
+        let seen = self.seat.update_size(MirrorSize {
             instances: self.engine.scene().instance_count(),
             is_whole: need.is_none(),
             version: self.version,
             project: self.engine.joined().map(Project::name),
         });
         match seen {
-            Seen::Same => {}
-            Seen::Size => self.board.sizes_change(),
-            Seen::Place => self.board.places_change(),
+            VisibleChange::Same => {}
+            VisibleChange::Size => self.board.sizes_change(),
+            VisibleChange::Place => self.board.places_change(),
         }
-        self.seat.set(self.engine.studio().map_or(&[], Studio::work), need, stopped);
-        self.board.wake(Some(&self.session));
+        self.seat.set_work(self.engine.studio().map_or(&[], Studio::work), need, stopped);
+        self.board.wake_waiters(Some(&self.session));
     }
 }
 
-fn listener(board: &Arc<Board>, session: &SessionId) -> Listener {
+fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> Listener {
     let (board, session) = (Arc::clone(board), session.clone());
     Box::new(move |record: &Record| {
         // What is approved comes with its work.
@@ -539,7 +549,7 @@ fn listener(board: &Arc<Board>, session: &SessionId) -> Listener {
             let (seq, at, workflow) = (record.seq, record.at, record.workflow);
             let event = EventRecord { seq, at, workflow, event };
             if comes_with_more {
-                board.note(Some(&session), event, false);
+                board.record_event(Some(&session), event, false);
             } else {
                 board.publish(Some(&session), event, false);
             }
@@ -548,11 +558,11 @@ fn listener(board: &Arc<Board>, session: &SessionId) -> Listener {
 }
 
 /// What an engine's error is to whoever asked.
-fn wrong(error: &EngineError) -> Failure {
+fn engine_failure(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {
-            failed(FailureKind::Settled, refusal.0.clone(), "Look at it again.")
+            failure(FailureKind::Settled, refusal.0.clone(), "Look at it again.")
         }
-        error => failed(FailureKind::Internal, error.to_string(), "Try again."),
+        error => failure(FailureKind::Internal, error.to_string(), "Try again."),
     }
 }

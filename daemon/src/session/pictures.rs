@@ -10,9 +10,9 @@ use vector_engine::EngineError;
 use vector_engine::pictured::{Drawing, Pictured};
 use vector_render::Sides;
 
-use super::{Live, wrong};
+use super::{SessionActor, engine_failure};
 use crate::daemon::AWAY;
-use crate::server::{PictureAsked, Reply, failed};
+use crate::server::{PictureAsked, Reply, failure};
 
 /// How often one picture asks Studio for something before it is refused.
 const MAX_ROUNDS: usize = 16;
@@ -24,7 +24,7 @@ static PEN: Mutex<()> = Mutex::new(());
 
 /// A picture that waits for what Studio tells.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct DrawRequest {
     of: Pictured,
     asked: PictureAsked,
     rounds: usize,
@@ -33,20 +33,20 @@ pub(super) struct Wanted {
 
 /// The pictures that wait for what Studio tells, and what the last one was drawn from.
 #[derive(Debug, Default)]
-pub(super) struct Pictures {
-    wanted: Vec<Wanted>,
+pub(super) struct PendingPictures {
+    wanted: Vec<DrawRequest>,
     /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
     last: Option<(Seq, Seq, Arc<Sides>)>,
 }
 
-impl Pictures {
+impl PendingPictures {
     /// Something may be otherwise now.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         self.last = None;
     }
 }
 
-impl Live {
+impl SessionActor {
     /// Somebody wants a picture.
     pub(super) fn wants_picture(
         &mut self,
@@ -57,9 +57,9 @@ impl Live {
         if self.pictures.wanted.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} pictures of this place are being made.");
             let hint = "Wait until they are there.";
-            return drop(reply.send(Err(failed(FailureKind::TooMany, message, hint))));
+            return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }
-        self.pictures.wanted.push(Wanted { of, asked, rounds: 0, reply });
+        self.pictures.wanted.push(DrawRequest { of, asked, rounds: 0, reply });
     }
 
     /// Makes the pictures for which all is known.
@@ -69,23 +69,23 @@ impl Live {
                 continue;
             }
             wanted.rounds += 1;
-            let is_away = self.engine.studio().is_some() && self.seat.silence() > AWAY;
-            match self.pictured(&wanted.of) {
-                Ok(Some(drawing)) => draw(drawing, wanted.asked, wanted.reply),
+            let is_away = self.engine.studio().is_some() && self.seat.silent_for() > AWAY;
+            match self.gather_drawing(&wanted.of) {
+                Ok(Some(drawing)) => draw_picture(drawing, wanted.asked, wanted.reply),
                 Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
                     let message = "Studio does not tell what the place looks like.";
                     let hint = "Look whether its plugin is connected, and ask again.";
-                    let failure = failed(FailureKind::NotFound, message, hint);
+                    let failure = failure(FailureKind::NotFound, message, hint);
                     let _ = wanted.reply.send(Err(failure));
                 }
                 Ok(None) => self.pictures.wanted.push(wanted),
-                Err(error) => drop(wanted.reply.send(Err(unseen(&error)))),
+                Err(error) => drop(wanted.reply.send(Err(no_picture(&error)))),
             }
         }
     }
 
     /// What a picture is drawn from, which may be what the last one was.
-    fn pictured(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
+    fn gather_drawing(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
         let now = self.engine.last();
         if let (Pictured::Proposal(seq, when), Some((last, at, sides))) = (of, &self.pictures.last)
             && (seq, &now) == (last, at)
@@ -101,17 +101,21 @@ impl Live {
 }
 
 /// Why there is no picture.
-fn unseen(error: &EngineError) -> Failure {
+fn no_picture(error: &EngineError) -> Failure {
     match error {
         EngineError::Refused(refusal) => {
             let hint = "Ask for another picture, or look again when the place has changed.";
-            failed(FailureKind::NotFound, refusal.0.clone(), hint)
+            failure(FailureKind::NotFound, refusal.0.clone(), hint)
         }
-        error => wrong(error),
+        error => engine_failure(error),
     }
 }
 
-fn draw(drawing: Drawing, PictureAsked { view, size }: PictureAsked, reply: Reply<Vec<u8>>) {
+fn draw_picture(
+    drawing: Drawing,
+    PictureAsked { view, size }: PictureAsked,
+    reply: Reply<Vec<u8>>,
+) {
     let draw = move || {
         // Whoever panicked has left nothing behind.
         let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +123,7 @@ fn draw(drawing: Drawing, PictureAsked { view, size }: PictureAsked, reply: Repl
             return;
         }
         let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.png());
-        let drawn = drawn.map_err(|refusal| unseen(&EngineError::Refused(refusal)));
+        let drawn = drawn.map_err(|refusal| no_picture(&EngineError::Refused(refusal)));
         let _ = reply.send(drawn);
     };
     // Where no thread can be had, the reply is dropped, which says so.

@@ -9,14 +9,14 @@ use vector_core::workflow::Input;
 use vector_engine::EngineError;
 use vector_engine::studio::recorded;
 
-use super::{Live, wrong};
+use super::{SessionActor, engine_failure};
 use crate::daemon::orphaned;
-use crate::server::failed;
+use crate::server::failure;
 
-impl Live {
+impl SessionActor {
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
     pub(super) fn began_anew(&mut self, place: StudioPlace) {
-        if let Some(seat) = self.board.seat(&self.session) {
+        if let Some(seat) = self.board.slot(&self.session) {
             self.seat = seat;
         }
         self.engine.opened(place);
@@ -29,18 +29,18 @@ impl Live {
             return Ok(());
         }
         let message = format!("Session {} began anew.", self.session);
-        Err(failed(FailureKind::Stale, message, "Say hello again."))
+        Err(failure(FailureKind::Stale, message, "Say hello again."))
     }
 
-    pub(super) fn scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
+    pub(super) fn update_scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
         self.is_now(update.epoch)?;
         for part in &update.parts {
-            self.note_undone(part).map_err(|error| wrong(&error))?;
-            let heard = self.engine.hear(part).map_err(|error| wrong(&error))?;
+            self.note_undone(part).map_err(|error| engine_failure(&error))?;
+            let heard = self.engine.hear(part).map_err(|error| engine_failure(&error))?;
             if let Err(torn) = heard {
                 // Nothing of the place is known any more.
                 self.engine.began_anew();
-                return Err(failed(
+                return Err(failure(
                     FailureKind::Stale,
                     format!("What was said does not fit the mirror: {torn}."),
                     "Send a whole snapshot.",
@@ -49,7 +49,7 @@ impl Live {
         }
         self.version = update.version;
         if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
-            self.engine.look_for_project().map_err(|error| wrong(&error))?;
+            self.engine.look_for_project().map_err(|error| engine_failure(&error))?;
         }
         Ok(SceneTaken { instances: self.engine.scene().mirrored() })
     }
@@ -71,14 +71,14 @@ impl Live {
         let again = matches!(part, ScenePart::Redone { .. });
         let left = self.engine.undo_files(proposal, again)?;
         let input = Input::Undone { proposal, again, left };
-        let records = orphaned::input(&self.ledger, &self.board, record.workflow, [input])?;
+        let records = orphaned::append_inputs(&self.ledger, &self.board, record.workflow, [input])?;
         self.engine.heard_of(&records);
         Ok(())
     }
 
-    pub(super) fn acknowledged(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
+    pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
         self.is_now(ack.epoch)?;
         let is_news = self.engine.acknowledged(seq, &ack.patch_id, ack.outcome);
-        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| wrong(&error))
+        is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| engine_failure(&error))
     }
 }

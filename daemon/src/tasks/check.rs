@@ -20,7 +20,7 @@ const STACK: usize = 64 << 20;
 
 /// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script {
+pub struct CheckedScript {
     /// The path of its instance.
     pub path: InstancePath,
     /// Its class.
@@ -31,10 +31,10 @@ pub struct Script {
     pub text: Option<String>,
 }
 
-impl Script {
+impl CheckedScript {
     /// What a project's patterns are held against: its file, or its path as if each instance was a
     /// folder.
-    pub fn fits(&self) -> String {
+    pub fn match_path(&self) -> String {
         self.file.clone().unwrap_or_else(|| {
             let names: Vec<&str> = self.path.segments.iter().map(|it| it.name.as_str()).collect();
             names.join("/")
@@ -44,15 +44,15 @@ impl Script {
 
 /// The scripts below some instances of a place, in the order of the tree, each once, with the file that
 /// each has of its own.
-pub fn scripts(
+pub fn collect_scripts(
     scene: &Scene,
     roots: &[Node],
     file: impl Fn(Node) -> Option<String>,
-) -> Vec<Script> {
+) -> Vec<CheckedScript> {
     let mut seen = std::collections::HashSet::new();
     let below = roots.iter().flat_map(|root| scene.subtree(*root));
     let all = below.filter(|node| scene.is_script(*node) && seen.insert(*node));
-    all.map(|node| Script {
+    all.map(|node| CheckedScript {
         path: scene.path(node),
         class: scene.class(node).to_owned(),
         file: file(node),
@@ -63,16 +63,16 @@ pub fn scripts(
 
 /// The lints of a place's scripts.
 #[derive(Debug)]
-pub struct Linters {
+pub struct ScriptLinters {
     all: Linter,
     /// Those of specs, where they differ.
     specs: Option<Linter>,
 }
 
-impl Linters {
+impl ScriptLinters {
     /// The lints by a project's settings, where it has some, and what is wrong with those. Without
     /// settings specs know the words of TestEZ; with them, the project says what is known.
-    pub fn of(settings: Option<&LintSettings>) -> (Self, Vec<Finding>) {
+    pub fn from_settings(settings: Option<&LintSettings>) -> (Self, Vec<Finding>) {
         match settings {
             None => (Self { all: Linter::plain(), specs: Some(Linter::of_specs()) }, Vec::new()),
             Some(settings) => {
@@ -82,7 +82,7 @@ impl Linters {
         }
     }
 
-    fn for_script(&self, script: &Script) -> &Linter {
+    fn for_script(&self, script: &CheckedScript) -> &Linter {
         let is_spec = script.path.name().strip_suffix(".spec").is_some();
         self.specs.as_ref().filter(|_| is_spec).unwrap_or(&self.all)
     }
@@ -90,17 +90,17 @@ impl Linters {
 
 /// What is wrong with each script, in their order. It ends between two scripts where somebody asks it
 /// to, and says of those behind that they were not checked.
-pub fn check(
-    scripts: &[Script],
-    linters: &Linters,
+pub fn check_scripts(
+    scripts: &[CheckedScript],
+    linters: &ScriptLinters,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vec<Finding>> {
     on_threads(scripts, linters, STACK, is_cancelled)
 }
 
 fn on_threads(
-    scripts: &[Script],
-    linters: &Linters,
+    scripts: &[CheckedScript],
+    linters: &ScriptLinters,
     stack: usize,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vec<Finding>> {
@@ -112,7 +112,7 @@ fn on_threads(
             let Some(script) = scripts.get(at).filter(|_| !is_cancelled()) else {
                 return;
             };
-            let found = one(script, linters.for_script(script), stack);
+            let found = check_script(script, linters.for_script(script), stack);
             let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             results[at] = Some(found);
         }
@@ -131,7 +131,7 @@ fn on_threads(
     work(Stack::Usual);
     let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let message = "the script was not checked; check again";
-    let lost = || vec![about(Severity::Error, "not_checked", message)];
+    let lost = || vec![finding_without_line(Severity::Error, "not_checked", message)];
     results.into_iter().map(|found| found.unwrap_or_else(lost)).collect()
 }
 
@@ -140,11 +140,11 @@ fn on_threads(
 /// # Errors
 /// Why types were not checked: a sentence.
 pub fn add_types(
-    scripts: &[Script],
+    scripts: &[CheckedScript],
     found: &mut [Vec<Finding>],
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<(), String> {
-    let typed = types::Checker::installed()?.check(scripts, is_cancelled)?;
+    let typed = types::TypeChecker::find_installed()?.check_scripts(scripts, is_cancelled)?;
     for (found, typed) in found.iter_mut().zip(typed) {
         found.extend(typed);
         found.sort_by_key(|it| it.at);
@@ -152,7 +152,7 @@ pub fn add_types(
     Ok(())
 }
 
-fn about(severity: Severity, code: &str, message: &str) -> Finding {
+fn finding_without_line(severity: Severity, code: &str, message: &str) -> Finding {
     Finding {
         severity,
         finder: Finder::Compiler,
@@ -163,12 +163,12 @@ fn about(severity: Severity, code: &str, message: &str) -> Finding {
     }
 }
 
-fn one(script: &Script, linter: &Linter, stack: Stack) -> Vec<Finding> {
+fn check_script(script: &CheckedScript, linter: &Linter, stack: Stack) -> Vec<Finding> {
     let Some(text) = &script.text else {
         let message = "the text is no UTF-8; save the script as UTF-8";
-        return vec![about(Severity::Error, "not_utf8", message)];
+        return vec![finding_without_line(Severity::Error, "not_utf8", message)];
     };
-    if linter.excludes(&script.fits()) {
+    if linter.excludes(&script.match_path()) {
         return Vec::new();
     }
     // Lints are somebody else's code, and one that fails must not take the other scripts with it.
@@ -176,7 +176,7 @@ fn one(script: &Script, linter: &Linter, stack: Stack) -> Vec<Finding> {
     found.unwrap_or_else(|_| {
         let message = "a lint failed on this script; no lint was looked for in it";
         let mut found = syntax(text);
-        found.push(about(Severity::Note, "not_linted", message));
+        found.push(finding_without_line(Severity::Note, "not_linted", message));
         found
     })
 }
@@ -185,20 +185,23 @@ fn one(script: &Script, linter: &Linter, stack: Stack) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn script(path: &str, text: &str) -> Script {
+    fn script(path: &str, text: &str) -> CheckedScript {
         let (path, class) = (path.parse().unwrap(), "ModuleScript".to_owned());
-        Script { path, class, file: None, text: Some(text.to_owned()) }
+        CheckedScript { path, class, file: None, text: Some(text.to_owned()) }
     }
 
     #[test]
     fn each_script_has_its_own_findings_in_their_order() {
-        let mut scripts: Vec<Script> = (0..200)
+        let mut scripts: Vec<CheckedScript> = (0..200)
             .map(|at| script(&format!("game.A{at}"), if at % 2 == 0 { "print(x)" } else { "" }))
             .collect();
         scripts[1].text = None;
         scripts[3].text = Some("local =".to_owned());
-        let found = check(&scripts, &Linters::of(None).0, &|| false);
-        assert_eq!(found, check(&scripts, &Linters::of(None).0, &|| false));
+        let found = check_scripts(&scripts, &ScriptLinters::from_settings(None).0, &|| false);
+        assert_eq!(
+            found,
+            check_scripts(&scripts, &ScriptLinters::from_settings(None).0, &|| false)
+        );
         assert_eq!(found[0][0].code, "undefined_variable");
         assert_eq!(found[1][0].code, "not_utf8");
         assert_eq!(found[3][0].code, "syntax");
@@ -210,7 +213,7 @@ mod tests {
     fn where_no_thread_can_be_had_nothing_counts_as_clean() {
         let texts = ["print(x)", "local =", "", &"do ".repeat(500)];
         let scripts = texts.map(|text| script("game.A", text));
-        let found = on_threads(&scripts, &Linters::of(None).0, 1 << 60, &|| false);
+        let found = on_threads(&scripts, &ScriptLinters::from_settings(None).0, 1 << 60, &|| false);
         let codes: Vec<Vec<&str>> =
             found.iter().map(|it| it.iter().map(|it| it.code.as_str()).collect()).collect();
         assert_eq!(codes, [vec!["undefined_variable"], vec!["syntax"], vec![], vec!["syntax"]]);
@@ -219,9 +222,17 @@ mod tests {
     #[test]
     fn specs_know_the_words_of_their_runner() {
         let text = "return function() it('a', function() expect(1).to.be.ok() end) end";
-        let found = check(&[script("game.A", text)], &Linters::of(None).0, &|| false);
+        let found = check_scripts(
+            &[script("game.A", text)],
+            &ScriptLinters::from_settings(None).0,
+            &|| false,
+        );
         assert_eq!(found[0].len(), 2, "{found:?}");
-        let found = check(&[script("game[\"A.spec\"]", text)], &Linters::of(None).0, &|| false);
+        let found = check_scripts(
+            &[script("game[\"A.spec\"]", text)],
+            &ScriptLinters::from_settings(None).0,
+            &|| false,
+        );
         assert!(found[0].is_empty(), "{found:?}");
     }
 
@@ -241,17 +252,20 @@ mod tests {
             format!("return f{}", "()".repeat(30_000)),
             format!("return f{}", ".a".repeat(30_000)),
         ];
-        let scripts: Vec<Script> = texts.iter().map(|text| script("game.A", text)).collect();
-        assert_eq!(check(&scripts, &Linters::of(None).0, &|| false).len(), scripts.len());
+        let scripts: Vec<CheckedScript> = texts.iter().map(|text| script("game.A", text)).collect();
+        assert_eq!(
+            check_scripts(&scripts, &ScriptLinters::from_settings(None).0, &|| false).len(),
+            scripts.len()
+        );
     }
 
     #[test]
     fn a_check_ends_between_two_scripts_when_it_is_asked_to() {
-        let scripts: Vec<Script> =
+        let scripts: Vec<CheckedScript> =
             (0..100).map(|at| script(&format!("game.A{at}"), "print(x)")).collect();
         let asked = AtomicUsize::new(0);
         let is_cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
-        let found = check(&scripts, &Linters::of(None).0, &is_cancelled);
+        let found = check_scripts(&scripts, &ScriptLinters::from_settings(None).0, &is_cancelled);
         let is_checked = |it: &&Vec<Finding>| it[0].code == "undefined_variable";
         assert_eq!(found.iter().filter(is_checked).count(), 3);
         assert_eq!(found.iter().filter(|it| it[0].code == "not_checked").count(), 97);
@@ -261,13 +275,17 @@ mod tests {
     fn a_project_leaves_files_out() {
         let text = "exclude = [\"Packages/*\"]".to_owned();
         let settings = vector_luau::LintSettings { text, ..Default::default() };
-        let (linters, _) = Linters::of(Some(&settings));
+        let (linters, _) = ScriptLinters::from_settings(Some(&settings));
         let scripts = [
             script("game.Packages.A", "print(x)"),
             script("game.B", "print(x)"),
-            Script { file: Some("Packages/c.luau".to_owned()), ..script("game.C", "print(x)") },
+            CheckedScript {
+                file: Some("Packages/c.luau".to_owned()),
+                ..script("game.C", "print(x)")
+            },
         ];
-        let found: Vec<usize> = check(&scripts, &linters, &|| false).iter().map(Vec::len).collect();
+        let found: Vec<usize> =
+            check_scripts(&scripts, &linters, &|| false).iter().map(Vec::len).collect();
         assert_eq!(found, [0, 1, 0]);
     }
 }

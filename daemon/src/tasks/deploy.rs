@@ -18,7 +18,7 @@ use vector_core::workflow::{State, Status};
 use vector_ledger::{Ledger, LedgerError};
 use vector_rojo_project::Journal;
 
-use self::git::Git;
+use self::git::GitIndex;
 
 /// How many entries are read at once.
 const READ: usize = 5_000;
@@ -29,7 +29,7 @@ const SUBJECT: usize = 72;
 
 /// A proposal that changed files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Accepted {
+struct AcceptedProposal {
     workflow: Seq,
     proposal: Seq,
     title: String,
@@ -38,24 +38,24 @@ struct Accepted {
 
 /// What accepted proposals have made of a file.
 #[derive(Debug, Default)]
-struct History {
+struct FileHistory {
     /// Its hashes, none where it was not there: what it was before the first change, and after each. A
     /// change on top of somebody else's begins anew.
     states: Vec<Option<Fingerprint>>,
     /// Who changed it.
-    by: BTreeSet<Accepted>,
+    by: BTreeSet<AcceptedProposal>,
 }
 
 /// Files as Git names them.
-type Files<'a> = BTreeMap<String, &'a History>;
+type GitPaths<'a> = BTreeMap<String, &'a FileHistory>;
 
 /// What the ledger knows of a project's files.
 #[derive(Debug, Default)]
-struct Written {
+struct ProjectHistory {
     /// The goals of the runs.
     goals: BTreeMap<Seq, String>,
     /// The files.
-    files: BTreeMap<PathBuf, History>,
+    files: BTreeMap<PathBuf, FileHistory>,
 }
 
 /// Why nothing is committed.
@@ -69,26 +69,26 @@ pub enum DeployError {
     Refused(String),
 }
 
-fn refused(why: impl Into<String>) -> DeployError {
+fn deploy_refused(why: impl Into<String>) -> DeployError {
     DeployError::Refused(why.into())
 }
 
 /// Says what went wrong before why.
-trait Because<T> {
+trait ErrorContext<T> {
     fn because(self, what: impl Into<String>) -> Result<T, DeployError>;
 }
 
-impl<T, E: std::fmt::Display> Because<T> for Result<T, E> {
+impl<T, E: std::fmt::Display> ErrorContext<T> for Result<T, E> {
     fn because(self, what: impl Into<String>) -> Result<T, DeployError> {
-        self.map_err(|why| refused(format!("{}: {why}", what.into())))
+        self.map_err(|why| deploy_refused(format!("{}: {why}", what.into())))
     }
 }
 
 /// What is told while it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'t> {
+pub enum DeployProgress<'t> {
     /// What is done now.
-    Step(Step),
+    Step(DeployStep),
     /// The file that is looked at.
     File(&'t str),
     /// A file that is left out, and why.
@@ -97,7 +97,7 @@ pub enum Told<'t> {
 
 /// The steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum DeployStep {
     /// What was accepted is read from the ledger.
     Reading,
     /// The files are compared with what was accepted.
@@ -110,7 +110,7 @@ pub enum Step {
 
 /// What a person wants.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'w> {
+pub struct DeployOptions<'w> {
     /// The project file.
     pub project: &'w Path,
     /// The branch; one of our own where absent.
@@ -123,7 +123,7 @@ pub struct Wanted<'w> {
 
 /// What would be committed.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PreparedDeploy {
     /// The branch.
     pub branch: String,
     /// Whether it is made.
@@ -134,14 +134,14 @@ pub struct Ready {
     pub files: Vec<String>,
     /// The proposals that are not committed yet, and their titles.
     pub proposals: Vec<(Seq, String)>,
-    git: Git,
+    git: GitIndex,
     reference: String,
     base: Option<String>,
 }
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct MadeCommit {
     /// Its name.
     pub commit: String,
     /// What did not go well afterwards.
@@ -152,30 +152,30 @@ pub struct Committed {
 ///
 /// # Errors
 /// Nothing can be committed.
-pub fn prepare(
+pub fn prepare_deploy(
     ledger: &Ledger,
-    wanted: Wanted<'_>,
-    tell: &mut dyn FnMut(Told<'_>),
-) -> Result<Ready, DeployError> {
-    tell(Told::Step(Step::Reading));
-    let written = written(ledger, wanted.project)?;
-    let git = Git::of(wanted.project.parent().unwrap_or(Path::new(".")))?;
+    wanted: DeployOptions<'_>,
+    tell: &mut dyn FnMut(DeployProgress<'_>),
+) -> Result<PreparedDeploy, DeployError> {
+    tell(DeployProgress::Step(DeployStep::Reading));
+    let written = read_history(ledger, wanted.project)?;
+    let git = GitIndex::open_repository(wanted.project.parent().unwrap_or(Path::new(".")))?;
     let git = if wanted.is_dry { git.without_filters() } else { git };
-    tell(Told::Step(Step::Comparing));
-    let mut ours = apart(&written, &git.root, tell)?;
+    tell(DeployProgress::Step(DeployStep::Comparing));
+    let mut ours = split_changed(&written, &git.root, tell)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
     let own = format!("vector/{newest}");
     let branch = wanted.branch.unwrap_or(&own).to_owned();
-    let reference = git.reference(&branch)?;
+    let reference = git.branch_reference(&branch)?;
     git.check_free(&branch, &reference)?;
-    tell(Told::Step(Step::Staging));
-    let (base, is_new) = git.base(&reference);
+    tell(DeployProgress::Step(DeployStep::Staging));
+    let (base, is_new) = git.base_commit(&reference);
     if branch == own {
         leave_committed(&mut ours, &git, base.as_deref(), tell)?;
     }
-    let (staged, strange) = git.staged(base.as_deref(), &ours, ledger)?;
+    let (staged, strange) = git.stage_files(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
-        return Err(refused(format!(
+        return Err(deploy_refused(format!(
             "{} has other versions of these files than what was accepted was made on:\n{}\nNothing is \
              committed, so that nobody's change is lost or taken along. Commit your own changes to them \
              first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
@@ -187,22 +187,25 @@ pub fn prepare(
     let (message, proposals) = if files.is_empty() {
         (String::new(), Vec::new())
     } else {
-        message(wanted.message, &written, &git, base.as_deref(), &staged)?
+        commit_message(wanted.message, &written, &git, base.as_deref(), &staged)?
     };
-    Ok(Ready { branch, is_new, message, files, proposals, git, reference, base })
+    Ok(PreparedDeploy { branch, is_new, message, files, proposals, git, reference, base })
 }
 
-impl Ready {
+impl PreparedDeploy {
     /// Commits it.
     ///
     /// # Errors
     /// Nothing is committed.
-    pub fn commit(&self, tell: &mut dyn FnMut(Told<'_>)) -> Result<Committed, DeployError> {
-        tell(Told::Step(Step::Committing));
-        let commit = self.git.commit(self.base.as_deref(), &self.message)?;
+    pub fn commit(
+        &self,
+        tell: &mut dyn FnMut(DeployProgress<'_>),
+    ) -> Result<MadeCommit, DeployError> {
+        tell(DeployProgress::Step(DeployStep::Committing));
+        let commit = self.git.write_commit(self.base.as_deref(), &self.message)?;
         let before = self.base.as_deref().filter(|_| !self.is_new);
-        let note = self.git.point(&self.reference, &commit, before, &self.files)?;
-        Ok(Committed { commit, note })
+        let note = self.git.move_branch(&self.reference, &commit, before, &self.files)?;
+        Ok(MadeCommit { commit, note })
     }
 }
 
@@ -219,7 +222,7 @@ fn for_each(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(), Ledger
 }
 
 /// What applied proposals have left of the files of a project, in the order in which they were applied.
-fn written(ledger: &Ledger, project: &Path) -> Result<Written, DeployError> {
+fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, DeployError> {
     let name = project.display().to_string();
     let (mut state, mut when) = (State::default(), BTreeMap::new());
     for_each(ledger, |record| {
@@ -228,8 +231,8 @@ fn written(ledger: &Ledger, project: &Path) -> Result<Written, DeployError> {
             when.insert(*proposal, record.seq);
         }
     })?;
-    let mut steps: BTreeMap<Option<Seq>, (Accepted, Fingerprint)> = BTreeMap::new();
-    let mut written = Written::default();
+    let mut steps: BTreeMap<Option<Seq>, (AcceptedProposal, Fingerprint)> = BTreeMap::new();
+    let mut written = ProjectHistory::default();
     for (seq, workflow) in state.workflows() {
         for (proposal, pending) in workflow.proposals() {
             let Status::Applied(ack) = &pending.status else { continue };
@@ -244,7 +247,7 @@ fn written(ledger: &Ledger, project: &Path) -> Result<Written, DeployError> {
             written.goals.insert(seq, workflow.goal.clone());
             let (title, patch) = (pending.proposal.title.clone(), &pending.proposal.patch_id);
             let patch = patch.short().to_owned();
-            let accepted = Accepted { workflow: seq, proposal, title, patch };
+            let accepted = AcceptedProposal { workflow: seq, proposal, title, patch };
             steps.insert(when.get(&proposal).copied(), (accepted, bytes.patch.clone()));
         }
     }
@@ -274,31 +277,32 @@ fn written(ledger: &Ledger, project: &Path) -> Result<Written, DeployError> {
 }
 
 /// The files that are as they were left, and those that somebody has changed since; as Git names them.
-fn apart<'a>(
-    written: &'a Written,
+fn split_changed<'a>(
+    written: &'a ProjectHistory,
     root: &Path,
-    tell: &mut dyn FnMut(Told<'_>),
-) -> Result<Files<'a>, DeployError> {
+    tell: &mut dyn FnMut(DeployProgress<'_>),
+) -> Result<GitPaths<'a>, DeployError> {
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
     for (file, history) in &written.files {
         let Ok(inside) = file.strip_prefix(root) else {
-            return Err(refused(format!(
+            return Err(deploy_refused(format!(
                 "{} is not in the Git repository {}; commit it where it is",
                 file.display(),
                 root.display()
             )));
         };
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
-        let name = names.ok_or_else(|| refused(format!("{} is no UTF-8 name", file.display())))?;
+        let name =
+            names.ok_or_else(|| deploy_refused(format!("{} is no UTF-8 name", file.display())))?;
         let name = name.join("/");
-        tell(Told::File(&name));
+        tell(DeployProgress::File(&name));
         let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
         if let Some(other) = above.filter(|folder| folder.join(".git").exists()).last() {
             let why = format!(
                 "is in another repository, {}, and is left out; commit it there.",
                 shown(&other.display().to_string())
             );
-            tell(Told::Left(&name, &why));
+            tell(DeployProgress::Left(&name, &why));
             continue;
         }
         if Some(&hash(file)?) == history.states.last() {
@@ -309,21 +313,21 @@ fn apart<'a>(
     }
     for name in others {
         let why = "has been changed since, not by an accepted proposal, and is left out; commit it yourself.";
-        tell(Told::Left(&name, why));
+        tell(DeployProgress::Left(&name, why));
     }
     Ok(ours)
 }
 
 /// Leaves out what is committed on a branch of the person's already.
 fn leave_committed(
-    ours: &mut Files<'_>,
-    git: &Git,
+    ours: &mut GitPaths<'_>,
+    git: &GitIndex,
     base: Option<&str>,
-    tell: &mut dyn FnMut(Told<'_>),
+    tell: &mut dyn FnMut(DeployProgress<'_>),
 ) -> Result<(), DeployError> {
-    let (done, found) = (git.committed(base)?, git.on_branches()?);
+    let (done, found) = (git.committed_proposals(base)?, git.on_branches()?);
     ours.retain(|name, history| {
-        let left = history.by.iter().map(trailer).filter(|it| !done.contains(it));
+        let left = history.by.iter().map(proposal_trailer).filter(|it| !done.contains(it));
         let left: Option<Vec<_>> = left.map(|it| found.get(&it)).collect();
         // Those of one file are committed one behind the other.
         let Some((commit, branch)) = left.and_then(|it| it.last().copied()) else {
@@ -333,7 +337,7 @@ fn leave_committed(
             "is committed as {commit} on {} already, and is left out unless you name another branch.",
             shown(branch)
         );
-        tell(Told::Left(name, &why));
+        tell(DeployProgress::Left(name, &why));
         false
     });
     Ok(())
@@ -352,17 +356,17 @@ fn hash(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
 }
 
 /// The message: what was asked for, and which proposals of which runs are in it.
-fn message(
+fn commit_message(
     wanted: Option<&str>,
-    written: &Written,
-    git: &Git,
+    written: &ProjectHistory,
+    git: &GitIndex,
     base: Option<&str>,
-    staged: &Files<'_>,
+    staged: &GitPaths<'_>,
 ) -> Result<(String, Vec<(Seq, String)>), DeployError> {
-    let done = git.committed(base)?;
-    let all: BTreeSet<&Accepted> = staged.values().flat_map(|it| it.by.iter()).collect();
-    let is_new = |it: &&&Accepted| !done.contains(&trailer(it));
-    let new: Vec<&&Accepted> = all.iter().filter(is_new).collect();
+    let done = git.committed_proposals(base)?;
+    let all: BTreeSet<&AcceptedProposal> = staged.values().flat_map(|it| it.by.iter()).collect();
+    let is_new = |it: &&&AcceptedProposal| !done.contains(&proposal_trailer(it));
+    let new: Vec<&&AcceptedProposal> = all.iter().filter(is_new).collect();
     let goal = new.last().and_then(|it| written.goals.get(&it.workflow));
     let subject = match (wanted, goal) {
         (Some(message), _) => message.to_owned(),
@@ -383,14 +387,14 @@ fn message(
     }
     text.push('\n');
     for accepted in &new {
-        let _ = writeln!(text, "{TRAILER}: {}", trailer(accepted));
+        let _ = writeln!(text, "{TRAILER}: {}", proposal_trailer(accepted));
     }
     let named = new.iter().map(|it| (it.proposal, it.title.clone()));
     Ok((text, named.collect()))
 }
 
 /// What tells a proposal from those of other ledgers.
-fn trailer(accepted: &Accepted) -> String {
+fn proposal_trailer(accepted: &AcceptedProposal) -> String {
     format!("{} {}", accepted.proposal, accepted.patch)
 }
 

@@ -12,8 +12,8 @@ use vector_luau::{Finding, Severity};
 use vector_providers::http::Cancel;
 use vector_render::{Frame, Solids, View, draw};
 
-use super::check::{self, Linters, Script};
-use super::spec::{self, Limits};
+use super::check::{self, CheckedScript, ScriptLinters};
+use super::spec::{self, SpecLimits};
 use super::web;
 
 /// What is said of a look that was ended with its task.
@@ -26,33 +26,38 @@ const SIDE: u32 = 512;
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn take(looking: &Looking, cancel: &Cancel) -> Result<Json, String> {
+pub fn perform_fetch(looking: &Looking, cancel: &Cancel) -> Result<Json, String> {
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
     match &*looking.look {
-        Look::Page(address) => web::look(address, cancel).map(Json::from),
-        Look::Diagnostics(wanted) => diagnostics(looking, wanted, cancel),
-        Look::Specs(wanted) => specs(wanted, cancel),
-        Look::Picture { of, solids, view } => picture(of, solids, *view),
+        Look::Page(address) => web::read_page(address, cancel).map(Json::from),
+        Look::Diagnostics(wanted) => fetch_diagnostics(looking, wanted, cancel),
+        Look::Specs(wanted) => fetch_specs(wanted, cancel),
+        Look::Picture { of, solids, view } => fetch_picture(of, solids, *view),
     }
 }
 
-fn diagnostics(looking: &Looking, wanted: &Diagnostics, cancel: &Cancel) -> Result<Json, String> {
+fn fetch_diagnostics(
+    looking: &Looking,
+    wanted: &Diagnostics,
+    cancel: &Cancel,
+) -> Result<Json, String> {
     let found = looking.folder.as_deref().map(settings::selene).transpose();
     let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
-    let (linters, wrong) = Linters::of(found.as_ref().map(|found| &found.settings));
-    let scripts: Vec<Script> = wanted
+    let (linters, wrong) =
+        ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
+    let scripts: Vec<CheckedScript> = wanted
         .scripts
         .iter()
-        .map(|it| Script {
+        .map(|it| CheckedScript {
             path: it.path.clone(),
             class: it.class.clone(),
             file: looking.files.get(&it.path).cloned(),
             text: it.text.clone(),
         })
         .collect();
-    let mut lists = check::check(&scripts, &linters, &|| cancel.is_cancelled());
+    let mut lists = check::check_scripts(&scripts, &linters, &|| cancel.is_cancelled());
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
@@ -65,7 +70,7 @@ fn diagnostics(looking: &Looking, wanted: &Diagnostics, cancel: &Cancel) -> Resu
     let in_scripts = scripts
         .iter()
         .zip(&lists)
-        .flat_map(|(script, found)| found.iter().map(move |it| (named(script), it)));
+        .flat_map(|(script, found)| found.iter().map(move |it| (script_json(script), it)));
     let all: Vec<(Json, &Finding)> =
         settings.chain(in_scripts).filter(|(_, it)| it.severity >= wanted.least).collect();
     let of = |severity| all.iter().filter(|(_, it)| it.severity == severity).count();
@@ -75,7 +80,7 @@ fn diagnostics(looking: &Looking, wanted: &Diagnostics, cancel: &Cancel) -> Resu
         "notes": of(Severity::Note),
     });
     let end = (wanted.skip + wanted.limit).min(all.len());
-    let page = all.iter().take(end).skip(wanted.skip).map(|(place, it)| told(place, it));
+    let page = all.iter().take(end).skip(wanted.skip).map(|(place, it)| finding_json(place, it));
     let mut answer = json!({
         "findings": page.collect::<Vec<_>>(),
         "counts": counts,
@@ -90,7 +95,7 @@ fn diagnostics(looking: &Looking, wanted: &Diagnostics, cancel: &Cancel) -> Resu
     Ok(answer)
 }
 
-fn named(script: &Script) -> Json {
+fn script_json(script: &CheckedScript) -> Json {
     let mut named = json!({ "path": script.path });
     if let Some(file) = &script.file {
         named["file"] = file.as_str().into();
@@ -98,7 +103,7 @@ fn named(script: &Script) -> Json {
     named
 }
 
-fn told(place: &Json, finding: &Finding) -> Json {
+fn finding_json(place: &Json, finding: &Finding) -> Json {
     let mut told = place.clone();
     told["line"] = finding.at.line.into();
     told["column"] = finding.at.column.into();
@@ -111,18 +116,18 @@ fn told(place: &Json, finding: &Finding) -> Json {
     told
 }
 
-fn specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
+fn fetch_specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
     let total = std::time::Duration::from_secs(wanted.seconds);
-    let limits = Limits { total, ..Limits::default() };
+    let limits = SpecLimits { total, ..SpecLimits::default() };
     let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
-    Ok(spec::told(&results))
+    Ok(spec::report_json(&results))
 }
 
 /// A picture, in base64 beside what there is to say of it.
-fn picture(of: &InstancePath, solids: &Solids, view: View) -> Result<Json, String> {
+fn fetch_picture(of: &InstancePath, solids: &Solids, view: View) -> Result<Json, String> {
     let frame = Frame::of(&[solids], view);
     let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
     let png = draw(solids, (SIDE, SIDE), frame).png().map_err(|refusal| refusal.0)?;
@@ -162,7 +167,7 @@ mod tests {
         let cancel = Cancel::new();
         let own = cancel.clone();
         let began = std::time::Instant::now();
-        let look = std::thread::spawn(move || take(&looking, &own));
+        let look = std::thread::spawn(move || perform_fetch(&looking, &own));
         cancel.cancel();
         assert_eq!(look.join().unwrap(), Err(CANCELLED.to_owned()));
         assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
@@ -178,6 +183,6 @@ mod tests {
             folder: None,
             files: HashMap::new(),
         };
-        assert_eq!(take(&looking, &cancel), Err(CANCELLED.to_owned()));
+        assert_eq!(perform_fetch(&looking, &cancel), Err(CANCELLED.to_owned()));
     }
 }

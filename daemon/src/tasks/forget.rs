@@ -21,7 +21,7 @@ const CAPTURED: &str = "captured";
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Forgotten {
+pub enum ForgetScope {
     /// The conversation that a task, or an entry of it, belongs to.
     Conversation(Seq),
     /// All tasks in a place: a file, a project, or the name or number of a place in Studio.
@@ -32,7 +32,7 @@ pub enum Forgotten {
 
 /// A task that is erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct ErasableRun {
     /// Its number.
     pub seq: Seq,
     /// When it began, in milliseconds since 1970.
@@ -47,9 +47,9 @@ pub struct Run {
 
 /// What would be erased.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct ForgetPlan {
     /// The tasks, in order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ErasableRun>,
     /// Tasks that are meant and left, because they are not over.
     pub left: Vec<Seq>,
 }
@@ -58,9 +58,9 @@ pub struct Plan {
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub fn plan(ledger: &Ledger, what: &Forgotten) -> Result<Plan, EngineError> {
-    let mut plan = Plan::default();
-    for started in meant(ledger, what)? {
+pub fn plan_forget(ledger: &Ledger, what: &ForgetScope) -> Result<ForgetPlan, EngineError> {
+    let mut plan = ForgetPlan::default();
+    for started in find_starts(ledger, what)? {
         let Entry::Started { place, goal, .. } = &started.entry else {
             continue;
         };
@@ -75,7 +75,7 @@ pub fn plan(ledger: &Ledger, what: &Forgotten) -> Result<Plan, EngineError> {
         let is_applied = |status: &Status| matches!(status, Status::Applied(_));
         let applied = workflow.proposals().filter(|(_, it)| is_applied(&it.status)).count();
         let (place, goal) = (place.name(), goal.clone());
-        plan.runs.push(Run { seq: started.seq, at: started.at, place, goal, applied });
+        plan.runs.push(ErasableRun { seq: started.seq, at: started.at, place, goal, applied });
     }
     Ok(plan)
 }
@@ -88,7 +88,7 @@ fn is_settled(workflow: &Workflow) -> bool {
 ///
 /// # Errors
 /// The ledger cannot be written; nothing is erased then.
-pub fn perform(ledger: &Ledger, plan: &Plan) -> Result<Erasure, LedgerError> {
+pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<Erasure, LedgerError> {
     let runs: Vec<Seq> = plan.runs.iter().map(|run| run.seq).collect();
     let erasure = ledger.erase(&runs, erase, &Entry::Erased {})?;
     // Nobody knows which conversation a kept reply belongs to.
@@ -102,27 +102,27 @@ pub fn perform(ledger: &Ledger, plan: &Plan) -> Result<Erasure, LedgerError> {
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub fn expire(ledger: &Ledger, days: u32, now: u64) -> Result<usize, EngineError> {
+pub fn expire_tasks(ledger: &Ledger, days: u32, now: u64) -> Result<usize, EngineError> {
     let since = now.saturating_sub(u64::from(days) * 24 * 60 * 60 * 1000);
-    let plan = plan(ledger, &Forgotten::Before(since))?;
+    let plan = plan_forget(ledger, &ForgetScope::Before(since))?;
     if !plan.runs.is_empty() {
-        perform(ledger, &plan)?;
+        perform_forget(ledger, &plan)?;
     }
     Ok(plan.runs.len())
 }
 
 /// The beginnings of the tasks that are meant, in order.
-fn meant(ledger: &Ledger, what: &Forgotten) -> Result<Vec<Record>, LedgerError> {
+fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, LedgerError> {
     let mut all = ledger.started(usize::MAX)?;
     all.reverse();
     match what {
-        Forgotten::Conversation(entry) => {
+        ForgetScope::Conversation(entry) => {
             let workflow = ledger.record(*entry)?.map(|record| record.workflow);
-            let first = firsts(&all);
+            let first = conversation_starts(&all);
             let wanted = workflow.and_then(|it| first.get(&it).copied());
             all.retain(|it| wanted.is_some() && first.get(&it.seq).copied() == wanted);
         }
-        Forgotten::Place(name) => {
+        ForgetScope::Place(name) => {
             let path = place_file::real(Path::new(name)).ok().map(|it| it.display().to_string());
             let project = Project::locate(Path::new(name)).ok().map(|it| it.display().to_string());
             all.retain(|it| match &it.entry {
@@ -132,7 +132,7 @@ fn meant(ledger: &Ledger, what: &Forgotten) -> Result<Vec<Record>, LedgerError> 
                 _ => false,
             });
         }
-        Forgotten::Before(moment) => {
+        ForgetScope::Before(moment) => {
             let mut old = Vec::new();
             for started in all {
                 if ledger.end(started.seq)?.is_some_and(|last| last.at < *moment) {
@@ -146,7 +146,7 @@ fn meant(ledger: &Ledger, what: &Forgotten) -> Result<Vec<Record>, LedgerError> 
 }
 
 /// The first task of the conversation of each task.
-fn firsts(all: &[Record]) -> HashMap<Seq, Seq> {
+fn conversation_starts(all: &[Record]) -> HashMap<Seq, Seq> {
     let mut firsts: BTreeMap<Seq, Seq> = BTreeMap::new();
     for record in all {
         let Entry::Started { follows, .. } = &record.entry else {

@@ -17,7 +17,7 @@ use vector_luau::Finding;
 use vector_place::Scene;
 use vector_providers::http::Cancel;
 
-use crate::tasks::check::{self, Linters, Script};
+use crate::tasks::check::{self, CheckedScript, ScriptLinters};
 use crate::tasks::web;
 
 /// The longest file that is attached, in bytes: what Studio holds of a script.
@@ -56,20 +56,20 @@ pub struct RequestPlace<'a> {
 
 /// All that a request points at, before the slow part of it was read.
 #[derive(Debug, Default)]
-pub struct RequestMentions(Vec<Wanted>);
+pub struct RequestMentions(Vec<PendingMention>);
 
 #[derive(Debug)]
-enum Wanted {
+enum PendingMention {
     Ready(Attached),
     Page(String),
-    Problems { scripts: Vec<Script>, folder: Option<PathBuf> },
+    Problems { scripts: Vec<CheckedScript>, folder: Option<PathBuf> },
 }
 
 /// Finds what a request points at, in order, and reads what is at hand.
 ///
 /// # Errors
 /// A sentence that says what cannot be attached, and why.
-pub fn gather(
+pub fn gather_mentions(
     text: &str,
     scene: &Scene,
     place: RequestPlace<'_>,
@@ -80,50 +80,56 @@ pub fn gather(
             "At most {MAX_MENTIONS} things can be pointed at with @ in one request."
         ));
     }
-    let all = mentions.into_iter().map(|it| wanted(it.what, scene, place));
+    let all = mentions.into_iter().map(|it| resolve_mention(it.what, scene, place));
     Ok(RequestMentions(all.filter_map(Result::transpose).collect::<Result<_, _>>()?))
 }
 
 impl RequestMentions {
     /// Whether nothing is left that takes long to read.
     pub fn is_ready(&self) -> bool {
-        self.0.iter().all(|it| matches!(it, Wanted::Ready(_)))
+        self.0.iter().all(|it| matches!(it, PendingMention::Ready(_)))
     }
 
     /// Reads the rest: pages, and what is wrong with scripts.
     ///
     /// # Errors
     /// A sentence that says what cannot be attached, and why.
-    pub fn read(self, cancel: &Cancel) -> Result<Vec<Attached>, String> {
+    pub fn read_pending(self, cancel: &Cancel) -> Result<Vec<Attached>, String> {
         let read = |wanted| match wanted {
-            Wanted::Ready(attached) => Ok(attached),
-            Wanted::Page(address) => {
-                web::look(&address, cancel).map(|text| Attached::Page { address, text })
+            PendingMention::Ready(attached) => Ok(attached),
+            PendingMention::Page(address) => {
+                web::read_page(&address, cancel).map(|text| Attached::Page { address, text })
             }
-            Wanted::Problems { scripts, folder } => problems(&scripts, folder.as_deref()),
+            PendingMention::Problems { scripts, folder } => {
+                attach_problems(&scripts, folder.as_deref())
+            }
         };
         self.0.into_iter().map(read).collect()
     }
 }
 
-fn wanted(what: What, scene: &Scene, place: RequestPlace<'_>) -> Result<Option<Wanted>, String> {
+fn resolve_mention(
+    what: What,
+    scene: &Scene,
+    place: RequestPlace<'_>,
+) -> Result<Option<PendingMention>, String> {
     let attached = match what {
         What::File(path) | What::Folder(path) if path.starts_with("game.") || path == "game" => {
-            instance(&path, scene)?
+            attach_instance(&path, scene)?
         }
-        What::File(path) => file(&path, &readable("file", &path, place.reach)?)?,
-        What::Folder(path) => folder(&path, &readable("folder", &path, place.reach)?)?,
-        What::Url(address) => return Ok(Some(Wanted::Page(address))),
+        What::File(path) => attach_file(&path, &readable_path("file", &path, place.reach)?)?,
+        What::Folder(path) => attach_folder(&path, &readable_path("folder", &path, place.reach)?)?,
+        What::Url(address) => return Ok(Some(PendingMention::Page(address))),
         What::Problems => {
-            let scripts = check::scripts(scene, &[scene.root()], |_| None);
+            let scripts = check::collect_scripts(scene, &[scene.root()], |_| None);
             let folder = place.folder.map(Path::to_owned);
-            return Ok(Some(Wanted::Problems { scripts, folder }));
+            return Ok(Some(PendingMention::Problems { scripts, folder }));
         }
         // What they stand for came with the request.
         What::Selection | What::Script if place.has_chips => return Ok(None),
         What::Selection | What::Script => return Err(not_in_studio(place.is_studio)),
     };
-    Ok(Some(Wanted::Ready(attached)))
+    Ok(Some(PendingMention::Ready(attached)))
 }
 
 /// Why `@selection` and `@script` stand for nothing.
@@ -137,7 +143,7 @@ fn not_in_studio(is_studio: bool) -> String {
     format!("{why}; name an instance as @file:game.ServerScriptService.Main.")
 }
 
-fn instance(path: &str, scene: &Scene) -> Result<Attached, String> {
+fn attach_instance(path: &str, scene: &Scene) -> Result<Attached, String> {
     let parsed: InstancePath =
         path.parse().map_err(|error| format!("@file:{path} is not a path: {error}."))?;
     let node = scene.resolve(&parsed).map_err(|refusal| refusal.0)?;
@@ -145,7 +151,7 @@ fn instance(path: &str, scene: &Scene) -> Result<Attached, String> {
 }
 
 /// The path that is read for one that was typed.
-fn readable(kind: &str, typed: &str, reach: FileReach<'_>) -> Result<PathBuf, String> {
+fn readable_path(kind: &str, typed: &str, reach: FileReach<'_>) -> Result<PathBuf, String> {
     let FileReach::Folder(folder) = reach else {
         return Ok(PathBuf::from(typed));
     };
@@ -186,7 +192,7 @@ fn readable(kind: &str, typed: &str, reach: FileReach<'_>) -> Result<PathBuf, St
     Ok(found)
 }
 
-fn file(name: &str, path: &Path) -> Result<Attached, String> {
+fn attach_file(name: &str, path: &Path) -> Result<Attached, String> {
     let failed = |error| format!("@file:{name} cannot be read: {error}.");
     // A pipe or a device would never end.
     if !fs::metadata(path).map_err(failed)?.is_file() {
@@ -205,7 +211,7 @@ fn file(name: &str, path: &Path) -> Result<Attached, String> {
     Ok(Attached::File { path: name.to_owned(), hash, text })
 }
 
-fn folder(name: &str, path: &Path) -> Result<Attached, String> {
+fn attach_folder(name: &str, path: &Path) -> Result<Attached, String> {
     let failed = |error| format!("@folder:{name} cannot be read: {error}.");
     let entries = fs::read_dir(path).map_err(failed)?;
     let mut names: Vec<String> = entries
@@ -223,16 +229,18 @@ fn folder(name: &str, path: &Path) -> Result<Attached, String> {
 }
 
 /// What `vector check` finds, but for types: the errors first.
-fn problems(scripts: &[Script], folder: Option<&Path>) -> Result<Attached, String> {
+fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<Attached, String> {
     let settings = folder.map(settings::selene).transpose().map_err(|error| error.to_string())?;
-    let (linters, _) = Linters::of(settings.flatten().as_ref().map(|found| &found.settings));
-    let found = check::check(scripts, &linters, &|| false);
+    let (linters, _) =
+        ScriptLinters::from_settings(settings.flatten().as_ref().map(|found| &found.settings));
+    let found = check::check_scripts(scripts, &linters, &|| false);
     let all = scripts.iter().zip(&found);
-    let mut all: Vec<(&Script, &Finding)> =
+    let mut all: Vec<(&CheckedScript, &Finding)> =
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it))).collect();
     all.sort_by_key(|(_, it)| std::cmp::Reverse(it.severity));
     let more = all.len().saturating_sub(MAX_FINDINGS) as u32;
-    let line = |(script, finding): &(&Script, &Finding)| format!("{}:{finding}", script.path);
+    let line =
+        |(script, finding): &(&CheckedScript, &Finding)| format!("{}:{finding}", script.path);
     let findings = all.iter().take(MAX_FINDINGS).map(line).collect();
     Ok(Attached::Problems { scripts: scripts.len() as u32, findings, more })
 }
@@ -251,7 +259,7 @@ mod tests {
         scene: &Scene,
         place: RequestPlace<'_>,
     ) -> Result<Vec<Attached>, String> {
-        gather(text, scene, place)?.read(&Cancel::new())
+        gather_mentions(text, scene, place)?.read_pending(&Cancel::new())
     }
 
     #[test]

@@ -16,28 +16,28 @@ const MAX_PAGES: usize = 8;
 /// More reads than this do not wait.
 const MAX_WAITING: usize = 512;
 
-type Job = Box<dyn FnOnce() + Send>;
+type ReadJob = Box<dyn FnOnce() + Send>;
 
 /// Reads that run and that wait, in threads of their own.
 #[derive(Clone)]
 pub(crate) struct ReadQueue {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<QueueState>>,
     slots: usize,
     stack: usize,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     running: usize,
     /// What waits, by client.
-    waiting: BTreeMap<String, VecDeque<Job>>,
+    waiting: BTreeMap<String, VecDeque<ReadJob>>,
     /// The clients that have something waiting, who is next first.
     turns: VecDeque<String>,
 }
 
-impl State {
+impl QueueState {
     /// The next read, of the client whose turn it is; that client is the last one then.
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<ReadJob> {
         let client = self.turns.pop_front()?;
         let jobs = self.waiting.get_mut(&client)?;
         let job = jobs.pop_front();
@@ -55,7 +55,7 @@ impl State {
 }
 
 /// The queue for reads that compute.
-pub(crate) fn computing() -> &'static ReadQueue {
+pub(crate) fn compute_queue() -> &'static ReadQueue {
     static QUEUE: LazyLock<ReadQueue> = LazyLock::new(|| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         ReadQueue::new(cores.min(MAX_RUNNING))
@@ -64,7 +64,7 @@ pub(crate) fn computing() -> &'static ReadQueue {
 }
 
 /// The queue for reads that wait for the network.
-pub(crate) fn fetching() -> &'static ReadQueue {
+pub(crate) fn network_queue() -> &'static ReadQueue {
     static QUEUE: LazyLock<ReadQueue> = LazyLock::new(|| ReadQueue::new(MAX_PAGES));
     &QUEUE
 }
@@ -81,7 +81,7 @@ impl ReadQueue {
     /// is dropped.
     pub(crate) fn push(&self, client: &str, job: impl FnOnce() + Send + 'static) {
         {
-            let mut state = self.lock();
+            let mut state = self.lock_state();
             if state.count_waiting() >= MAX_WAITING {
                 return;
             }
@@ -91,19 +91,19 @@ impl ReadQueue {
                 state.turns.push_back(client.to_owned());
             }
         }
-        self.start();
+        self.start_queued();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, QueueState> {
         // No state is changed in more than one step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins what waits, as far as there are slots.
-    fn start(&self) {
+    fn start_queued(&self) {
         loop {
             let job = {
-                let mut state = self.lock();
+                let mut state = self.lock_state();
                 if state.running >= self.slots {
                     return;
                 }
@@ -119,11 +119,11 @@ impl ReadQueue {
                 while let Some(job) = next {
                     // Whoever waits for it hears that it was lost when what it holds is dropped.
                     let _ = catch_unwind(AssertUnwindSafe(job));
-                    next = own.lock().next();
+                    next = own.lock_state().next();
                 }
-                own.lock().running -= 1;
+                own.lock_state().running -= 1;
                 // One that came between the two is not left behind.
-                own.start();
+                own.start_queued();
             };
             if thread::Builder::new()
                 .name("read".to_owned())
@@ -131,7 +131,7 @@ impl ReadQueue {
                 .spawn(work)
                 .is_err()
             {
-                self.lock().running -= 1;
+                self.lock_state().running -= 1;
                 return;
             }
         }

@@ -4,7 +4,7 @@
 //! VM for itself with limits on its time and memory, on a thread with a large stack, and whatever they
 //! do ends in a result. What only Studio has (properties, events, data types, physics) is not there.
 
-mod told;
+mod report;
 mod vm;
 mod world;
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use vector_place::Still;
 
-pub use self::told::told;
+pub use self::report::report_json;
 
 /// The stack of the thread: the VM recurses for calls of calls.
 const STACK: usize = 64 << 20;
@@ -34,7 +34,7 @@ const OVER: &str = "it did not run: the time of all specs together is over; run 
 
 /// How much specs may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SpecLimits {
     /// How long all may take.
     pub total: Duration,
     /// How long one case may take.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub cases: usize,
 }
 
-impl Default for Limits {
+impl Default for SpecLimits {
     fn default() -> Self {
         Self {
             total: Duration::from_secs(30),
@@ -59,7 +59,7 @@ impl Default for Limits {
 /// What became of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum CaseOutcome {
     /// It did what it expects.
     Passed,
     /// It did not.
@@ -71,7 +71,7 @@ pub enum Outcome {
 /// Why something failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub struct CaseFailure {
     /// The path of the script, and the line from 1, where they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(String, u32)>,
@@ -79,7 +79,7 @@ pub struct Failure {
     pub message: String,
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for CaseFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.at {
             Some((path, line)) => write!(f, "{path}:{line}: {}", self.message),
@@ -90,63 +90,63 @@ impl std::fmt::Display for Failure {
 
 /// A case of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct SpecCase {
     /// Its name, behind those of what it stands in.
     pub name: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CaseOutcome,
     /// Why it failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<CaseFailure>,
     /// What it printed, where it failed.
     pub output: Vec<String>,
 }
 
 /// What became of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Spec {
+pub struct SpecResult {
     /// The path of its module.
     pub path: String,
     /// Its cases.
-    pub cases: Vec<Case>,
+    pub cases: Vec<SpecCase>,
     /// Why it did not run, or not to its end.
-    pub failure: Option<Failure>,
+    pub failure: Option<CaseFailure>,
 }
 
-impl Spec {
+impl SpecResult {
     /// How many of its cases had this outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count_outcome(&self, outcome: CaseOutcome) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
     }
 
     /// Whether all that ran passed.
     pub fn is_good(&self) -> bool {
-        self.failure.is_none() && self.count(Outcome::Failed) == 0
+        self.failure.is_none() && self.count_outcome(CaseOutcome::Failed) == 0
     }
 }
 
 /// What is told on the way.
-enum Told {
+enum SpecProgress {
     /// The spec of this index begins.
     Begun(usize),
     /// A case of it is over.
-    Case(Case),
+    Case(SpecCase),
     /// It is over, and this is why it could not run to its end.
-    Done(Option<Failure>),
+    Done(Option<CaseFailure>),
 }
 
 /// When there is no more time, and whether anybody still waits.
 #[derive(Debug, Clone)]
-struct Clock {
+struct SpecClock {
     until: Instant,
     stopped: Arc<AtomicBool>,
 }
 
-impl Clock {
+impl SpecClock {
     fn is_over(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 
-    fn stop(&self) {
+    fn request_stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 }
@@ -156,28 +156,30 @@ impl Clock {
 pub fn run(
     still: &Arc<Still>,
     specs: &[u32],
-    limits: Limits,
+    limits: SpecLimits,
     is_cancelled: &dyn Fn() -> bool,
-) -> Vec<Spec> {
+) -> Vec<SpecResult> {
     let path = |at: &u32| {
         let path = still.get(*at).and_then(|it| it.path.as_deref());
-        Spec { path: path.unwrap_or_default().to_owned(), ..Spec::default() }
+        SpecResult { path: path.unwrap_or_default().to_owned(), ..SpecResult::default() }
     };
-    let mut results: Vec<Spec> = specs.iter().map(path).collect();
-    let clock =
-        Clock { until: Instant::now() + limits.total, stopped: Arc::new(AtomicBool::new(false)) };
+    let mut results: Vec<SpecResult> = specs.iter().map(path).collect();
+    let clock = SpecClock {
+        until: Instant::now() + limits.total,
+        stopped: Arc::new(AtomicBool::new(false)),
+    };
     let (tell, told) = mpsc::channel();
     let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
     let work = move || run_each(&still, &numbers, (limits, &own), &tell);
     let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
-        Ok(_) => gather(&mut results, &told, &clock, is_cancelled),
+        Ok(_) => gather_results(&mut results, &told, &clock, is_cancelled),
         Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
     };
     let Some((begun, why)) = lost else {
         return results;
     };
     for spec in results.iter_mut().skip(begun) {
-        spec.failure = Some(Failure { at: None, message: why.clone() });
+        spec.failure = Some(CaseFailure { at: None, message: why.clone() });
     }
     results
 }
@@ -186,12 +188,12 @@ pub fn run(
 fn run_each(
     still: &Arc<Still>,
     specs: &[u32],
-    (limits, clock): (Limits, &Clock),
-    told: &Sender<Told>,
+    (limits, clock): (SpecLimits, &SpecClock),
+    told: &Sender<SpecProgress>,
 ) {
     let mut room = limits.cases;
     for (index, spec) in specs.iter().enumerate() {
-        if clock.is_over() || !tell(told, Told::Begun(index)) {
+        if clock.is_over() || !send_progress(told, SpecProgress::Begun(index)) {
             return;
         }
         let run = || vm::run(still, *spec, (limits, clock), (&mut room, told));
@@ -199,11 +201,11 @@ fn run_each(
             |_| {
                 let message =
                     "Vector failed while it ran; run the others without it, and report it";
-                Some(Failure { at: None, message: message.to_owned() })
+                Some(CaseFailure { at: None, message: message.to_owned() })
             },
             Result::err,
         );
-        if !tell(told, Told::Done(failure)) {
+        if !send_progress(told, SpecProgress::Done(failure)) {
             return;
         }
     }
@@ -211,41 +213,41 @@ fn run_each(
 
 /// Takes what is told until nobody tells more, the time is over, or nobody wants it. The first spec
 /// that did not begin then, where there is one, and why.
-fn gather(
-    results: &mut [Spec],
-    told: &Receiver<Told>,
-    clock: &Clock,
+fn gather_results(
+    results: &mut [SpecResult],
+    told: &Receiver<SpecProgress>,
+    clock: &SpecClock,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<(usize, String)> {
-    let failed = |message: &str| Some(Failure { at: None, message: message.to_owned() });
+    let failed = |message: &str| Some(CaseFailure { at: None, message: message.to_owned() });
     let mut begun = 0_usize;
     let why = loop {
         if is_cancelled() {
-            clock.stop();
+            clock.request_stop();
             break "it was cancelled";
         }
         let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
         let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
         match told.recv_timeout(left.min(GLANCE)) {
-            Ok(Told::Begun(at)) => {
+            Ok(SpecProgress::Begun(at)) => {
                 begun = at + 1;
                 if let Some(spec) = results.get_mut(at) {
                     spec.failure = failed("it did not run to its end");
                 }
             }
-            Ok(Told::Case(case)) => {
+            Ok(SpecProgress::Case(case)) => {
                 if let Some(spec) = spec {
                     spec.cases.push(case);
                 }
             }
-            Ok(Told::Done(failure)) => {
+            Ok(SpecProgress::Done(failure)) => {
                 if let Some(spec) = spec {
                     spec.failure = failure;
                 }
             }
             Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
             Err(RecvTimeoutError::Timeout) => {
-                clock.stop();
+                clock.request_stop();
                 if let Some(spec) = spec {
                     spec.failure = failed("it did not end when its time was over");
                 }
@@ -261,7 +263,7 @@ fn gather(
 }
 
 /// A text of somebody else in at most so many bytes, and whole characters.
-fn cut(text: &str, most: usize) -> String {
+fn truncate_text(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
@@ -270,7 +272,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Says something to whoever waits; false where nobody does.
-fn tell(to: &Sender<Told>, told: Told) -> bool {
+fn send_progress(to: &Sender<SpecProgress>, told: SpecProgress) -> bool {
     to.send(told).is_ok()
 }
 

@@ -28,14 +28,14 @@ const MAX_TEXT: usize = 48 << 10;
 
 /// Which addresses may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum AddressPolicy {
     /// Public ones, on the ports 80 and 443.
     Public,
     /// This machine besides, on any port: for tests.
     PublicAndLoopback,
 }
 
-impl Reach {
+impl AddressPolicy {
     /// What an address is where it may not be asked.
     fn why_not(self, ip: IpAddr) -> Option<&'static str> {
         let is_let_through = self == Self::PublicAndLoopback && ip.to_canonical().is_loopback();
@@ -44,9 +44,9 @@ impl Reach {
 }
 
 /// What finds the addresses of a name.
-pub type Lookup = Arc<dyn Fn(String) -> LookedUp + Send + Sync>;
+pub type NameLookup = Arc<dyn Fn(String) -> LookupResult + Send + Sync>;
 /// The addresses of a name, when they are found.
-pub type LookedUp = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+pub type LookupResult = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Why a page cannot be read, and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -121,16 +121,16 @@ pub enum WebError {
 
 /// A page, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedPage {
     /// The address that answered, behind all redirects.
     pub address: String,
     /// What it holds.
     pub page: Page,
 }
 
-impl Fetched {
+impl FetchedPage {
     /// As a model is given it: fenced as data.
-    pub fn told(&self) -> String {
+    pub fn fenced_text(&self) -> String {
         page::fenced(&self.address, &self.page)
     }
 }
@@ -139,43 +139,47 @@ impl Fetched {
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn look(address: &str, cancel: &Cancel) -> Result<String, String> {
+pub fn read_page(address: &str, cancel: &Cancel) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("No page can be read: {error}."))?;
-    let fetched = Web::new(Reach::Public)
+    let fetched = PageReader::new(AddressPolicy::Public)
         .and_then(|web| runtime.block_on(web.fetch(address, cancel)))
         .map_err(|error| error.to_string())?;
-    Ok(fetched.told())
+    Ok(fetched.fenced_text())
 }
 
 /// A reader of pages.
 #[derive(Debug, Clone)]
-pub struct Web {
+pub struct PageReader {
     client: Client,
-    reach: Reach,
+    reach: AddressPolicy,
     time: Duration,
 }
 
-impl Web {
+impl PageReader {
     /// A reader that resolves names as this machine does.
-    pub fn new(reach: Reach) -> Result<Self, WebError> {
-        Self::with(reach, Arc::new(|name| Box::pin(system(name))), TIME)
+    pub fn new(reach: AddressPolicy) -> Result<Self, WebError> {
+        Self::with_lookup(reach, Arc::new(|name| Box::pin(system_lookup(name))), TIME)
     }
 
     /// A reader that finds names in its own way, and has so much time for a page.
-    pub fn with(reach: Reach, lookup: Lookup, time: Duration) -> Result<Self, WebError> {
+    pub fn with_lookup(
+        reach: AddressPolicy,
+        lookup: NameLookup,
+        time: Duration,
+    ) -> Result<Self, WebError> {
         // A second call finds it installed, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
-            .dns_resolver(Arc::new(Checked { reach, lookup }))
+            .dns_resolver(Arc::new(CheckedResolver { reach, lookup }))
             // What was connected to for one page is not kept for the next.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| WebError::Unable(innermost(&error)))?;
+            .map_err(|error| WebError::Unable(innermost_cause(&error)))?;
         Ok(Self { client, reach, time })
     }
 
@@ -183,10 +187,10 @@ impl Web {
     ///
     /// # Errors
     /// Why it cannot be read, and what to do instead.
-    pub async fn fetch(&self, address: &str, cancel: &Cancel) -> Result<Fetched, WebError> {
-        let url = self.parsed(address, None)?;
-        let host = host(&url);
-        let work = timeout(self.time, self.follow(url));
+    pub async fn fetch(&self, address: &str, cancel: &Cancel) -> Result<FetchedPage, WebError> {
+        let url = self.parse_address(address, None)?;
+        let host = host_name(&url);
+        let work = timeout(self.time, self.follow_redirects(url));
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(WebError::Cancelled),
@@ -194,28 +198,28 @@ impl Web {
         }
     }
 
-    async fn follow(&self, first: Url) -> Result<Fetched, WebError> {
+    async fn follow_redirects(&self, first: Url) -> Result<FetchedPage, WebError> {
         let mut url = first.clone();
         for _ in 0..=MAX_REDIRECTS {
             let sent = self.client.get(url.clone());
             let sent = sent.header(ACCEPT, "text/html, text/plain;q=0.9, */*;q=0.1").send();
-            let response = sent.await.map_err(|error| unreached(&url, &error))?;
+            let response = sent.await.map_err(|error| request_failed(&url, &error))?;
             let status = response.status();
             if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-                let next = header(response.headers(), &LOCATION);
-                url = self.parsed(&next, Some(&url))?;
+                let next = header_text(response.headers(), &LOCATION);
+                url = self.parse_address(&next, Some(&url))?;
                 continue;
             }
             if !status.is_success() {
                 return Err(WebError::Status { address: url.into(), status: status.as_u16() });
             }
-            return read(url, response).await;
+            return read_body(url, response).await;
         }
         Err(WebError::Redirects { address: first.into() })
     }
 
     /// An address that may be asked, from the page that leads to it.
-    fn parsed(&self, address: &str, from: Option<&Url>) -> Result<Url, WebError> {
+    fn parse_address(&self, address: &str, from: Option<&Url>) -> Result<Url, WebError> {
         let wrong = |why: String| {
             let shown = address[..address.floor_char_boundary(200)].to_owned();
             WebError::Address { address: shown, why }
@@ -234,13 +238,13 @@ impl Web {
                 why: "it holds a name or password, which nobody is sent".to_owned(),
             });
         }
-        let name = host(&url);
+        let name = host_name(&url);
         let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
         if let Some(what) = literal.and_then(|ip| self.reach.why_not(ip)) {
             return Err(WebError::NotPublic { host: name, what });
         }
         let port = url.port_or_known_default().unwrap_or_default();
-        if self.reach == Reach::Public && !matches!(port, 80 | 443) {
+        if self.reach == AddressPolicy::Public && !matches!(port, 80 | 443) {
             return Err(wrong(format!("port {port} is neither 80 nor 443")));
         }
         Ok(url)
@@ -248,12 +252,12 @@ impl Web {
 }
 
 /// The resolver that gives none but addresses that may be asked: what it gives is what is connected to.
-struct Checked {
-    reach: Reach,
-    lookup: Lookup,
+struct CheckedResolver {
+    reach: AddressPolicy,
+    lookup: NameLookup,
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (reach, host) = (self.reach, name.as_str().to_owned());
         let found = (self.lookup)(host.clone());
@@ -275,19 +279,19 @@ impl Resolve for Checked {
     }
 }
 
-async fn system(name: String) -> std::io::Result<Vec<IpAddr>> {
+async fn system_lookup(name: String) -> std::io::Result<Vec<IpAddr>> {
     let found = tokio::net::lookup_host((name, 0)).await?;
     Ok(found.map(|address| address.ip()).collect())
 }
 
 /// Reads the body of an answer, as far as it may be long.
-async fn read(url: Url, mut response: Response) -> Result<Fetched, WebError> {
+async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebError> {
     let not_text = |what: String| WebError::NotText { address: url.to_string(), what };
-    let encoding = header(response.headers(), &CONTENT_ENCODING);
+    let encoding = header_text(response.headers(), &CONTENT_ENCODING);
     if !matches!(encoding.as_str(), "" | "identity") {
         return Err(not_text(format!("packed as {encoding}")));
     }
-    let kind = header(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
+    let kind = header_text(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
     let (kind, rest) = kind.split_once(';').unwrap_or((&kind, ""));
     let kind = kind.trim();
     if !is_text(kind) {
@@ -295,7 +299,7 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, WebError> {
     }
     let mut body: Vec<u8> = Vec::new();
     let mut is_cut = false;
-    while let Some(bytes) = response.chunk().await.map_err(|error| unreached(&url, &error))? {
+    while let Some(bytes) = response.chunk().await.map_err(|error| request_failed(&url, &error))? {
         let room = MAX_BODY - body.len();
         body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room {
@@ -306,15 +310,15 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, WebError> {
     if body[..body.len().min(1024)].contains(&0) {
         return Err(not_text("binary".to_owned()));
     }
-    let text = decoded(&body, rest);
+    let text = decode_body(&body, rest);
     let is_page = matches!(kind, "text/html" | "application/xhtml+xml");
     let mut page = if is_page { page::read(&text, MAX_TEXT) } else { page::plain(&text, MAX_TEXT) };
     page.is_cut |= is_cut;
-    Ok(Fetched { address: url.into(), page })
+    Ok(FetchedPage { address: url.into(), page })
 }
 
 /// The text of a body: in Latin-1 where its type says so, otherwise in UTF-8.
-fn decoded(body: &[u8], parameters: &str) -> String {
+fn decode_body(body: &[u8], parameters: &str) -> String {
     let charset = parameters.split(';').find_map(|it| it.trim().strip_prefix("charset="));
     let charset = charset.unwrap_or_default().trim_matches(['"', '\'', ' ']);
     match charset {
@@ -341,17 +345,17 @@ fn is_text(kind: &str) -> bool {
     kind.starts_with("text/") || is_spelled || OTHERS.contains(&kind)
 }
 
-fn header(headers: &HeaderMap, name: &HeaderName) -> String {
+fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
     let value = headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     value.unwrap_or_default().trim().to_owned()
 }
 
-fn host(url: &Url) -> String {
+fn host_name(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
 /// Why a request failed: the resolver's refusal where that is the cause.
-fn unreached(url: &Url, error: &reqwest::Error) -> WebError {
+fn request_failed(url: &Url, error: &reqwest::Error) -> WebError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {
         if let Some(refused) = inner.downcast_ref::<WebError>() {
@@ -359,11 +363,11 @@ fn unreached(url: &Url, error: &reqwest::Error) -> WebError {
         }
         cause = inner.source();
     }
-    WebError::Unreachable { host: host(url), why: innermost(error) }
+    WebError::Unreachable { host: host_name(url), why: innermost_cause(error) }
 }
 
 /// The innermost cause of an error: the others only say that something went wrong. No address.
-fn innermost(error: &reqwest::Error) -> String {
+fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -62,7 +62,7 @@ fn set(id: &str, path: &str) -> Command {
 
 #[track_caller]
 fn check(proposal: &Proposal, card: &str) {
-    assert_eq!(render(Seq(7), proposal, Style::plain()), card);
+    assert_eq!(render_card(Seq(7), proposal, TextStyle::plain()), card);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_script_s_change_has_line_numbers_and_its_loss_is_said() {
 ╰─
 ",
     );
-    let card = render(Seq(1), &edit("a\nb\nc\n", "a\n"), Style::plain());
+    let card = render_card(Seq(1), &edit("a\nb\nc\n", "a\n"), TextStyle::plain());
     assert!(
         card.contains("It removes 2 and adds 0 lines in game.ServerScriptService.Main"),
         "{card}"
@@ -188,14 +188,14 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
     let (commands, rows): (Vec<_>, Vec<_>) = (0..100).map(|n| create(n, &format!("P{n}"))).unzip();
     let mut long = proposal(Class::Additive, commands, rows);
     long.preview.more_rows = 5;
-    let card = render(Seq(7), &long, Style::plain());
+    let card = render_card(Seq(7), &long, TextStyle::plain());
     assert!(card.ends_with("│ … and 80 × + Part, 5 further rows\n╰─\n"), "{card}");
     assert_eq!(card.lines().count(), 5 + 60 + 1);
-    let whole = render_whole(Seq(7), &long, Style::plain());
+    let whole = render_whole(Seq(7), &long, TextStyle::plain());
     assert_eq!(whole.lines().count(), 5 + 300 + 1);
     let after = "local v = 1\n".repeat(500);
     let text = edit("", &after);
-    let card = render(Seq(7), &text, Style::plain());
+    let card = render_card(Seq(7), &text, TextStyle::plain());
     assert!(card.ends_with("│ … 300 more lines\n╰─\n"), "{card}");
 }
 
@@ -223,7 +223,7 @@ fn nothing_on_a_card_moves_the_cursor_or_hides() {
     let path = format!("game.Workspace[{name}]");
     hostile.commands.push(set("ref:9", &path));
     hostile.preview.rows.push(row(1, &path, HOSTILE, change));
-    let card = render(Seq(7), &hostile, Style { colour: false, width: 400 });
+    let card = render_card(Seq(7), &hostile, TextStyle { colour: false, width: 400 });
     assert!(card.matches(SHOWN).count() >= 5, "{card}");
     let is_obeyed = |c: char| {
         c != '\n'

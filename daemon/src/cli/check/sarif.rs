@@ -9,21 +9,23 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use vector_luau::{Finding, Severity};
 
-use super::Report;
-use crate::tasks::check::Script;
+use super::CheckReport;
+use crate::tasks::check::CheckedScript;
 
 /// The whole log.
-pub(super) fn print(report: &Report<'_>) -> Json {
-    let rules: BTreeSet<&str> = report.findings().map(|it| it.code.as_str()).collect();
+pub(super) fn sarif_log(report: &CheckReport<'_>) -> Json {
+    let rules: BTreeSet<&str> = report.all_findings().map(|it| it.code.as_str()).collect();
     let rules: Vec<&str> = rules.into_iter().collect();
     let index = |code: &str| rules.binary_search(&code).ok();
     let mut results = Vec::new();
     if let Some((file, _, found)) = &report.settings {
-        results.extend(found.iter().map(|it| result(it, index(&it.code), &address(file), None)));
+        results.extend(
+            found.iter().map(|it| sarif_result(it, index(&it.code), &file_uri(file), None)),
+        );
     }
-    for (script, finding) in report.all() {
+    for (script, finding) in report.script_findings() {
         let file = script.file.as_deref().map_or(report.place, Path::new);
-        results.push(result(finding, index(&finding.code), &address(file), Some(script)));
+        results.push(sarif_result(finding, index(&finding.code), &file_uri(file), Some(script)));
     }
     let rules: Vec<Json> = rules.iter().map(|code| json!({ "id": code })).collect();
     let untyped =
@@ -45,7 +47,12 @@ pub(super) fn print(report: &Report<'_>) -> Json {
     })
 }
 
-fn result(finding: &Finding, rule: Option<usize>, file: &str, script: Option<&Script>) -> Json {
+fn sarif_result(
+    finding: &Finding,
+    rule: Option<usize>,
+    file: &str,
+    script: Option<&CheckedScript>,
+) -> Json {
     let at = finding.at;
     let mut text = finding.message.clone();
     for note in &finding.notes {
@@ -88,7 +95,7 @@ fn result(finding: &Finding, rule: Option<usize>, file: &str, script: Option<&Sc
 }
 
 /// A file as a relative reference, or as an address where it is absolute (RFC 3986 and RFC 8089).
-fn address(file: &Path) -> String {
+fn file_uri(file: &Path) -> String {
     let text = file.to_string_lossy().replace('\\', "/");
     let text = text.strip_prefix("./").unwrap_or(&text);
     let mut address = String::new();
@@ -115,9 +122,9 @@ mod tests {
 
     #[test]
     fn files_are_addresses() {
-        assert_eq!(address(Path::new("./a b/ä.rbxl")), "a%20b/%C3%A4.rbxl");
-        assert_eq!(address(Path::new("a:b%.rbxl")), "a%3Ab%25.rbxl");
+        assert_eq!(file_uri(Path::new("./a b/ä.rbxl")), "a%20b/%C3%A4.rbxl");
+        assert_eq!(file_uri(Path::new("a:b%.rbxl")), "a%3Ab%25.rbxl");
         #[cfg(unix)]
-        assert_eq!(address(Path::new("/x/a#.rbxl")), "file:///x/a%23.rbxl");
+        assert_eq!(file_uri(Path::new("/x/a#.rbxl")), "file:///x/a%23.rbxl");
     }
 }

@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 use console::measure_text_width;
 use vector_luau::{Finding, Lines, Severity};
 
-use super::Report;
-use crate::cli::style::{Paint, Style, safe};
+use super::CheckReport;
+use crate::cli::style::{PaintKind, TextStyle, safe_line};
 
 /// Columns of a line of code that are shown; a longer one is shown around what is meant.
 const SHOWN: usize = 160;
 
 /// All of them.
-pub(super) fn render(report: &Report<'_>, style: Style) -> String {
+pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> String {
     let mut text = String::new();
     if let Some((file, source, found)) = &report.settings {
         let lines = Lines::of(source);
         for it in found {
-            one(&mut text, &file.display().to_string(), it, &lines, style);
+            render_finding(&mut text, &file.display().to_string(), it, &lines, style);
         }
     }
     for (script, found) in report.scripts.iter().zip(&report.found) {
@@ -27,42 +27,48 @@ pub(super) fn render(report: &Report<'_>, style: Style) -> String {
         let lines = Lines::of(script.text.as_deref().unwrap_or_default());
         let place = script.file.clone().unwrap_or_else(|| script.path.to_string());
         for it in found {
-            one(&mut text, &place, it, &lines, style);
+            render_finding(&mut text, &place, it, &lines, style);
         }
     }
     text
 }
 
-fn one(text: &mut String, place: &str, finding: &Finding, lines: &Lines<'_>, style: Style) {
+fn render_finding(
+    text: &mut String,
+    place: &str,
+    finding: &Finding,
+    lines: &Lines<'_>,
+    style: TextStyle,
+) {
     let paint = match finding.severity {
-        Severity::Error => Paint::Removed,
-        Severity::Warning => Paint::Changed,
-        Severity::Note => Paint::Moved,
+        Severity::Error => PaintKind::Removed,
+        Severity::Warning => PaintKind::Changed,
+        Severity::Note => PaintKind::Moved,
     };
     let (at, number) = (finding.at, finding.at.line.to_string());
     let gutter = " ".repeat(number.len());
-    let head = style.paint(paint, format!("{}[{}]", finding.severity, safe(&finding.code)));
-    let message = style.paint(Paint::Bold, safe(&finding.message));
-    let bar = |sign: &str| style.paint(Paint::Dim, sign);
+    let head = style.paint(paint, format!("{}[{}]", finding.severity, safe_line(&finding.code)));
+    let message = style.paint(PaintKind::Bold, safe_line(&finding.message));
+    let bar = |sign: &str| style.paint(PaintKind::Dim, sign);
     let _ = writeln!(text, "{head}: {message}");
-    let _ = writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), safe(place), at.line, at.column);
+    let _ = writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), safe_line(place), at.line, at.column);
     let line = lines.line(at.line);
     if !line.is_empty() {
         let end = if at.end_line == at.line { at.end_column } else { u32::MAX };
-        let (code, indent, length) = part(line, at.column as usize, end as usize);
+        let (code, indent, length) = clip_line(line, at.column as usize, end as usize);
         let _ = writeln!(text, "{gutter} {}", bar("|"));
         let _ = writeln!(text, "{number} {} {code}", bar("|"));
         let carets = style.paint(paint, "^".repeat(length));
         let _ = writeln!(text, "{gutter} {} {}{carets}", bar("|"), " ".repeat(indent));
     }
     for note in &finding.notes {
-        let _ = writeln!(text, "{gutter} {} note: {}", bar("="), safe(note));
+        let _ = writeln!(text, "{gutter} {} note: {}", bar("="), safe_line(note));
     }
     text.push('\n');
 }
 
 /// What is shown of a line, how many columns stand before what is meant, and how many it has.
-fn part(line: &str, column: usize, end: usize) -> (String, usize, usize) {
+fn clip_line(line: &str, column: usize, end: usize) -> (String, usize, usize) {
     let chars: Vec<char> = line.chars().collect();
     let column = column.clamp(1, chars.len() + 1);
     let end = end.clamp(column, chars.len() + 1);
@@ -70,7 +76,7 @@ fn part(line: &str, column: usize, end: usize) -> (String, usize, usize) {
     let to = (from + SHOWN).min(chars.len());
     let of = |from: usize, to: usize| {
         let piece: String = chars.get(from..to.max(from)).unwrap_or_default().iter().collect();
-        safe(&piece).into_owned()
+        safe_line(&piece).into_owned()
     };
     let from = from.min(column - 1);
     let before = measure_text_width(&of(from, column - 1));
@@ -91,7 +97,7 @@ mod tests {
         let found = inspect(source, &Linter::plain(), Stack::Usual);
         let (mut text, lines) = (String::new(), Lines::of(source));
         for it in &found {
-            one(&mut text, "game.A", it, &lines, Style::plain());
+            render_finding(&mut text, "game.A", it, &lines, TextStyle::plain());
         }
         assert_eq!(text, expected, "\n{text}");
     }
@@ -108,12 +114,12 @@ mod tests {
     #[test]
     fn long_lines_are_shown_around_it() {
         let line = format!("{}meant{}", "a".repeat(500), "b".repeat(500));
-        let (code, indent, length) = part(&line, 501, 506);
+        let (code, indent, length) = clip_line(&line, 501, 506);
         let chars: Vec<char> = code.chars().collect();
         let shown: String = chars[indent..indent + length].iter().collect();
         assert_eq!((shown.as_str(), chars.len()), ("meant", SHOWN + 2));
-        assert_eq!(part("", 5, 9), (String::new(), 0, 1));
-        assert_eq!(part("\tx", 2, 3), ("    x".to_owned(), 4, 1));
-        assert_eq!(part("ab", u32::MAX as usize, 1), ("ab".to_owned(), 2, 1));
+        assert_eq!(clip_line("", 5, 9), (String::new(), 0, 1));
+        assert_eq!(clip_line("\tx", 2, 3), ("    x".to_owned(), 4, 1));
+        assert_eq!(clip_line("ab", u32::MAX as usize, 1), ("ab".to_owned(), 2, 1));
     }
 }

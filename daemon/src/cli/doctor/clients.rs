@@ -2,33 +2,34 @@
 
 use std::path::Path;
 
-use super::Site;
-use super::finding::Finding;
+use super::CheckSite;
+use super::finding::DoctorFinding;
 use crate::cli::setup;
 
-pub(super) fn check(_: &Site) -> Vec<Finding> {
-    let entries = match setup::entries() {
+pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
+    let entries = match setup::installed_entries() {
         Ok(entries) => entries,
-        Err(error) => return vec![Finding::problem("clients", format!("{error:#}"))],
+        Err(error) => return vec![DoctorFinding::problem("clients", format!("{error:#}"))],
     };
     if entries.is_empty() {
         let none = "no client was found; agents that speak MCP need none of it to be in order";
-        return vec![Finding::note("clients", none).mended("vector setup --client NAME")];
+        return vec![DoctorFinding::note("clients", none).with_fix("vector setup --client NAME")];
     }
-    let finding = |(name, file, found): setup::Entry| {
+    let finding = |(name, file, found): setup::ClientEntry| {
         let file = file.display();
         match found {
-            Err(why) => Finding::problem(name, format!("{file} {why}"))
-                .mended("mend the file by hand, then vector setup"),
-            Ok(None) => Finding::note(name, format!("{file} has no entry for Vector"))
-                .mended("vector setup"),
+            Err(why) => DoctorFinding::problem(name, format!("{file} {why}"))
+                .with_fix("mend the file by hand, then vector setup"),
+            Ok(None) => DoctorFinding::note(name, format!("{file} has no entry for Vector"))
+                .with_fix("vector setup"),
             Ok(Some(command)) if is_there(&command) => {
-                Finding::ok(name, format!("starts {command}"))
+                DoctorFinding::ok(name, format!("starts {command}"))
             }
-            Ok(Some(command)) => {
-                Finding::problem(name, format!("{file} starts {command:?}, which is not there"))
-                    .mended("vector setup")
-            }
+            Ok(Some(command)) => DoctorFinding::problem(
+                name,
+                format!("{file} starts {command:?}, which is not there"),
+            )
+            .with_fix("vector setup"),
         }
     };
     entries.into_iter().map(finding).collect()

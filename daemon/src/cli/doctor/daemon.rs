@@ -5,43 +5,45 @@ use std::time::Duration;
 
 use scene_schemas::api::{About, Nothing, PROTOCOL};
 
-use super::Site;
-use super::finding::Finding;
-use crate::cli::daemon::Daemon;
+use super::CheckSite;
+use super::finding::DoctorFinding;
+use crate::cli::daemon::DaemonClient;
 use crate::cli::serve::is_vector;
 use crate::daemon::access::TOKEN;
 
 /// How long somebody on this machine may take to be there.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-pub(super) fn check(site: &Site) -> Vec<Finding> {
-    vec![daemon(site)]
+pub(super) fn check_daemon(site: &CheckSite) -> Vec<DoctorFinding> {
+    vec![daemon_finding(site)]
 }
 
-fn daemon(site: &Site) -> Finding {
+fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     if !site.home.join(TOKEN).exists() {
-        return Finding::note("daemon", "none runs").mended("vector serve");
+        return DoctorFinding::note("daemon", "none runs").with_fix("vector serve");
     }
-    let daemon = match Daemon::find(&site.home) {
+    let daemon = match DaemonClient::connect(&site.home) {
         Ok(daemon) => daemon,
-        Err(error) => return Finding::problem("daemon", error.to_string()).mended("vector serve"),
+        Err(error) => {
+            return DoctorFinding::problem("daemon", error.to_string()).with_fix("vector serve");
+        }
     };
     let port = daemon.port();
     // A token is shown to nobody else.
-    if !is_vector(address(port)) {
+    if !is_vector(loopback_address(port)) {
         let says = format!("none runs; the last one, on port {port}, did not end by itself");
-        return Finding::note("daemon", says).mended("vector serve");
+        return DoctorFinding::note("daemon", says).with_fix("vector serve");
     }
     match daemon.call::<About>("GET", "/api/about", &Nothing {}) {
-        Ok(about) => running(&about, port),
+        Ok(about) => running_finding(&about, port),
         Err(error) => {
             let says = format!("what answers on port {port} is not this ledger's: {error}");
-            Finding::problem("daemon", says).mended("vector serve --port N with a free one")
+            DoctorFinding::problem("daemon", says).with_fix("vector serve --port N with a free one")
         }
     }
 }
 
-fn running(about: &About, port: u16) -> Finding {
+fn running_finding(about: &About, port: u16) -> DoctorFinding {
     let stays = match about.idle {
         None => "stays until it is ended".to_owned(),
         Some(minutes) => format!("ends when it was not needed for {minutes} minutes"),
@@ -49,49 +51,53 @@ fn running(about: &About, port: u16) -> Finding {
     let About { daemon, protocol, process, .. } = about;
     let says = format!("version {daemon} runs on port {port} as process {process}, and {stays}");
     if daemon == env!("CARGO_PKG_VERSION") && *protocol == PROTOCOL {
-        return Finding::ok("daemon", says);
+        return DoctorFinding::ok("daemon", says);
     }
     let says = format!("{says}; this is version {}", env!("CARGO_PKG_VERSION"));
-    Finding::problem("daemon", says).mended("vector stop, then vector serve")
+    DoctorFinding::problem("daemon", says).with_fix("vector stop, then vector serve")
 }
 
-pub(super) fn ports(site: &Site) -> Vec<Finding> {
-    vec![own(site), rojo()]
+pub(super) fn check_ports(site: &CheckSite) -> Vec<DoctorFinding> {
+    vec![check_own_port(site), check_rojo_port()]
 }
 
-fn address(port: u16) -> SocketAddr {
+fn loopback_address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
 fn is_taken(port: u16) -> bool {
-    TcpStream::connect_timeout(&address(port), PATIENCE).is_ok()
+    TcpStream::connect_timeout(&loopback_address(port), PATIENCE).is_ok()
 }
 
-fn own(site: &Site) -> Finding {
+fn check_own_port(site: &CheckSite) -> DoctorFinding {
     let port = site.port;
     let name = port.to_string();
     if !is_taken(port) {
-        return Finding::ok(&name, "free, for Vector");
+        return DoctorFinding::ok(&name, "free, for Vector");
     }
-    let ours = Daemon::find(&site.home).ok().map(|daemon| daemon.port());
-    let ours = ours.filter(|port| is_vector(address(*port)));
+    let ours = DaemonClient::connect(&site.home).ok().map(|daemon| daemon.port());
+    let ours = ours.filter(|port| is_vector(loopback_address(*port)));
     let elsewhere = "vector serve --port N with a free one, and N in the widget's settings";
-    match (is_vector(address(port)), ours) {
-        (true, Some(ours)) if ours == port => Finding::ok(&name, "the daemon of this ledger"),
-        (true, _) => Finding::note(&name, "a Vector that serves another ledger").mended(elsewhere),
-        (false, Some(ours)) => {
-            Finding::note(&name, format!("another program; this ledger's daemon is on {ours}"))
+    match (is_vector(loopback_address(port)), ours) {
+        (true, Some(ours)) if ours == port => DoctorFinding::ok(&name, "the daemon of this ledger"),
+        (true, _) => {
+            DoctorFinding::note(&name, "a Vector that serves another ledger").with_fix(elsewhere)
         }
+        (false, Some(ours)) => DoctorFinding::note(
+            &name,
+            format!("another program; this ledger's daemon is on {ours}"),
+        ),
         (false, None) => {
-            Finding::problem(&name, "another program listens where Vector is to").mended(elsewhere)
+            DoctorFinding::problem(&name, "another program listens where Vector is to")
+                .with_fix(elsewhere)
         }
     }
 }
 
-fn rojo() -> Finding {
+fn check_rojo_port() -> DoctorFinding {
     let name = vector_rojo_project::PORT.to_string();
     match vector_rojo_project::serving(vector_rojo_project::PORT) {
-        Some(serving) => Finding::ok(
+        Some(serving) => DoctorFinding::ok(
             &name,
             format!(
                 "Rojo {} syncs {}, by protocol {}",
@@ -99,8 +105,8 @@ fn rojo() -> Finding {
             ),
         ),
         None if is_taken(vector_rojo_project::PORT) => {
-            Finding::note(&name, "a program that is not `rojo serve`")
+            DoctorFinding::note(&name, "a program that is not `rojo serve`")
         }
-        None => Finding::ok(&name, "free, for `rojo serve`"),
+        None => DoctorFinding::ok(&name, "free, for `rojo serve`"),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 /// How it stands with something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum FindingState {
     /// It is in order.
     Ok,
     /// It is worth knowing.
@@ -15,7 +15,7 @@ pub(super) enum State {
     Problem,
 }
 
-impl State {
+impl FindingState {
     fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -27,42 +27,42 @@ impl State {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct DoctorFinding {
     pub(super) name: String,
-    pub(super) state: State,
+    pub(super) state: FindingState,
     pub(super) says: String,
     /// What a person can do.
     pub(super) mend: Option<String>,
 }
 
-impl Finding {
-    fn new(name: &str, state: State, says: impl Into<String>) -> Self {
+impl DoctorFinding {
+    fn new(name: &str, state: FindingState, says: impl Into<String>) -> Self {
         Self { name: name.to_owned(), state, says: says.into(), mend: None }
     }
 
     /// Something is in order.
     pub(super) fn ok(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, State::Ok, says)
+        Self::new(name, FindingState::Ok, says)
     }
 
     /// Something is worth knowing.
     pub(super) fn note(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, State::Note, says)
+        Self::new(name, FindingState::Note, says)
     }
 
     /// Something is not in order.
     pub(super) fn problem(name: &str, says: impl Into<String>) -> Self {
-        Self::new(name, State::Problem, says)
+        Self::new(name, FindingState::Problem, says)
     }
 
     /// This mends it.
-    pub(super) fn mended(mut self, by: impl Into<String>) -> Self {
+    pub(super) fn with_fix(mut self, by: impl Into<String>) -> Self {
         self.mend = Some(by.into());
         self
     }
 
     /// For a program; what mends it is null where nothing has to be.
-    pub(super) fn json(&self, group: &str) -> Json {
+    pub(super) fn to_json(&self, group: &str) -> Json {
         json!({
             "group": group.to_lowercase(),
             "name": self.name,
@@ -74,7 +74,7 @@ impl Finding {
 }
 
 /// A path as a shell takes it.
-pub(super) fn quoted(path: &Path) -> String {
+pub(super) fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/\\._-:+".contains(c);
     if text.chars().all(is_plain) {

@@ -5,65 +5,68 @@ use std::path::Path;
 use vector_ledger::health::{self, Health};
 use vector_ledger::private::{OWN, is_open};
 
-use super::Site;
-use super::finding::{Finding, quoted};
+use super::CheckSite;
+use super::finding::{DoctorFinding, shell_quote};
 
-pub(super) fn check(site: &Site) -> Vec<Finding> {
+pub(super) fn check_ledger(site: &CheckSite) -> Vec<DoctorFinding> {
     let home = &site.home;
     if !home.exists() {
         let says = format!("{} is not there yet; the first task makes it", home.display());
-        return vec![Finding::note("folder", says)];
+        return vec![DoctorFinding::note("folder", says)];
     }
-    let mut found = vec![folder(home)];
+    let mut found = vec![check_folder(home)];
     if cfg!(unix) {
-        found.push(modes(home));
+        found.push(check_modes(home));
     }
-    found.push(ledger(home));
+    found.push(ledger_finding(home));
     found
 }
 
-fn folder(home: &Path) -> Finding {
+fn check_folder(home: &Path) -> DoctorFinding {
     let shown = home.display();
     // Nothing tells for sure but a file, which goes again at once.
     match tempfile::tempfile_in(home) {
-        Ok(_) => Finding::ok("folder", shown.to_string()),
-        Err(error) => Finding::problem("folder", format!("{shown} cannot be written: {error}"))
-            .mended("see that you may write there, or choose another with --home DIR"),
+        Ok(_) => DoctorFinding::ok("folder", shown.to_string()),
+        Err(error) => {
+            DoctorFinding::problem("folder", format!("{shown} cannot be written: {error}"))
+                .with_fix("see that you may write there, or choose another with --home DIR")
+        }
     }
 }
 
-fn modes(home: &Path) -> Finding {
+fn check_modes(home: &Path) -> DoctorFinding {
     if !is_open(home) {
-        return Finding::ok("modes", "the folder is for you alone");
+        return DoctorFinding::ok("modes", "the folder is for you alone");
     }
     let open: Vec<&str> = OWN.into_iter().filter(|name| is_open(&home.join(name))).collect();
     if open.is_empty() {
         let says = "others may look into the folder, but not into what Vector keeps there";
-        return Finding::note("modes", says).mended(format!("chmod go= {}", quoted(home)));
+        return DoctorFinding::note("modes", says)
+            .with_fix(format!("chmod go= {}", shell_quote(home)));
     }
     let says = format!("others may read what Vector keeps in the folder: {}", open.join(", "));
-    Finding::problem("modes", says).mended(format!("chmod -R go= {}", quoted(home)))
+    DoctorFinding::problem("modes", says).with_fix(format!("chmod -R go= {}", shell_quote(home)))
 }
 
-fn ledger(home: &Path) -> Finding {
+fn ledger_finding(home: &Path) -> DoctorFinding {
     match health::look(home) {
-        Ok(None) => Finding::note("ledger", "there is none yet; the first task makes it"),
+        Ok(None) => DoctorFinding::note("ledger", "there is none yet; the first task makes it"),
         Ok(Some(Health { format: None, .. })) => {
-            Finding::note("ledger", "it is empty; the first task makes it")
+            DoctorFinding::note("ledger", "it is empty; the first task makes it")
         }
         Ok(Some(Health { format: Some(format), head, size, faults })) if faults.is_empty() => {
-            let says = format!("sound: {head} entries, {}, format {format}", bytes(size));
-            Finding::ok("ledger", says)
+            let says = format!("sound: {head} entries, {}, format {format}", format_bytes(size));
+            DoctorFinding::ok("ledger", says)
         }
         Ok(Some(Health { faults, .. })) => {
-            Finding::problem("ledger", format!("it is damaged: {}", faults.join("; ")))
-                .mended(format!("restore {} from a backup, or move it aside", quoted(home)))
+            DoctorFinding::problem("ledger", format!("it is damaged: {}", faults.join("; ")))
+                .with_fix(format!("restore {} from a backup, or move it aside", shell_quote(home)))
         }
-        Err(error) => Finding::problem("ledger", error.to_string()),
+        Err(error) => DoctorFinding::problem("ledger", error.to_string()),
     }
 }
 
-fn bytes(size: u64) -> String {
+fn format_bytes(size: u64) -> String {
     if size < 1 << 20 {
         format!("{} KB", size.div_ceil(1 << 10))
     } else {

@@ -4,27 +4,29 @@ use vector_providers::choose::{self, Choice};
 use vector_providers::config;
 use vector_providers::keys::{Keychain, Keys, System};
 
-use super::Site;
-use super::finding::Finding;
-use crate::cli::handover::{daemon_keys, lacking};
+use super::CheckSite;
+use super::finding::DoctorFinding;
+use crate::cli::handover::{daemon_keys, missing_keys};
 
-pub(super) fn check(site: &Site) -> Vec<Finding> {
+pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     let env = |name: &str| std::env::var(name).ok();
     let (catalogue, config) = match config::load(&site.home, None, &env) {
         Ok(loaded) => loaded,
         Err(error) => {
-            let finding = Finding::problem("settings", error);
-            return vec![finding.mended("change it there; `vector models` shows what holds then")];
+            let finding = DoctorFinding::problem("settings", error);
+            return vec![
+                finding.with_fix("change it there; `vector models` shows what holds then"),
+            ];
         }
     };
     let file = site.home.join(config::FILE);
     let settings = if file.exists() { "read from" } else { "the usual ones; yours would be in" };
-    let mut found = vec![Finding::ok("settings", format!("{settings} {}", file.display()))];
+    let mut found = vec![DoctorFinding::ok("settings", format!("{settings} {}", file.display()))];
     let keys = Keys::new(&env, &System);
     let mut without = Vec::new();
     for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
         match keys.of(service) {
-            Ok((_, at)) => found.push(Finding::ok(&service.name, format!("key in {at}"))),
+            Ok((_, at)) => found.push(DoctorFinding::ok(&service.name, format!("key in {at}"))),
             Err(_) => without.push(service.name.as_str()),
         }
     }
@@ -37,31 +39,33 @@ pub(super) fn check(site: &Site) -> Vec<Finding> {
             ),
             _ => "vector key set PROVIDER, for the one that you use".to_owned(),
         };
-        found.push(Finding::note("keys", says).mended(mend));
+        found.push(DoctorFinding::note("keys", says).with_fix(mend));
     }
     found.push(match choose::choose(None, None, &config, &catalogue, &keys) {
         Ok(Choice::Offline(why)) => {
-            Finding::note("answers", format!("the offline planner, {}", why.text()))
+            DoctorFinding::note("answers", format!("the offline planner, {}", why.text()))
         }
         Ok(Choice::Model(chosen)) => {
             let (provider, model) = (&chosen.service.name, &chosen.model.id);
-            Finding::ok("answers", format!("{provider}/{model}, {}", chosen.reason.text()))
+            DoctorFinding::ok("answers", format!("{provider}/{model}, {}", chosen.reason.text()))
         }
-        Err(error) => Finding::problem("answers", error.to_string()).mended("vector models"),
+        Err(error) => {
+            DoctorFinding::problem("answers", error.to_string()).with_fix("vector models")
+        }
     });
-    found.extend(daemon(site));
+    found.extend(daemon_models(site));
     found
 }
 
 /// What the daemon that runs has: it need not be what this terminal has.
-fn daemon(site: &Site) -> Option<Finding> {
+fn daemon_models(site: &CheckSite) -> Option<DoctorFinding> {
     let (_, keys) = daemon_keys(&site.home)?;
-    let lacking = lacking(&site.home, &keys);
+    let lacking = missing_keys(&site.home, &keys);
     let says = format!("process {} answers with {}", keys.process, keys.answers);
     if lacking.is_empty() {
-        return Some(Finding::ok("in the daemon", says));
+        return Some(DoctorFinding::ok("in the daemon", says));
     }
     let names: Vec<&str> = lacking.iter().map(|(_, variable)| variable.as_str()).collect();
     let says = format!("{says}; it lacks {}, which this terminal has", names.join(", "));
-    Some(Finding::note("in the daemon", says).mended("vector open, which hands it over"))
+    Some(DoctorFinding::note("in the daemon", says).with_fix("vector open, which hands it over"))
 }

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::Site;
-use super::finding::Finding;
-use crate::tasks::check::types::Checker;
+use super::CheckSite;
+use super::finding::DoctorFinding;
+use crate::tasks::check::types::TypeChecker;
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,45 +24,50 @@ const CHROMIUM_AT: [&str; 4] = [
     r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
 ];
 
-pub(super) fn check(_: &Site) -> Vec<Finding> {
+pub(super) fn check_programs(_: &CheckSite) -> Vec<DoctorFinding> {
     vec![
-        program("rojo", "Rojo, which syncs a project's files to Studio"),
-        program("git", "Git, which `vector git` and `vector deploy` work with"),
-        types(),
-        chromium(),
+        check_program("rojo", "Rojo, which syncs a project's files to Studio"),
+        check_program("git", "Git, which `vector git` and `vector deploy` work with"),
+        check_type_checker(),
+        check_chromium(),
     ]
 }
 
-fn program(name: &str, what: &str) -> Finding {
-    match version(name) {
-        Ok(version) => Finding::ok(name, version),
+fn check_program(name: &str, what: &str) -> DoctorFinding {
+    match program_version(name) {
+        Ok(version) => DoctorFinding::ok(name, version),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Finding::note(name, format!("not on PATH: {what}"))
+            DoctorFinding::note(name, format!("not on PATH: {what}"))
         }
-        Err(error) => Finding::note(name, format!("it does not say its version: {error}")),
+        Err(error) => DoctorFinding::note(name, format!("it does not say its version: {error}")),
     }
 }
 
-fn types() -> Finding {
-    match Checker::installed() {
-        Ok(checker) => Finding::ok("types", format!("checked by {}", checker.program.display())),
-        Err(why) => Finding::note("types", why),
+fn check_type_checker() -> DoctorFinding {
+    match TypeChecker::find_installed() {
+        Ok(checker) => {
+            DoctorFinding::ok("types", format!("checked by {}", checker.program.display()))
+        }
+        Err(why) => DoctorFinding::note("types", why),
     }
 }
 
-fn chromium() -> Finding {
+fn check_chromium() -> DoctorFinding {
     let folders = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&folders).flat_map(|folder| {
         CHROMIUM.map(|name| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
     });
     match on_path.chain(CHROMIUM_AT.map(PathBuf::from)).find(|file| file.exists()) {
-        Some(file) => Finding::ok("chromium", file.display().to_string()),
-        None => Finding::note("chromium", "not found; only pictures in Vector's own tests want it"),
+        Some(file) => DoctorFinding::ok("chromium", file.display().to_string()),
+        None => DoctorFinding::note(
+            "chromium",
+            "not found; only pictures in Vector's own tests want it",
+        ),
     }
 }
 
 /// The first line of what a program says of its version.
-fn version(program: &str) -> io::Result<String> {
+fn program_version(program: &str) -> io::Result<String> {
     let mut child = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())

@@ -3,56 +3,60 @@
 use std::fs;
 use std::path::Path;
 
-use super::Site;
-use super::finding::Finding;
-use crate::cli::plugin::{FILE, studio};
-use crate::cli::sessions::read;
-use crate::cli::style::count;
+use super::CheckSite;
+use super::finding::DoctorFinding;
+use crate::cli::plugin::{FILE, plugin_folder};
+use crate::cli::sessions::read_grants;
+use crate::cli::style::count_noun;
 use crate::plugin;
 
-pub(super) fn check(site: &Site) -> Vec<Finding> {
-    vec![installed(), paired(&site.home)]
+pub(super) fn check_studio(site: &CheckSite) -> Vec<DoctorFinding> {
+    vec![check_plugin(), check_pairing(&site.home)]
 }
 
-fn installed() -> Finding {
-    let Ok(folder) = studio(None) else {
+fn check_plugin() -> DoctorFinding {
+    let Ok(folder) = plugin_folder(None) else {
         let says = "Studio's folder of plugins was not found (under Wine it is \
                     drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
-        return Finding::note("plugin", says).mended("vector plugin install --folder DIR");
+        return DoctorFinding::note("plugin", says).with_fix("vector plugin install --folder DIR");
     };
     let file = folder.join(FILE);
     let shown = file.display();
-    match (fs::read(&file), plugin::build()) {
+    match (fs::read(&file), plugin::build_plugin()) {
         (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => {
-            Finding::note("plugin", format!("not installed at {shown}"))
-                .mended("vector plugin install")
+            DoctorFinding::note("plugin", format!("not installed at {shown}"))
+                .with_fix("vector plugin install")
         }
-        (Err(error), _) => Finding::problem("plugin", format!("{shown} cannot be read: {error}")),
-        (_, Err(error)) => Finding::problem("plugin", format!("it cannot be built: {error}")),
+        (Err(error), _) => {
+            DoctorFinding::problem("plugin", format!("{shown} cannot be read: {error}"))
+        }
+        (_, Err(error)) => DoctorFinding::problem("plugin", format!("it cannot be built: {error}")),
         (Ok(there), Ok(ours)) if there == ours => {
-            Finding::ok("plugin", format!("this version, at {shown}"))
+            DoctorFinding::ok("plugin", format!("this version, at {shown}"))
         }
-        (Ok(_), Ok(_)) => Finding::problem("plugin", format!("{shown} is of another version"))
-            .mended("vector plugin install, and start Studio anew"),
+        (Ok(_), Ok(_)) => {
+            DoctorFinding::problem("plugin", format!("{shown} is of another version"))
+                .with_fix("vector plugin install, and start Studio anew")
+        }
     }
 }
 
-fn paired(home: &Path) -> Finding {
-    match read(home) {
+fn check_pairing(home: &Path) -> DoctorFinding {
+    match read_grants(home) {
         Ok(grants) => {
-            let access = grants.shown();
+            let access = grants.to_access();
             let (plugins, clients) = (access.plugins.len(), access.clients.len());
             let clients = match clients {
                 0 => String::new(),
-                n => format!("; {} with a token", count(n, "client")),
+                n => format!("; {} with a token", count_noun(n, "client")),
             };
             if plugins == 0 {
-                return Finding::note("pairing", format!("no plugin is paired{clients}"))
-                    .mended("vector pair");
+                return DoctorFinding::note("pairing", format!("no plugin is paired{clients}"))
+                    .with_fix("vector pair");
             }
-            Finding::ok("pairing", format!("{}{clients}", count(plugins, "plugin")))
+            DoctorFinding::ok("pairing", format!("{}{clients}", count_noun(plugins, "plugin")))
         }
-        Err(error) => Finding::problem("pairing", format!("{error:#}"))
-            .mended("see that the file is yours, or remove it and pair again"),
+        Err(error) => DoctorFinding::problem("pairing", format!("{error:#}"))
+            .with_fix("see that the file is yours, or remove it and pair again"),
     }
 }

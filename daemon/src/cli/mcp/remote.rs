@@ -23,9 +23,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
-use crate::cli::terminal::say;
+use crate::cli::terminal::print_status;
 use crate::daemon::access::{AGENT_TOKEN, TOKEN};
-use crate::server::{Gate, failed};
+use crate::server::{DaemonGate, failure};
 
 /// More than the longest that a request is held.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -37,26 +37,26 @@ const RETURNS: Duration = Duration::from_secs(2);
 
 /// The daemon, wherever it is now.
 #[derive(Debug)]
-pub(super) struct Remote {
+pub(super) struct RemoteDaemon {
     home: PathBuf,
     port: u16,
     open: Option<Open>,
     http: Client,
-    at: Mutex<Option<Address>>,
+    at: Mutex<Option<DaemonAddress>>,
     /// Cancelled when the client has gone.
     pub(super) gone: CancellationToken,
 }
 
 /// Where a daemon listens, and who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Address {
+struct DaemonAddress {
     port: u16,
     token: String,
 }
 
-impl Address {
+impl DaemonAddress {
     /// As the daemon wrote it.
-    fn read(file: &Path) -> Option<Self> {
+    fn read_file(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
         let mut words = text.split_whitespace();
         Some(Self { port: words.next()?.parse().ok()?, token: words.next()?.to_owned() })
@@ -64,7 +64,7 @@ impl Address {
 }
 
 /// Why a request has no answer.
-enum Unanswered {
+enum RequestError {
     /// Nobody listens there, or somebody else does: another daemon may.
     Gone(String),
     /// Whoever listens there has not answered in time.
@@ -73,7 +73,7 @@ enum Unanswered {
     Refused(Failure),
 }
 
-impl Remote {
+impl RemoteDaemon {
     /// A way to the daemon of a ledger, with the place that is to be open there.
     pub(super) fn new(
         home: &Path,
@@ -107,33 +107,33 @@ impl Remote {
     }
 
     /// Joins the daemon, or starts one; the session of the place that was named.
-    pub(super) async fn join(&self) -> anyhow::Result<Option<String>> {
+    pub(super) async fn join_daemon(&self) -> anyhow::Result<Option<String>> {
         let mut at = self.at.lock().await;
-        let address = self.find().await?;
-        let session = self.open(address.port).await?;
+        let address = self.find_address().await?;
+        let session = self.open_place(address.port).await?;
         *at = Some(address);
         Ok(session)
     }
 
     /// The daemon that answers now.
-    async fn find(&self) -> anyhow::Result<Address> {
+    async fn find_address(&self) -> anyhow::Result<DaemonAddress> {
         let file = self.home.join(AGENT_TOKEN);
-        if let Some(address) = Address::read(&file)
-            && self.answers(&address).await
+        if let Some(address) = DaemonAddress::read_file(&file)
+            && self.is_answering(&address).await
         {
             return Ok(address);
         }
-        let mut started =
-            background::start(&self.home, self.port).context("the daemon could not be started")?;
+        let mut started = background::start_daemon(&self.home, self.port)
+            .context("the daemon could not be started")?;
         let began = Instant::now();
         while began.elapsed() < BEGINS {
             // It may have ended because another serves, which is as good.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
-            if let Some(address) = Address::read(&file)
-                && self.answers(&address).await
+            if let Some(address) = DaemonAddress::read_file(&file)
+                && self.is_answering(&address).await
             {
                 if !has_ended {
-                    say(&format!(
+                    print_status(&format!(
                         "note: a daemon was started in the background (process {}, port {}). It stays \
                          until nobody has used it for {IDLE} minutes; `vector stop` ends it.",
                         started.id(),
@@ -150,46 +150,48 @@ impl Remote {
         Err(why_not(&self.home))
     }
 
-    async fn answers(&self, address: &Address) -> bool {
+    async fn is_answering(&self, address: &DaemonAddress) -> bool {
         let asked =
-            self.send::<CallView>(address, Method::GET, "/api/agents/calls/0", NOTHING).await;
+            self.send_once::<CallView>(address, Method::GET, "/api/agents/calls/0", NOTHING).await;
         // There is no such call, as a daemon of ours says.
-        matches!(asked, Ok(_) | Err(Unanswered::Refused(_)))
+        matches!(asked, Ok(_) | Err(RequestError::Refused(_)))
     }
 
     /// Has the place opened that was named: its session.
-    async fn open(&self, port: u16) -> anyhow::Result<Option<String>> {
+    async fn open_place(&self, port: u16) -> anyhow::Result<Option<String>> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
-        let person = Address::read(&self.home.join(TOKEN)).filter(|it| it.port == port);
+        let person = DaemonAddress::read_file(&self.home.join(TOKEN)).filter(|it| it.port == port);
         let person = person.context("the daemon's token cannot be read")?;
-        match self.send::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
+        match self.send_once::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
             Ok(opened) => Ok(Some(opened.session.0)),
-            Err(Unanswered::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
-            Err(Unanswered::Gone(why) | Unanswered::Late(why)) => {
+            Err(RequestError::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
+            Err(RequestError::Gone(why) | RequestError::Late(why)) => {
                 bail!("the daemon does not answer: {why}")
             }
         }
     }
 
     /// Says that a connection has ended. Nobody minds where there is no daemon to be told.
-    pub(super) async fn end(&self, connection: &str) {
+    pub(super) async fn end_connection(&self, connection: &str) {
         let ends = AgentEnds { connection: connection.to_owned() };
         let at = self.at.lock().await.clone();
         if let Some(address) = at {
             let path = "/api/agents/end";
-            let _ = self.send::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
+            let _ = self.send_once::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
         }
     }
 
     /// Says that the connection is there, for as long as this is awaited, to whichever daemon runs: where
     /// this process ends without a word, its request breaks off. Starts no daemon.
-    pub(super) async fn stay(&self, connection: &str) {
+    pub(super) async fn hold_connection(&self, connection: &str) {
         let presence = AgentPresence { connection: connection.to_owned() };
         let body = serde_json::to_vec(&presence).unwrap_or_default();
         loop {
-            if let Some(Address { port, token }) = Address::read(&self.home.join(AGENT_TOKEN)) {
+            if let Some(DaemonAddress { port, token }) =
+                DaemonAddress::read_file(&self.home.join(AGENT_TOKEN))
+            {
                 let url = format!("http://127.0.0.1:{port}/api/agents/presence");
                 let held = self.http.post(url).bearer_auth(token).timeout(HELD).body(body.clone());
                 let _ = held.header("Content-Type", "application/json").send().await;
@@ -198,20 +200,20 @@ impl Remote {
         }
     }
 
-    async fn send<T: DeserializeOwned>(
+    async fn send_once<T: DeserializeOwned>(
         &self,
-        address: &Address,
+        address: &DaemonAddress,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-    ) -> Result<T, Unanswered> {
-        let gone = |error: &dyn std::fmt::Display| Unanswered::Gone(error.to_string());
+    ) -> Result<T, RequestError> {
+        let gone = |error: &dyn std::fmt::Display| RequestError::Gone(error.to_string());
         let url = format!("http://127.0.0.1:{}{path}", address.port);
         let mut request = self.http.request(method, url).bearer_auth(&address.token);
         if let Some(body) = body {
             let body = serde_json::to_vec(body).map_err(|error| gone(&error))?;
             if body.len() > MAX_BODY {
-                return Err(Unanswered::Refused(failed(
+                return Err(RequestError::Refused(failure(
                     FailureKind::TooLarge,
                     format!("The call has {} bytes, and at most {MAX_BODY} are taken.", body.len()),
                     "Nothing was called. No script of Roblox has more than 200,000 characters; make a larger \
@@ -222,7 +224,7 @@ impl Remote {
         }
         let unanswered = |error: reqwest::Error| {
             if error.is_timeout() {
-                Unanswered::Late("it takes too long".to_owned())
+                RequestError::Late("it takes too long".to_owned())
             } else {
                 gone(&error)
             }
@@ -236,15 +238,15 @@ impl Remote {
         match serde_json::from_slice::<Failure>(&body) {
             // A daemon that was started anew has other tokens.
             Ok(failure) if failure.kind == FailureKind::Unauthorized => {
-                Err(Unanswered::Gone(failure.message))
+                Err(RequestError::Gone(failure.message))
             }
-            Ok(failure) => Err(Unanswered::Refused(failure)),
+            Ok(failure) => Err(RequestError::Refused(failure)),
             Err(error) => Err(gone(&error)),
         }
     }
 
     /// Asks the daemon; where it is gone, the one that is there now.
-    async fn ask<T: DeserializeOwned>(
+    async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -252,31 +254,31 @@ impl Remote {
     ) -> Result<T, Failure> {
         let known = self.at.lock().await.clone();
         if let Some(address) = &known {
-            match self.send(address, method.clone(), path, body).await {
+            match self.send_once(address, method.clone(), path, body).await {
                 Ok(answer) => return Ok(answer),
-                Err(Unanswered::Refused(failure)) => return Err(failure),
-                Err(Unanswered::Late(why)) => return Err(lost(&why)),
-                Err(Unanswered::Gone(_)) => {}
+                Err(RequestError::Refused(failure)) => return Err(failure),
+                Err(RequestError::Late(why)) => return Err(outcome_unknown(&why)),
+                Err(RequestError::Gone(_)) => {}
             }
         }
         // One that a person has ended is not started again for a question.
         if known.is_some() && !self.home.join(AGENT_TOKEN).exists() {
-            return Err(failed(
+            return Err(failure(
                 FailureKind::Internal,
                 "Vector's daemon was ended.",
                 "What waits, waits on. `vector serve` starts it again, and so does the next call of a tool \
                  that works on a place.",
             ));
         }
-        let address = self.anew(known.as_ref()).await?;
-        self.send(&address, method, path, body).await.map_err(|unanswered| match unanswered {
-            Unanswered::Refused(failure) => failure,
-            Unanswered::Gone(why) | Unanswered::Late(why) => lost(&why),
+        let address = self.reconnect(known.as_ref()).await?;
+        self.send_once(&address, method, path, body).await.map_err(|unanswered| match unanswered {
+            RequestError::Refused(failure) => failure,
+            RequestError::Gone(why) | RequestError::Late(why) => outcome_unknown(&why),
         })
     }
 
     /// The daemon that is there now, unless somebody else has found it meanwhile.
-    async fn anew(&self, known: Option<&Address>) -> Result<Address, Failure> {
+    async fn reconnect(&self, known: Option<&DaemonAddress>) -> Result<DaemonAddress, Failure> {
         let mut at = self.at.lock().await;
         if let Some(address) = at.as_ref()
             && Some(address) != known
@@ -284,19 +286,19 @@ impl Remote {
             return Ok(address.clone());
         }
         let found = async {
-            let address = self.find().await?;
-            self.open(address.port).await?;
+            let address = self.find_address().await?;
+            self.open_place(address.port).await?;
             anyhow::Ok(address)
         };
-        let address = found.await.map_err(|error| lost(&format!("{error:#}")))?;
+        let address = found.await.map_err(|error| outcome_unknown(&format!("{error:#}")))?;
         *at = Some(address.clone());
         Ok(address)
     }
 }
 
 /// Nobody knows whether what was asked has been done.
-fn lost(why: &str) -> Failure {
-    failed(
+fn outcome_unknown(why: &str) -> Failure {
+    failure(
         FailureKind::Lost,
         format!("Vector's daemon does not answer ({why})."),
         "Whether the call was made is not known: call proposal_status, without an id, before you make it \
@@ -306,45 +308,45 @@ fn lost(why: &str) -> Failure {
 
 const NOTHING: Option<&Nothing> = None;
 
-impl Gate for Remote {
-    async fn sessions(&self) -> Result<Sessions, Failure> {
-        self.ask(Method::GET, "/api/sessions", NOTHING).await
+impl DaemonGate for RemoteDaemon {
+    async fn list_sessions(&self) -> Result<Sessions, Failure> {
+        self.request(Method::GET, "/api/sessions", NOTHING).await
     }
 
-    async fn call(&self, mut call: AgentCall) -> Result<CallView, Failure> {
+    async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {
         let path = "/api/agents/calls";
         let known = self.at.lock().await.clone();
         if let Some(address) = &known {
-            match self.send(address, Method::POST, path, Some(&call)).await {
+            match self.send_once(address, Method::POST, path, Some(&call)).await {
                 Ok(view) => return Ok(view),
-                Err(Unanswered::Refused(failure)) => return Err(failure),
-                Err(Unanswered::Late(why)) => return Err(lost(&why)),
+                Err(RequestError::Refused(failure)) => return Err(failure),
+                Err(RequestError::Late(why)) => return Err(outcome_unknown(&why)),
                 // It may have come there all the same.
-                Err(Unanswered::Gone(_)) => call.again = true,
+                Err(RequestError::Gone(_)) => call.again = true,
             }
         }
-        let address = self.anew(known.as_ref()).await?;
-        match self.send(&address, Method::POST, path, Some(&call)).await {
+        let address = self.reconnect(known.as_ref()).await?;
+        match self.send_once(&address, Method::POST, path, Some(&call)).await {
             Ok(view) => Ok(view),
-            Err(Unanswered::Refused(failure)) => Err(failure),
-            Err(Unanswered::Gone(why) | Unanswered::Late(why)) => Err(lost(&why)),
+            Err(RequestError::Refused(failure)) => Err(failure),
+            Err(RequestError::Gone(why) | RequestError::Late(why)) => Err(outcome_unknown(&why)),
         }
     }
 
-    async fn called(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
+    async fn wait_for_call(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
         let path = format!("/api/agents/calls/{seq}?hold={hold}");
-        self.ask(Method::GET, &path, NOTHING).await
+        self.request(Method::GET, &path, NOTHING).await
     }
 
-    async fn cancel(&self, call: CancelCall) -> Result<(), Failure> {
-        self.ask(Method::POST, "/api/agents/cancel", Some(&call)).await.map(|Nothing {}| ())
+    async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {
+        self.request(Method::POST, "/api/agents/cancel", Some(&call)).await.map(|Nothing {}| ())
     }
 
-    async fn log(&self) -> Result<AgentLog, Failure> {
-        self.ask(Method::GET, "/api/agents/calls", NOTHING).await
+    async fn read_log(&self) -> Result<AgentLog, Failure> {
+        self.request(Method::GET, "/api/agents/calls", NOTHING).await
     }
 
-    async fn scripts(
+    async fn list_scripts(
         &self,
         session: &SessionId,
         cursor: Option<String>,
@@ -354,14 +356,14 @@ impl Gate for Remote {
             let cursor = utf8_percent_encode(&cursor, NON_ALPHANUMERIC);
             path.push_str(&format!("?cursor={cursor}"));
         }
-        self.ask(Method::GET, &path, NOTHING).await
+        self.request(Method::GET, &path, NOTHING).await
     }
 
-    fn gone(&self, _connection: &str) -> CancellationToken {
+    fn disconnected(&self, _connection: &str) -> CancellationToken {
         self.gone.clone()
     }
 
-    fn ends(&self, _connection: &str) {
+    fn end_connection(&self, _connection: &str) {
         // The process says so when it ends.
     }
 }

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use console::measure_text_width;
 
-use crate::cli::style::{Paint, Style, fold, safe};
+use crate::cli::style::{PaintKind, TextStyle, fold_columns, safe_line};
 
 /// Below this width the versions stand one below the other.
 const MIN_WIDTH: usize = 72;
 const TITLES: [&str; 3] = ["BASE", "OURS", "THEIRS"];
-const PAINTS: [Paint; 3] = [Paint::Dim, Paint::Changed, Paint::Moved];
+const PAINTS: [PaintKind; 3] = [PaintKind::Dim, PaintKind::Changed, PaintKind::Moved];
 
 /// Three versions of the same lines, each below its title. `lines` are the numbers of their first ones.
-pub(super) fn columns(
+pub(super) fn render_columns(
     versions: [&str; 3],
     lines: Option<[usize; 3]>,
     is_gone: [bool; 3],
-    style: Style,
+    style: TextStyle,
 ) -> String {
     let titles: [String; 3] = std::array::from_fn(|at| match lines {
         Some(lines) => format!("{} line {}", TITLES[at], lines[at]),
@@ -24,25 +24,25 @@ pub(super) fn columns(
     });
     let absent: [&str; 3] = std::array::from_fn(|at| if is_gone[at] { "(none)" } else { "" });
     if style.width < MIN_WIDTH {
-        return stacked(&titles, versions, absent, style);
+        return render_stacked(&titles, versions, absent, style);
     }
     let width = (style.width - 6) / 3;
     let base: Vec<&str> = versions[0].lines().collect();
     let cells: [Vec<(String, bool)>; 3] =
-        std::array::from_fn(|at| cell(versions[at], absent[at], &base, width));
+        std::array::from_fn(|at| fold_version(versions[at], absent[at], &base, width));
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     let mut text = String::new();
-    let mut row = |parts: [(String, Option<Paint>); 3]| {
+    let mut row = |parts: [(String, Option<PaintKind>); 3]| {
         for (at, (part, paint)) in parts.into_iter().enumerate() {
             let room = width.saturating_sub(measure_text_width(&part));
             let painted = paint.map_or_else(|| part.clone(), |paint| style.paint(paint, &part));
-            let divider = if at < 2 { style.paint(Paint::Dim, " │ ") } else { String::new() };
+            let divider = if at < 2 { style.paint(PaintKind::Dim, " │ ") } else { String::new() };
             let padding = if at < 2 { " ".repeat(room) } else { String::new() };
             let _ = write!(text, "{painted}{padding}{divider}");
         }
         text.push('\n');
     };
-    row(titles.map(|title| (title, Some(Paint::Bold))));
+    row(titles.map(|title| (title, Some(PaintKind::Bold))));
     for line in 0..height {
         row(std::array::from_fn(|at| match cells[at].get(line) {
             Some((part, is_new)) => {
@@ -56,24 +56,29 @@ pub(super) fn columns(
 }
 
 /// The folded lines of a version, and whether the base does not have them.
-fn cell(version: &str, absent: &str, base: &[&str], width: usize) -> Vec<(String, bool)> {
+fn fold_version(version: &str, absent: &str, base: &[&str], width: usize) -> Vec<(String, bool)> {
     if version.is_empty() {
         return vec![(absent.to_owned(), false)];
     }
     let folded = version.lines().flat_map(|line| {
         let is_new = !base.contains(&line);
-        fold(&safe(line), width).into_iter().map(move |part| (part, is_new))
+        fold_columns(&safe_line(line), width).into_iter().map(move |part| (part, is_new))
     });
     folded.collect()
 }
 
-fn stacked(titles: &[String; 3], versions: [&str; 3], absent: [&str; 3], style: Style) -> String {
+fn render_stacked(
+    titles: &[String; 3],
+    versions: [&str; 3],
+    absent: [&str; 3],
+    style: TextStyle,
+) -> String {
     let mut text = String::new();
     for at in 0..3 {
-        let _ = writeln!(text, "{}", style.paint(Paint::Bold, &titles[at]));
+        let _ = writeln!(text, "{}", style.paint(PaintKind::Bold, &titles[at]));
         let shown = if versions[at].is_empty() { absent[at] } else { versions[at] };
         for line in shown.lines() {
-            for part in fold(&safe(line), style.width - 2) {
+            for part in fold_columns(&safe_line(line), style.width - 2) {
                 let _ = writeln!(text, "  {}", style.paint(PAINTS[at], part));
             }
         }
@@ -87,8 +92,9 @@ mod tests {
 
     #[test]
     fn versions_stand_side_by_side() {
-        let style = Style { colour: false, width: 75 };
-        let shown = columns(["a\n", "a\nb\n", ""], Some([2, 3, 4]), [false, false, true], style);
+        let style = TextStyle { colour: false, width: 75 };
+        let shown =
+            render_columns(["a\n", "a\nb\n", ""], Some([2, 3, 4]), [false, false, true], style);
         let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
         assert_eq!(
             lines,
@@ -102,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_has_them_one_below_the_other() {
-        let style = Style { colour: false, width: 40 };
-        let shown = columns(["1", "2\u{1b}", "3"], None, [false; 3], style);
+        let style = TextStyle { colour: false, width: 40 };
+        let shown = render_columns(["1", "2\u{1b}", "3"], None, [false; 3], style);
         assert_eq!(shown, "BASE\n  1\nOURS\n  2␛\nTHEIRS\n  3\n");
     }
 }

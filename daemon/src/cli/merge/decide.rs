@@ -3,11 +3,11 @@
 use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
 use scene_schemas::{TextConflict, Value};
 
-use super::columns::columns;
+use super::columns::render_columns;
 use crate::cli::editor::in_editor;
-use crate::cli::sentence;
-use crate::cli::style::{Paint, count, safe};
-use crate::cli::terminal::{Terminal, say};
+use crate::cli::error_sentence;
+use crate::cli::style::{PaintKind, count_noun, safe_line};
+use crate::cli::terminal::{Terminal, print_status};
 use crate::merges::MergeState;
 
 const HELP: &str = "  o  take what ours has
@@ -18,20 +18,27 @@ const HELP: &str = "  o  take what ours has
   q  quit: what was decided is kept, the rest stays open";
 
 /// What a person says about a conflict.
-enum Answer {
+enum ConflictAnswer {
     Choice(ConflictChoice),
     Skip,
     Quit,
 }
 
 /// Asks about each conflict that is open. Where nobody can be asked, nothing is decided.
-pub(super) fn decide(states: &mut [MergeState], terminal: &Terminal) -> anyhow::Result<()> {
+pub(super) fn decide_conflicts(
+    states: &mut [MergeState],
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
     if !terminal.can_ask() {
         return Ok(());
     }
     for state in states {
-        let title = format!("{}: {} open", safe(&state.name()), count(state.open(), "conflict"));
-        terminal.show(&format!("{}\n", terminal.style().paint(Paint::Bold, title)));
+        let title = format!(
+            "{}: {} open",
+            safe_line(&state.name()),
+            count_noun(state.open_count(), "conflict")
+        );
+        terminal.show(&format!("{}\n", terminal.style().paint(PaintKind::Bold, title)));
         let count = state.conflicts().len();
         for at in 0..count {
             // By now somebody may have decided on the page.
@@ -39,22 +46,26 @@ pub(super) fn decide(states: &mut [MergeState], terminal: &Terminal) -> anyhow::
             if kept.choice.is_some() {
                 continue;
             }
-            match ask(&kept.conflict, &format!("{} of {count}", at + 1), terminal)? {
-                Answer::Choice(choice) => {
-                    state.change(|conflicts| {
+            match ask_conflict(&kept.conflict, &format!("{} of {count}", at + 1), terminal)? {
+                ConflictAnswer::Choice(choice) => {
+                    state.update_decisions(|conflicts| {
                         conflicts[at].choice = Some(choice);
                         Ok(())
                     })?;
                 }
-                Answer::Skip => {}
-                Answer::Quit => return Ok(()),
+                ConflictAnswer::Skip => {}
+                ConflictAnswer::Quit => return Ok(()),
             }
         }
     }
     Ok(())
 }
 
-fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Result<Answer> {
+fn ask_conflict(
+    conflict: &ConflictView,
+    place: &str,
+    terminal: &Terminal,
+) -> anyhow::Result<ConflictAnswer> {
     let style = terminal.style();
     let what = match conflict {
         ConflictView::Property { property, .. } => property.as_str(),
@@ -63,12 +74,12 @@ fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Res
         ConflictView::Moved { .. } => "moved by both sides",
     };
     let path = conflict.path().to_string();
-    let head = format!("Conflict {place}  {}  {}", safe(&path), safe(what));
-    terminal.show(&format!("\n{}\n", style.paint(Paint::Bold, head)));
+    let head = format!("Conflict {place}  {}  {}", safe_line(&path), safe_line(what));
+    terminal.show(&format!("\n{}\n", style.paint(PaintKind::Bold, head)));
     let versions = match conflict {
         ConflictView::Script { hunks, .. } => return ask_hunks(hunks, terminal),
         ConflictView::Property { base, ours, theirs, .. } => {
-            [base, ours, theirs].map(|value| brief(value.as_ref()))
+            [base, ours, theirs].map(|value| brief_value(value.as_ref()))
         }
         ConflictView::Deleted { by, .. } => match by {
             MergeSide::Ours => ["there", "deleted", "changed or referred to"].map(str::to_owned),
@@ -79,38 +90,38 @@ fn ask(conflict: &ConflictView, place: &str, terminal: &Terminal) -> anyhow::Res
         }
     };
     let versions = versions.each_ref().map(String::as_str);
-    terminal.show(&columns(versions, None, [false; 3], style));
+    terminal.show(&render_columns(versions, None, [false; 3], style));
     loop {
-        let Some(answer) = terminal.question("Take [o]urs [t]heirs [s]kip [q]uit [?]")? else {
-            return Ok(Answer::Quit);
+        let Some(answer) = terminal.ask_line("Take [o]urs [t]heirs [s]kip [q]uit [?]")? else {
+            return Ok(ConflictAnswer::Quit);
         };
         match answer.to_lowercase().as_str() {
-            "o" | "ours" => return Ok(Answer::Choice(ConflictChoice::Ours)),
-            "t" | "theirs" => return Ok(Answer::Choice(ConflictChoice::Theirs)),
-            "s" | "skip" => return Ok(Answer::Skip),
-            "q" | "quit" => return Ok(Answer::Quit),
-            _ => say(HELP),
+            "o" | "ours" => return Ok(ConflictAnswer::Choice(ConflictChoice::Ours)),
+            "t" | "theirs" => return Ok(ConflictAnswer::Choice(ConflictChoice::Theirs)),
+            "s" | "skip" => return Ok(ConflictAnswer::Skip),
+            "q" | "quit" => return Ok(ConflictAnswer::Quit),
+            _ => print_status(HELP),
         }
     }
 }
 
 /// Asks about each hunk of a script.
-fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Answer> {
+fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<ConflictAnswer> {
     let style = terminal.style();
     let mut choices: Vec<HunkChoice> = Vec::new();
     for (at, hunk) in hunks.iter().enumerate() {
         if hunks.len() > 1 {
             let title = format!("Hunk {} of {}", at + 1, hunks.len());
-            terminal.show(&format!("{}\n", style.paint(Paint::Dim, title)));
+            terminal.show(&format!("{}\n", style.paint(PaintKind::Dim, title)));
         }
         let versions = [&hunk.base, &hunk.ours, &hunk.theirs].map(String::as_str);
         let lines = [hunk.base_line, hunk.ours_line, hunk.theirs_line];
         let is_gone = versions.map(str::is_empty);
-        terminal.show(&columns(versions, Some(lines), is_gone, style));
+        terminal.show(&render_columns(versions, Some(lines), is_gone, style));
         let choice = loop {
             let question = "Take [o]urs [t]heirs [b]oth [e]dit [s]kip [q]uit [?]";
-            let Some(answer) = terminal.question(question)? else {
-                return Ok(Answer::Quit);
+            let Some(answer) = terminal.ask_line(question)? else {
+                return Ok(ConflictAnswer::Quit);
             };
             match answer.to_lowercase().as_str() {
                 "o" | "ours" => break HunkChoice::Ours,
@@ -119,12 +130,12 @@ fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Answ
                 "e" | "edit" => {
                     match in_editor(&both_versions(&hunk.ours, &hunk.theirs), ".luau") {
                         Ok(text) => break HunkChoice::Edited(text),
-                        Err(error) => say(&sentence(&error)),
+                        Err(error) => print_status(&error_sentence(&error)),
                     }
                 }
-                "s" | "skip" => return Ok(Answer::Skip),
-                "q" | "quit" => return Ok(Answer::Quit),
-                _ => say(HELP),
+                "s" | "skip" => return Ok(ConflictAnswer::Skip),
+                "q" | "quit" => return Ok(ConflictAnswer::Quit),
+                _ => print_status(HELP),
             }
         };
         choices.push(choice);
@@ -137,7 +148,7 @@ fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Answ
     } else {
         ConflictChoice::Hunks(choices)
     };
-    Ok(Answer::Choice(choice))
+    Ok(ConflictAnswer::Choice(choice))
 }
 
 /// What the editor begins with: both versions, the one below the other.
@@ -147,6 +158,6 @@ fn both_versions(ours: &str, theirs: &str) -> String {
 }
 
 /// A property's value in a few words.
-pub(super) fn brief(value: Option<&Value>) -> String {
+pub(super) fn brief_value(value: Option<&Value>) -> String {
     value.map_or_else(|| "(default)".to_owned(), Value::brief)
 }

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use vector_text_edit::{Conflict, Merged};
 
 use super::super::terminal::one_line;
-use super::edits::Searched;
+use super::edit_file::SearchEdit;
 
 /// A case. Members that it does not know are passed over.
 #[derive(Debug, Deserialize)]
-struct Case {
+struct JsonCase {
     #[serde(default)]
     id: serde_json::Value,
-    kind: Kind,
+    kind: CaseKind,
     target: Option<String>,
     base: Option<String>,
     patch: Option<String>,
-    edits: Option<Vec<Searched>>,
+    edits: Option<Vec<SearchEdit>>,
     range_edits: Option<Vec<TextEdit>>,
-    unit: Option<Unit>,
+    unit: Option<ColumnUnit>,
     ours: Option<String>,
     theirs: Option<String>,
     files: Option<BTreeMap<String, String>>,
@@ -29,7 +29,7 @@ struct Case {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum CaseKind {
     UnifiedDiff,
     SearchReplace,
     RangeEdits,
@@ -39,7 +39,7 @@ enum Kind {
 
 /// What characters of a range are counted in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-pub(super) enum Unit {
+pub(super) enum ColumnUnit {
     #[serde(rename = "utf-8")]
     Utf8,
     #[default]
@@ -51,7 +51,7 @@ pub(super) enum Unit {
 
 /// An answer.
 #[derive(Debug, Default, Serialize)]
-struct Answer {
+struct CaseAnswer {
     id: serde_json::Value,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,8 +71,8 @@ struct Answer {
     conflicts: Option<Vec<Conflict>>,
 }
 
-impl Answer {
-    fn refused(reason: String) -> Self {
+impl CaseAnswer {
+    fn refused_with(reason: String) -> Self {
         Self { outcome: "reject", reason: Some(reason), ..Self::default() }
     }
 }
@@ -85,18 +85,18 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
         if line.trim().is_empty() {
             continue;
         }
-        let answer = match serde_json::from_str::<Case>(&line) {
+        let answer = match serde_json::from_str::<JsonCase>(&line) {
             Ok(case) => {
-                let mut answer = answer(&case);
+                let mut answer = answer_case(&case);
                 if holds_luau {
-                    hold(&case, &mut answer);
+                    check_syntax(&case, &mut answer);
                 }
                 answer.id = case.id;
                 answer
             }
             Err(error) => {
                 let reason = format!("The line is not a case: {error}.");
-                Answer { id: id_of(&line), ..Answer::refused(reason) }
+                CaseAnswer { id: id_of(&line), ..CaseAnswer::refused_with(reason) }
             }
         };
         out.write_all(one_line(&serde_json::to_string(&answer)?).as_bytes())?;
@@ -114,101 +114,106 @@ fn id_of(line: &str) -> serde_json::Value {
 }
 
 /// Refuses what would no longer compile.
-fn hold(case: &Case, answer: &mut Answer) {
+fn check_syntax(case: &JsonCase, answer: &mut CaseAnswer) {
     let before = case.base.as_deref().unwrap_or_default();
     let Some(error) =
         answer.text.as_deref().and_then(|after| vector_luau::new_errors(before, after).pop())
     else {
         return;
     };
-    *answer = Answer::refused(format!("The script would no longer compile: {error}."));
+    *answer = CaseAnswer::refused_with(format!("The script would no longer compile: {error}."));
 }
 
-fn answer(case: &Case) -> Answer {
-    let missing = |what: &str| Answer::refused(format!("The case has no `{what}`."));
+fn answer_case(case: &JsonCase) -> CaseAnswer {
+    let missing = |what: &str| CaseAnswer::refused_with(format!("The case has no `{what}`."));
     let base = case.base.as_deref().unwrap_or_default();
     match case.kind {
-        Kind::UnifiedDiff => match &case.patch {
-            Some(patch) => patched(base, patch, case.target.as_deref()),
+        CaseKind::UnifiedDiff => match &case.patch {
+            Some(patch) => apply_patch(base, patch, case.target.as_deref()),
             None => missing("patch"),
         },
-        Kind::SearchReplace => match &case.edits {
-            Some(edits) => replaced(base, edits),
+        CaseKind::SearchReplace => match &case.edits {
+            Some(edits) => apply_replacements(base, edits),
             None => missing("edits"),
         },
-        Kind::RangeEdits => match &case.range_edits {
-            Some(edits) => ranged(base, edits, case.unit.unwrap_or_default()),
+        CaseKind::RangeEdits => match &case.range_edits {
+            Some(edits) => apply_ranges(base, edits, case.unit.unwrap_or_default()),
             None => missing("range_edits"),
         },
-        Kind::Diff3 => match (&case.ours, &case.theirs) {
-            (Some(ours), Some(theirs)) => merged(base, ours, theirs),
+        CaseKind::Diff3 => match (&case.ours, &case.theirs) {
+            (Some(ours), Some(theirs)) => merge_texts(base, ours, theirs),
             _ => missing("ours` and `theirs"),
         },
-        Kind::ApplyPatchV4a => match (&case.files, &case.patch) {
-            (Some(files), Some(patch)) => enveloped(files, patch),
+        CaseKind::ApplyPatchV4a => match (&case.files, &case.patch) {
+            (Some(files), Some(patch)) => apply_envelope(files, patch),
             _ => missing("files` and `patch"),
         },
     }
 }
 
-fn patched(base: &str, patch: &str, target: Option<&str>) -> Answer {
+fn apply_patch(base: &str, patch: &str, target: Option<&str>) -> CaseAnswer {
     match vector_text_edit::patch(base, patch, target.as_slice()) {
-        Ok(patched) => Answer {
+        Ok(patched) => CaseAnswer {
             confirm: patched.confirm,
             stage: Some(patched.stage.name()),
             offset: Some(patched.offset),
-            ..applied(base, &patched.edits)
+            ..apply_edits(base, &patched.edits)
         },
-        Err(error) => {
-            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
-        }
+        Err(error) => CaseAnswer {
+            nearest: error.nearest().cloned(),
+            ..CaseAnswer::refused_with(error.to_string())
+        },
     }
 }
 
-fn applied(base: &str, edits: &[TextEdit]) -> Answer {
+fn apply_edits(base: &str, edits: &[TextEdit]) -> CaseAnswer {
     match vector_text_edit::apply(base, edits) {
-        Ok(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
-        Err(error) => Answer::refused(error.to_string()),
+        Ok(text) => CaseAnswer { outcome: "ok", text: Some(text), ..CaseAnswer::default() },
+        Err(error) => CaseAnswer::refused_with(error.to_string()),
     }
 }
 
-fn replaced(base: &str, edits: &[Searched]) -> Answer {
-    let edits: Vec<_> = edits.iter().map(Searched::replacement).collect();
+fn apply_replacements(base: &str, edits: &[SearchEdit]) -> CaseAnswer {
+    let edits: Vec<_> = edits.iter().map(SearchEdit::to_replacement).collect();
     match vector_text_edit::replace(base, &edits) {
-        Ok(replaced) => Answer {
+        Ok(replaced) => CaseAnswer {
             confirm: replaced.stage > vector_text_edit::Stage::Exact,
             stage: Some(replaced.stage.name()),
-            ..applied(base, &replaced.edits)
+            ..apply_edits(base, &replaced.edits)
         },
-        Err(error) => {
-            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
-        }
+        Err(error) => CaseAnswer {
+            nearest: error.nearest().cloned(),
+            ..CaseAnswer::refused_with(error.to_string())
+        },
     }
 }
 
-fn ranged(base: &str, edits: &[TextEdit], unit: Unit) -> Answer {
-    let edits = super::edits::in_utf16(base, edits, unit);
+fn apply_ranges(base: &str, edits: &[TextEdit], unit: ColumnUnit) -> CaseAnswer {
+    let edits = super::edit_file::in_utf16(base, edits, unit);
     let fitted = vector_text_edit::check_limits(&edits)
         .and_then(|()| vector_text_edit::fitted(base, &edits));
     match fitted {
-        Ok(edits) => {
-            Answer { stage: Some(vector_text_edit::Stage::Exact.name()), ..applied(base, &edits) }
-        }
-        Err(error) => Answer::refused(error.to_string()),
+        Ok(edits) => CaseAnswer {
+            stage: Some(vector_text_edit::Stage::Exact.name()),
+            ..apply_edits(base, &edits)
+        },
+        Err(error) => CaseAnswer::refused_with(error.to_string()),
     }
 }
 
-fn merged(base: &str, ours: &str, theirs: &str) -> Answer {
+fn merge_texts(base: &str, ours: &str, theirs: &str) -> CaseAnswer {
     match vector_text_edit::merge(base, ours, theirs) {
-        Merged::Text(text) => Answer { outcome: "ok", text: Some(text), ..Answer::default() },
+        Merged::Text(text) => {
+            CaseAnswer { outcome: "ok", text: Some(text), ..CaseAnswer::default() }
+        }
         Merged::Conflicts(conflicts) => {
             let reason = "Both sides changed the same lines.".to_owned();
-            Answer { conflicts: Some(conflicts), ..Answer::refused(reason) }
+            CaseAnswer { conflicts: Some(conflicts), ..CaseAnswer::refused_with(reason) }
         }
     }
 }
 
-fn enveloped(files: &BTreeMap<String, String>, patch: &str) -> Answer {
+fn apply_envelope(files: &BTreeMap<String, String>, patch: &str) -> CaseAnswer {
     match vector_text_edit::apply_to_files(files, patch) {
         Ok(changes) => {
             let confirm = changes.values().any(|change| change.confirm);
@@ -219,10 +224,16 @@ fn enveloped(files: &BTreeMap<String, String>, patch: &str) -> Answer {
                     None => after.remove(&name),
                 };
             }
-            Answer { outcome: "ok", result_files: Some(after), confirm, ..Answer::default() }
+            CaseAnswer {
+                outcome: "ok",
+                result_files: Some(after),
+                confirm,
+                ..CaseAnswer::default()
+            }
         }
-        Err(error) => {
-            Answer { nearest: error.nearest().cloned(), ..Answer::refused(error.to_string()) }
-        }
+        Err(error) => CaseAnswer {
+            nearest: error.nearest().cloned(),
+            ..CaseAnswer::refused_with(error.to_string())
+        },
     }
 }

@@ -1,6 +1,6 @@
 //! `vector patch`: the edit engine on a text file, and case by case for other tools.
 
-mod edits;
+mod edit_file;
 mod jsonl;
 
 use std::fs;
@@ -13,10 +13,10 @@ use serde_json::json;
 use vector_files::text::TextFile;
 use vector_text_edit::{Patched, Replacement, Stage};
 
-use self::edits::Edits;
-use super::style::{count, safe};
-use super::terminal::{print, say, stdout_style};
-use super::{Exit, hunks};
+use self::edit_file::EditFile;
+use super::style::{count_noun, safe_line};
+use super::terminal::{print_status, print_stdout, stdout_style};
+use super::{ExitStatus, hunks};
 
 const CONTEXT: usize = 3;
 
@@ -40,7 +40,7 @@ Examples:
   vector patch --jsonl < cases.jsonl
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong use, 3 it needs --force.")]
-pub(super) struct Patch {
+pub(super) struct PatchArgs {
     /// The file
     #[arg(required_unless_present = "jsonl")]
     file: Option<PathBuf>,
@@ -73,18 +73,18 @@ pub(super) struct Patch {
     luau: bool,
 }
 
-pub(super) fn run(args: &Patch) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     if let Some(file) = &args.file {
-        return edit(file, args);
+        return patch_file(file, args);
     }
     jsonl::run(args.luau)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
+fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     let target = TextFile::open(file)?;
     let before = target.text();
-    let result = changed(file, before, args)
+    let result = compute_edits(file, before, args)
         .and_then(|patched| Ok((vector_text_edit::apply(before, &patched.edits)?, patched)))
         .and_then(|(after, patched)| {
             check_luau(file, before, &after, args.luau)?;
@@ -92,8 +92,11 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
         });
     let (after, patched) = match result {
         Err(error) if args.json => {
-            print(&format!("{}\n", json!({ "outcome": "reject", "reason": error.to_string() })))?;
-            return Ok(Exit::Failed);
+            print_stdout(&format!(
+                "{}\n",
+                json!({ "outcome": "reject", "reason": error.to_string() })
+            ))?;
+            return Ok(ExitStatus::Failed);
         }
         result => result?,
     };
@@ -110,31 +113,35 @@ fn edit(file: &Path, args: &Patch) -> anyhow::Result<Exit> {
             "offset": patched.offset,
             "written": is_written,
         });
-        print(&format!("{outcome}\n"))?;
+        print_stdout(&format!("{outcome}\n"))?;
     } else {
-        let lines =
-            hunks::lines(&vector_text_edit::hunks(before, &after, CONTEXT), stdout_style(), true);
-        print(&(lines.join("\n") + "\n"))?;
-        say(&summary(file, before, &after, is_written));
+        let lines = hunks::hunk_lines(
+            &vector_text_edit::hunks(before, &after, CONTEXT),
+            stdout_style(),
+            true,
+        );
+        print_stdout(&(lines.join("\n") + "\n"))?;
+        print_status(&edit_summary(file, before, &after, is_written));
     }
     if !must_wait {
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if !args.json {
-        say(&format!(
+        print_status(&format!(
             "It needs a second look: {}. --force applies it.",
             patched.doubts().join(", ")
         ));
     }
-    Ok(Exit::NotApproved)
+    Ok(ExitStatus::NotApproved)
 }
 
-fn summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
+fn edit_summary(file: &Path, before: &str, after: &str, is_written: bool) -> String {
     let vector_text_edit::LineCounts { added, removed } =
         vector_text_edit::line_counts(before, after);
     let done = if is_written { "Edited" } else { "Not written:" };
-    let (added, removed) = (count(added as usize, "line"), count(removed as usize, "line"));
-    format!("{done} {}: {added} added, {removed} removed", safe(&file.display().to_string()))
+    let (added, removed) =
+        (count_noun(added as usize, "line"), count_noun(removed as usize, "line"));
+    format!("{done} {}: {added} added, {removed} removed", safe_line(&file.display().to_string()))
 }
 
 fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::Result<()> {
@@ -148,9 +155,9 @@ fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::R
 }
 
 /// What was asked for, as edits.
-fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
+fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Patched> {
     if let Some(diff) = &args.diff {
-        let patch = read(diff)?;
+        let patch = read_file(diff)?;
         let name = file.to_string_lossy().replace('\\', "/");
         return Ok(vector_text_edit::patch(text, &patch, &[&name])?);
     }
@@ -161,14 +168,14 @@ fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
             vec![Replacement { search, replace, all: args.all }]
         }
         (None, Some(file)) => {
-            let json = read(file)?;
+            let json = read_file(file)?;
             match serde_json::from_str(&json)
                 .context("the edits are neither replacements nor ranges")?
             {
-                Edits::Replacements(edits) => {
-                    edits.iter().map(edits::Searched::replacement).collect()
+                EditFile::Replacements(edits) => {
+                    edits.iter().map(edit_file::SearchEdit::to_replacement).collect()
                 }
-                Edits::Ranges(edits) => {
+                EditFile::Ranges(edits) => {
                     vector_text_edit::check_limits(&edits)?;
                     return Ok(Patched::exact(vector_text_edit::fitted(text, &edits)?));
                 }
@@ -181,7 +188,7 @@ fn changed(file: &Path, text: &str, args: &Patch) -> anyhow::Result<Patched> {
     Ok(Patched { stage: replaced.stage, confirm, ..Patched::exact(replaced.edits) })
 }
 
-fn read(file: &Path) -> anyhow::Result<String> {
+fn read_file(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).context("stdin cannot be read as text")?;

@@ -6,13 +6,13 @@ use scene_schemas::Fingerprint;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::clients::{Client, Form};
-use super::remembered::{Splice, Written};
+use super::clients::{FileFormat, McpClient};
+use super::setup_record::{TextSplice, WrittenEntry};
 
 /// What a change does, or has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum ChangeOutcome {
     /// There was no entry.
     Added,
     /// Ours was another one.
@@ -31,20 +31,20 @@ pub(super) enum Outcome {
 
 /// A file as it is and as it shall be.
 #[derive(Debug, PartialEq)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     /// What that does.
-    pub(super) outcome: Outcome,
+    pub(super) outcome: ChangeOutcome,
     /// The text that it shall have; none where there shall be no file.
     pub(super) text: Option<String>,
     /// What is to be remembered of it.
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<WrittenEntry>,
 }
 
 /// The file of a client, and what is known of it.
 #[derive(Debug)]
-pub(super) struct Target<'a> {
+pub(super) struct ClientTarget<'a> {
     /// Whose file it is.
-    pub(super) client: Client,
+    pub(super) client: McpClient,
     /// Where the client looks for it.
     pub(super) file: &'a Path,
     /// Its text; none where there is no file.
@@ -52,16 +52,16 @@ pub(super) struct Target<'a> {
     /// The folders that would have to be made for it.
     pub(super) missing: Vec<PathBuf>,
     /// What was written to it before.
-    pub(super) written: Option<&'a Written>,
+    pub(super) written: Option<&'a WrittenEntry>,
     /// The entry that it should have.
     pub(super) entry: Json,
     /// Whether somebody else's entry may be replaced or removed.
     pub(super) force: bool,
 }
 
-impl Target<'_> {
-    fn form(&self) -> Form {
-        self.client.form()
+impl ClientTarget<'_> {
+    fn format(&self) -> FileFormat {
+        self.client.file_format()
     }
 
     /// Whether an entry says what ours should, and perhaps more.
@@ -79,31 +79,33 @@ impl Target<'_> {
     ///
     /// # Errors
     /// What is wrong with the file, as the end of a sentence.
-    pub(super) fn put(self) -> Result<Change, String> {
-        let (mark, text) = split(self.text.unwrap_or_default());
-        let found = self.form().find(text)?;
+    pub(super) fn plan_install(self) -> Result<FileChange, String> {
+        let (mark, text) = split_bom(self.text.unwrap_or_default());
+        let found = self.format().find_entry(text)?;
         let (outcome, new) = match &found.entry {
-            None => (Outcome::Added, self.form().put(text, &self.entry)?),
+            None => (ChangeOutcome::Added, self.format().put_entry(text, &self.entry)?),
             Some(entry) if self.is_wanted(entry) => {
                 let text = self.text.map(str::to_owned);
                 let written = self.written.cloned();
-                return Ok(Change { outcome: Outcome::Unchanged, text, written });
+                return Ok(FileChange { outcome: ChangeOutcome::Unchanged, text, written });
             }
             Some(entry) if self.is_ours(entry) => {
-                (Outcome::Updated, self.form().update(text, &self.entry)?)
+                (ChangeOutcome::Updated, self.format().update_entry(text, &self.entry)?)
             }
-            Some(_) if self.force => (Outcome::Replaced, self.form().put(text, &self.entry)?),
-            Some(entry) => return Err(foreign(entry)),
+            Some(_) if self.force => {
+                (ChangeOutcome::Replaced, self.format().put_entry(text, &self.entry)?)
+            }
+            Some(entry) => return Err(describe_foreign(entry)),
         };
         let new = format!("{mark}{new}");
-        let earlier = self.written.filter(|_| outcome == Outcome::Updated);
+        let earlier = self.written.filter(|_| outcome == ChangeOutcome::Updated);
         let before = match earlier {
-            Some(written) => taken_back(self.form(), written, self.text.unwrap_or_default())?,
+            Some(written) => taken_back(self.format(), written, self.text.unwrap_or_default())?,
             None => self.text.map(str::to_owned),
         };
-        let replaced = found.entry.filter(|_| outcome == Outcome::Replaced);
+        let replaced = found.entry.filter(|_| outcome == ChangeOutcome::Replaced);
         let made_file = before.is_none().then_some(self.missing);
-        let written = Written {
+        let written = WrittenEntry {
             client: self.client,
             file: self.file.to_owned(),
             entry: self.entry,
@@ -111,64 +113,68 @@ impl Target<'_> {
             made_place: !found.has_servers || self.written.is_some_and(|it| it.made_place),
             made_file: earlier.map_or(made_file, |earlier| earlier.made_file.clone()),
             left: Fingerprint::of(new.as_bytes()),
-            back: Splice::between(&new, before.as_deref().unwrap_or_default()),
+            back: TextSplice::between(&new, before.as_deref().unwrap_or_default()),
         };
-        Ok(Change { outcome, text: Some(new), written: Some(written) })
+        Ok(FileChange { outcome, text: Some(new), written: Some(written) })
     }
 
     /// Takes the entry out.
     ///
     /// # Errors
     /// What is wrong with the file, as the end of a sentence.
-    pub(super) fn take(self) -> Result<Change, String> {
-        let change = |outcome, text| Ok(Change { outcome, text, written: None });
+    pub(super) fn plan_removal(self) -> Result<FileChange, String> {
+        let change = |outcome, text| Ok(FileChange { outcome, text, written: None });
         let Some(text) = self.text else {
-            return change(Outcome::Nothing, None);
+            return change(ChangeOutcome::Nothing, None);
         };
-        let (mark, body) = split(text);
-        let found = self.form().find(body)?.entry;
+        let (mark, body) = split_bom(text);
+        let found = self.format().find_entry(body)?.entry;
         let is_foreign = |entry: &Json| !self.is_ours(entry) && !self.is_wanted(entry);
         if found.as_ref().is_some_and(is_foreign) {
             if !self.force {
-                return change(Outcome::Foreign, Some(text.to_owned()));
+                return change(ChangeOutcome::Foreign, Some(text.to_owned()));
             }
-            let body = self.form().take(body, false)?;
-            return change(Outcome::Removed, Some(format!("{mark}{body}")));
+            let body = self.format().remove_entry(body, false)?;
+            return change(ChangeOutcome::Removed, Some(format!("{mark}{body}")));
         }
         let new = match self.written {
-            Some(written) => taken_back(self.form(), written, text)?,
-            None => Some(format!("{mark}{}", self.form().take(body, false)?)),
+            Some(written) => taken_back(self.format(), written, text)?,
+            None => Some(format!("{mark}{}", self.format().remove_entry(body, false)?)),
         };
         let is_same = new.as_deref() == Some(text);
-        change(if is_same { Outcome::Nothing } else { Outcome::Removed }, new)
+        change(if is_same { ChangeOutcome::Nothing } else { ChangeOutcome::Removed }, new)
     }
 }
 
 /// A text as it was before something was written to it. Where somebody has changed it since, only
 /// what is ours goes.
-fn taken_back(form: Form, written: &Written, text: &str) -> Result<Option<String>, String> {
+fn taken_back(
+    form: FileFormat,
+    written: &WrittenEntry,
+    text: &str,
+) -> Result<Option<String>, String> {
     if Fingerprint::of(text.as_bytes()) == written.left {
         let before = written.back.apply(text);
         if written.made_file.is_some() || before.is_some() {
             return Ok(before.filter(|_| written.made_file.is_none()));
         }
     }
-    let (mark, body) = split(text);
-    let has_entry = form.find(body)?.entry.is_some();
+    let (mark, body) = split_bom(text);
+    let has_entry = form.find_entry(body)?.entry.is_some();
     let body = match &written.replaced {
-        Some(other) if has_entry => form.put(body, other)?,
-        _ => form.take(body, written.made_place)?,
+        Some(other) if has_entry => form.put_entry(body, other)?,
+        _ => form.remove_entry(body, written.made_place)?,
     };
     let is_left_over = written.made_file.is_some() && form.is_nothing(&body);
     Ok((!is_left_over).then(|| format!("{mark}{body}")))
 }
 
 /// The mark of UTF-8 that some editors put before a text, and the text.
-fn split(text: &str) -> (&str, &str) {
+fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
 
-fn foreign(entry: &Json) -> String {
+fn describe_foreign(entry: &Json) -> String {
     let args = entry["args"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let line: Vec<&str> = entry["command"].as_str().into_iter().chain(args).collect();
     let what = if line.is_empty() { String::new() } else { format!(" (`{}`)", line.join(" ")) };
@@ -189,13 +195,13 @@ mod tests {
     use super::*;
 
     fn target<'a>(
-        client: Client,
+        client: McpClient,
         text: Option<&'a str>,
-        written: Option<&'a Written>,
-    ) -> Target<'a> {
-        let entry = client.form().entry("/bin/vector", &["mcp".to_owned()]);
+        written: Option<&'a WrittenEntry>,
+    ) -> ClientTarget<'a> {
+        let entry = client.file_format().build_entry("/bin/vector", &["mcp".to_owned()]);
         let (file, missing) = (Path::new("file"), vec![]);
-        Target { client, file, text, missing, written, entry, force: false }
+        ClientTarget { client, file, text, missing, written, entry, force: false }
     }
 
     const JSON: [&str; 12] = [
@@ -223,43 +229,49 @@ mod tests {
         "\n\n",
     ];
 
-    fn texts(client: Client) -> Vec<Option<String>> {
-        let texts: Vec<String> = match client.form() {
-            Form::Json { servers, .. } => JSON.map(|text| text.replace("SERVERS", servers)).into(),
-            Form::Toml { .. } => TOML.map(str::to_owned).into(),
+    fn texts(client: McpClient) -> Vec<Option<String>> {
+        let texts: Vec<String> = match client.file_format() {
+            FileFormat::Json { servers, .. } => {
+                JSON.map(|text| text.replace("SERVERS", servers)).into()
+            }
+            FileFormat::Toml { .. } => TOML.map(str::to_owned).into(),
         };
         texts.into_iter().map(Some).chain([None]).collect()
     }
 
     #[test]
     fn what_is_put_in_and_taken_out_again_leaves_the_same_bytes() {
-        for client in Client::all() {
+        for client in McpClient::all() {
             for text in texts(*client) {
-                let put = target(*client, text.as_deref(), None).put().unwrap();
-                assert_eq!(put.outcome, Outcome::Added);
+                let put = target(*client, text.as_deref(), None).plan_install().unwrap();
+                assert_eq!(put.outcome, ChangeOutcome::Added);
                 let (new, written) = (put.text.as_deref(), put.written.as_ref());
-                let again = target(*client, new, written).put().unwrap();
-                assert_eq!(again.outcome, Outcome::Unchanged);
+                let again = target(*client, new, written).plan_install().unwrap();
+                assert_eq!(again.outcome, ChangeOutcome::Unchanged);
                 assert_eq!((again.text.as_deref(), again.written.as_ref()), (new, written));
-                let taken = target(*client, new, written).take().unwrap();
-                assert_eq!((taken.outcome, taken.text), (Outcome::Removed, text.clone()));
+                let taken = target(*client, new, written).plan_removal().unwrap();
+                assert_eq!((taken.outcome, taken.text), (ChangeOutcome::Removed, text.clone()));
             }
         }
     }
 
     #[test]
     fn another_command_takes_the_place_of_ours() {
-        for client in Client::all() {
+        for client in McpClient::all() {
             for text in texts(*client) {
-                let put = target(*client, text.as_deref(), None).put().unwrap();
+                let put = target(*client, text.as_deref(), None).plan_install().unwrap();
                 let mut other = target(*client, put.text.as_deref(), put.written.as_ref());
-                other.entry = client.form().entry("/opt/vector", &["mcp".to_owned()]);
+                other.entry = client.file_format().build_entry("/opt/vector", &["mcp".to_owned()]);
                 let wanted = other.entry.clone();
-                let put = other.put().unwrap();
-                assert_eq!(put.outcome, Outcome::Updated);
+                let put = other.plan_install().unwrap();
+                assert_eq!(put.outcome, ChangeOutcome::Updated);
                 let new = put.text.clone().unwrap();
-                assert_eq!(client.form().find(split(&new).1).unwrap().entry, Some(wanted));
-                let taken = target(*client, Some(&new), put.written.as_ref()).take().unwrap();
+                assert_eq!(
+                    client.file_format().find_entry(split_bom(&new).1).unwrap().entry,
+                    Some(wanted)
+                );
+                let taken =
+                    target(*client, Some(&new), put.written.as_ref()).plan_removal().unwrap();
                 assert_eq!(taken.text, text);
             }
         }
@@ -267,22 +279,24 @@ mod tests {
 
     #[test]
     fn of_a_text_that_changed_meanwhile_only_ours_goes() {
-        for client in Client::all() {
+        for client in McpClient::all() {
             for text in texts(*client) {
-                let put = target(*client, text.as_deref(), None).put().unwrap();
-                let changed = match client.form() {
-                    Form::Toml { .. } => format!("{}# later\n", put.text.unwrap()),
-                    Form::Json { .. } => {
+                let put = target(*client, text.as_deref(), None).plan_install().unwrap();
+                let changed = match client.file_format() {
+                    FileFormat::Toml { .. } => format!("{}# later\n", put.text.unwrap()),
+                    FileFormat::Json { .. } => {
                         let new = put.text.unwrap();
                         let end = new.rfind('}').unwrap();
                         format!("{}/* later */{}", &new[..end], &new[end..])
                     }
                 };
-                let taken = target(*client, Some(&changed), put.written.as_ref()).take().unwrap();
-                assert_eq!(taken.outcome, Outcome::Removed);
+                let taken =
+                    target(*client, Some(&changed), put.written.as_ref()).plan_removal().unwrap();
+                assert_eq!(taken.outcome, ChangeOutcome::Removed);
                 let left = taken.text.unwrap();
                 assert!(left.contains("later"), "{left}");
-                let value = |text: &str| client.form().find(split(text).1).unwrap();
+                let value =
+                    |text: &str| client.file_format().find_entry(split_bom(text).1).unwrap();
                 assert_eq!(value(&left), value(text.as_deref().unwrap_or_default()), "{left}");
             }
         }
@@ -290,56 +304,64 @@ mod tests {
 
     #[test]
     fn a_file_that_says_nothing_any_more_goes_if_it_is_ours() {
-        let put = target(Client::Cursor, None, None).put().unwrap();
+        let put = target(McpClient::Cursor, None, None).plan_install().unwrap();
         let printed =
             serde_json::from_str::<Json>(put.text.as_deref().unwrap()).unwrap().to_string();
-        let taken = target(Client::Cursor, Some(&printed), put.written.as_ref()).take().unwrap();
-        assert_eq!((taken.outcome, taken.text), (Outcome::Removed, None));
+        let taken =
+            target(McpClient::Cursor, Some(&printed), put.written.as_ref()).plan_removal().unwrap();
+        assert_eq!((taken.outcome, taken.text), (ChangeOutcome::Removed, None));
     }
 
     #[test]
     fn an_entry_of_somebody_else_is_replaced_by_force_alone_and_put_back() {
         for (client, text) in [
             (
-                Client::Cursor,
+                McpClient::Cursor,
                 "{\"mcpServers\": {\"vector\": {\"command\": \"npx\", \"args\": [\"v\"]}}}",
             ),
             (
-                Client::Codex,
+                McpClient::Codex,
                 "[mcp_servers.vector]\nurl = 'x'\n\n[mcp_servers.vector.env]\nA = '1'\n",
             ),
         ] {
-            let refused = target(client, Some(text), None).put().unwrap_err();
+            let refused = target(client, Some(text), None).plan_install().unwrap_err();
             assert!(refused.contains("--force"), "{refused}");
-            let left = target(client, Some(text), None).take().unwrap();
-            assert_eq!((left.outcome, left.text.as_deref()), (Outcome::Foreign, Some(text)));
-            let put = Target { force: true, ..target(client, Some(text), None) }.put().unwrap();
-            assert_eq!(put.outcome, Outcome::Replaced);
+            let left = target(client, Some(text), None).plan_removal().unwrap();
+            assert_eq!((left.outcome, left.text.as_deref()), (ChangeOutcome::Foreign, Some(text)));
+            let put = ClientTarget { force: true, ..target(client, Some(text), None) }
+                .plan_install()
+                .unwrap();
+            assert_eq!(put.outcome, ChangeOutcome::Replaced);
             let (new, written) = (put.text.unwrap(), put.written.as_ref());
-            let taken = target(client, Some(&new), written).take().unwrap();
+            let taken = target(client, Some(&new), written).plan_removal().unwrap();
             assert_eq!(taken.text.as_deref(), Some(text));
             let changed = format!("{new}\n");
-            let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
-            assert_eq!(client.form().find(&taken), client.form().find(text));
+            let taken =
+                target(client, Some(&changed), written).plan_removal().unwrap().text.unwrap();
+            assert_eq!(
+                client.file_format().find_entry(&taken),
+                client.file_format().find_entry(text)
+            );
         }
-        let refused = foreign(&json!({ "command": "npx", "args": ["v"] }));
+        let refused = describe_foreign(&json!({ "command": "npx", "args": ["v"] }));
         assert!(refused.contains("`npx v`"), "{refused}");
     }
 
     #[test]
     fn what_others_have_added_to_our_entry_stays_as_long_as_it_does() {
-        let put = target(Client::Cursor, Some("{}"), None).put().unwrap();
+        let put = target(McpClient::Cursor, Some("{}"), None).plan_install().unwrap();
         let env = "\"env\": {\"A\": \"1\"},\n      \"command\"";
         let changed = put.text.unwrap().replace("\"command\"", env);
         let written = put.written.as_ref();
-        let same = target(Client::Cursor, Some(&changed), written).put().unwrap();
-        assert_eq!(same.outcome, Outcome::Unchanged);
-        let mut other = target(Client::Cursor, Some(&changed), written);
+        let same = target(McpClient::Cursor, Some(&changed), written).plan_install().unwrap();
+        assert_eq!(same.outcome, ChangeOutcome::Unchanged);
+        let mut other = target(McpClient::Cursor, Some(&changed), written);
         other.entry["command"] = json!("/opt/vector");
-        let put = other.put().unwrap();
+        let put = other.plan_install().unwrap();
         assert_eq!(put.text.as_deref(), Some(&*changed.replace("/bin/vector", "/opt/vector")));
-        let taken =
-            target(Client::Cursor, put.text.as_deref(), put.written.as_ref()).take().unwrap();
+        let taken = target(McpClient::Cursor, put.text.as_deref(), put.written.as_ref())
+            .plan_removal()
+            .unwrap();
         assert_eq!(taken.text.as_deref(), Some("{}"));
     }
 
@@ -400,18 +422,18 @@ mod tests {
             .prop_map(|(lines, end)| lines.concat().trim_end_matches(['\r', '\n']).to_owned() + end)
     }
 
-    fn removal_restores_the_bytes(client: Client, text: &str) -> Result<(), TestCaseError> {
-        let put = Target { force: true, ..target(client, Some(text), None) }.put();
+    fn removal_restores_the_bytes(client: McpClient, text: &str) -> Result<(), TestCaseError> {
+        let put = ClientTarget { force: true, ..target(client, Some(text), None) }.plan_install();
         // It is no document of this form.
         let put = put.map_err(TestCaseError::reject)?;
         let (new, written) = (put.text.as_deref(), put.written.as_ref());
-        let taken = target(client, new, written).take().unwrap();
+        let taken = target(client, new, written).plan_removal().unwrap();
         prop_assert_eq!(taken.text.as_deref(), Some(text));
         let changed = format!("{}\n", new.unwrap());
-        let taken = target(client, Some(&changed), written).take().unwrap().text.unwrap();
+        let taken = target(client, Some(&changed), written).plan_removal().unwrap().text.unwrap();
         prop_assert_eq!(
-            client.form().find(&taken),
-            client.form().find(text),
+            client.file_format().find_entry(&taken),
+            client.file_format().find_entry(text),
             "{}\n{}",
             text,
             taken
@@ -429,12 +451,12 @@ mod tests {
 
         #[test]
         fn removal_restores_the_bytes_of_any_json(text in any_json()) {
-            removal_restores_the_bytes(Client::Cursor, &text)?;
+            removal_restores_the_bytes(McpClient::Cursor, &text)?;
         }
 
         #[test]
         fn removal_restores_the_bytes_of_any_toml(text in any_toml()) {
-            removal_restores_the_bytes(Client::Codex, &text)?;
+            removal_restores_the_bytes(McpClient::Codex, &text)?;
         }
     }
 }

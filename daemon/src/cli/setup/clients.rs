@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 /// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Client {
+pub(super) enum McpClient {
     /// Claude Code
     ClaudeCode,
     /// Claude Desktop
@@ -44,7 +44,7 @@ pub(super) enum Client {
 
 /// How a client writes its servers down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum FileFormat {
     /// In an object of a JSON file, under this key.
     Json {
         /// The key.
@@ -61,7 +61,7 @@ pub(super) enum Form {
 
 /// A kind of system, which decides where programs keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum System {
+pub(super) enum SystemKind {
     /// Linux, and the BSDs.
     Unix,
     /// macOS.
@@ -71,9 +71,9 @@ pub(super) enum System {
 }
 
 /// The folders of the person at this machine.
-pub(super) struct Machine<'a> {
+pub(super) struct UserMachine<'a> {
     /// The kind of system.
-    pub(super) system: System,
+    pub(super) system: SystemKind,
     /// The person's own folder.
     pub(super) home: PathBuf,
     /// Where programs keep settings.
@@ -84,20 +84,20 @@ pub(super) struct Machine<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> UserMachine<'a> {
     /// This machine. On Windows the variables count, as they do for the clients.
-    pub(super) fn here(env: &'a dyn Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
+    pub(super) fn detect(env: &'a dyn Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
         let base = directories::BaseDirs::new()
             .context("there is no home directory; set HOME to the folder of your settings")?;
         let system = if cfg!(windows) {
-            System::Windows
+            SystemKind::Windows
         } else if cfg!(target_os = "macos") {
-            System::Mac
+            SystemKind::Mac
         } else {
-            System::Unix
+            SystemKind::Unix
         };
         let said = |name: &str, otherwise: PathBuf| match env(name) {
-            Some(folder) if system == System::Windows => PathBuf::from(folder),
+            Some(folder) if system == SystemKind::Windows => PathBuf::from(folder),
             _ => otherwise,
         };
         let home = said("USERPROFILE", base.home_dir().to_owned());
@@ -107,15 +107,15 @@ impl<'a> Machine<'a> {
     }
 
     /// A folder that a variable moves.
-    fn moved(&self, variable: &str, usual: PathBuf) -> PathBuf {
+    fn folder_from_env(&self, variable: &str, usual: PathBuf) -> PathBuf {
         let said = (self.env)(variable).filter(|folder| !folder.is_empty());
         said.map_or(usual, PathBuf::from)
     }
 
     /// Claude Desktop's folder. Its package for Windows is kept apart from other programs.
-    fn claude(&self) -> PathBuf {
+    fn claude_folder(&self) -> PathBuf {
         let usual = self.config.join("Claude");
-        if self.system != System::Windows {
+        if self.system != SystemKind::Windows {
             return usual;
         }
         let packages = fs::read_dir(self.local.join("Packages")).into_iter().flatten().flatten();
@@ -127,14 +127,14 @@ impl<'a> Machine<'a> {
     }
 }
 
-impl Client {
+impl McpClient {
     /// All of them.
     pub(super) fn all() -> &'static [Self] {
         Self::value_variants()
     }
 
     /// How a person types it.
-    pub(super) fn word(self) -> String {
+    pub(super) fn argument_name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
@@ -152,31 +152,33 @@ impl Client {
     }
 
     /// How it writes its servers down.
-    pub(super) fn form(self) -> Form {
+    pub(super) fn file_format(self) -> FileFormat {
         let servers = "mcpServers";
         match self {
-            Self::ClaudeCode => Form::Json { servers, says_stdio: true },
-            Self::Vscode => Form::Json { servers: "servers", says_stdio: true },
-            Self::Codex => Form::Toml { servers: "mcp_servers" },
+            Self::ClaudeCode => FileFormat::Json { servers, says_stdio: true },
+            Self::Vscode => FileFormat::Json { servers: "servers", says_stdio: true },
+            Self::Codex => FileFormat::Toml { servers: "mcp_servers" },
             Self::ClaudeDesktop | Self::Cursor | Self::Gemini | Self::Windsurf => {
-                Form::Json { servers, says_stdio: false }
+                FileFormat::Json { servers, says_stdio: false }
             }
         }
     }
 
     /// The file of its servers.
-    pub(super) fn file(self, machine: &Machine<'_>) -> PathBuf {
-        let Machine { home, config, .. } = machine;
+    pub(super) fn config_file(self, machine: &UserMachine<'_>) -> PathBuf {
+        let UserMachine { home, config, .. } = machine;
         match self {
             Self::ClaudeCode => {
-                machine.moved("CLAUDE_CONFIG_DIR", home.clone()).join(".claude.json")
+                machine.folder_from_env("CLAUDE_CONFIG_DIR", home.clone()).join(".claude.json")
             }
-            Self::ClaudeDesktop => machine.claude().join("claude_desktop_config.json"),
+            Self::ClaudeDesktop => machine.claude_folder().join("claude_desktop_config.json"),
             Self::Cursor => home.join(".cursor").join("mcp.json"),
             Self::Vscode => config.join("Code").join("User").join("mcp.json"),
-            Self::Codex => machine.moved("CODEX_HOME", home.join(".codex")).join("config.toml"),
+            Self::Codex => {
+                machine.folder_from_env("CODEX_HOME", home.join(".codex")).join("config.toml")
+            }
             Self::Gemini => {
-                let home = machine.moved("GEMINI_CLI_HOME", home.clone());
+                let home = machine.folder_from_env("GEMINI_CLI_HOME", home.clone());
                 home.join(".gemini").join("settings.json")
             }
             Self::Windsurf => home.join(".codeium").join("windsurf").join("mcp_config.json"),
@@ -184,8 +186,8 @@ impl Client {
     }
 
     /// Whether it has left a trace of itself: its file, or a folder of its own.
-    pub(super) fn is_here(self, machine: &Machine<'_>) -> bool {
-        let file = self.file(machine);
+    pub(super) fn is_here(self, machine: &UserMachine<'_>) -> bool {
+        let file = self.config_file(machine);
         let folder = match self {
             Self::ClaudeCode => Some(machine.home.join(".claude")),
             Self::Vscode => Some(machine.config.join("Code")),
@@ -200,15 +202,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(system: System, env: &dyn Fn(&str) -> Option<OsString>, expected: [&str; 7]) {
+    fn check(system: SystemKind, env: &dyn Fn(&str) -> Option<OsString>, expected: [&str; 7]) {
         let root = tempfile::tempdir().unwrap();
         let at = |folder: &str| root.path().join(folder);
         let machine =
-            Machine { system, home: at("home"), config: at("config"), local: at("local"), env };
-        let found: Vec<PathBuf> = Client::all().iter().map(|it| it.file(&machine)).collect();
+            UserMachine { system, home: at("home"), config: at("config"), local: at("local"), env };
+        let found: Vec<PathBuf> =
+            McpClient::all().iter().map(|it| it.config_file(&machine)).collect();
         assert_eq!(found, expected.map(at));
-        assert!(Client::all().iter().all(|client| !client.is_here(&machine)));
-        for (client, file) in Client::all().iter().zip(&found) {
+        assert!(McpClient::all().iter().all(|client| !client.is_here(&machine)));
+        for (client, file) in McpClient::all().iter().zip(&found) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
             assert!(client.is_here(&machine), "{client:?}");
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn each_client_has_its_file() {
-        for system in [System::Unix, System::Mac, System::Windows] {
+        for system in [SystemKind::Unix, SystemKind::Mac, SystemKind::Windows] {
             check(system, &|_| None, USUAL);
         }
     }
@@ -238,12 +241,12 @@ mod tests {
         let env = |_: &str| Some(root.path().as_os_str().to_owned());
         let folder = || root.path().join("other");
         let (home, config, local) = (folder(), folder(), folder());
-        let machine = Machine { system: System::Unix, home, config, local, env: &env };
-        let moved = |client: Client| client.file(&machine);
-        assert_eq!(moved(Client::ClaudeCode), root.path().join(".claude.json"));
-        assert_eq!(moved(Client::Codex), root.path().join("config.toml"));
-        assert_eq!(moved(Client::Gemini), root.path().join(".gemini").join("settings.json"));
-        assert_eq!(moved(Client::Cursor), folder().join(".cursor").join("mcp.json"));
+        let machine = UserMachine { system: SystemKind::Unix, home, config, local, env: &env };
+        let moved = |client: McpClient| client.config_file(&machine);
+        assert_eq!(moved(McpClient::ClaudeCode), root.path().join(".claude.json"));
+        assert_eq!(moved(McpClient::Codex), root.path().join("config.toml"));
+        assert_eq!(moved(McpClient::Gemini), root.path().join(".gemini").join("settings.json"));
+        assert_eq!(moved(McpClient::Cursor), folder().join(".cursor").join("mcp.json"));
     }
 
     #[test]
@@ -253,10 +256,14 @@ mod tests {
         fs::create_dir_all(&of_package).unwrap();
         let folder = || root.path().to_owned();
         let (home, config, local) = (folder(), folder(), folder());
-        let mut machine = Machine { system: System::Windows, home, config, local, env: &|_| None };
+        let mut machine =
+            UserMachine { system: SystemKind::Windows, home, config, local, env: &|_| None };
         let file = "claude_desktop_config.json";
-        assert_eq!(Client::ClaudeDesktop.file(&machine), of_package.join(file));
-        machine.system = System::Unix;
-        assert_eq!(Client::ClaudeDesktop.file(&machine), root.path().join("Claude").join(file));
+        assert_eq!(McpClient::ClaudeDesktop.config_file(&machine), of_package.join(file));
+        machine.system = SystemKind::Unix;
+        assert_eq!(
+            McpClient::ClaudeDesktop.config_file(&machine),
+            root.path().join("Claude").join(file)
+        );
     }
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// A client's file as it was found.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct ConfigFile {
     /// Where it lies, behind all links.
     file: PathBuf,
     bytes: Option<Vec<u8>>,
 }
 
-impl Stored {
+impl ConfigFile {
     /// Reads a file; one that is not there yet counts as none.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Stored {
 
     /// Which folders are missing on the way to it.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
-        missing(self.file.parent().unwrap_or(&self.file))
+        missing_folders(self.file.parent().unwrap_or(&self.file))
     }
 
     /// Writes another text, or takes the file away. The client may have written meanwhile: then
@@ -59,14 +59,14 @@ impl Stored {
         let done = match text {
             Some(text) => make_folders(self.file.parent().unwrap_or(&self.file), false)
                 .and_then(|_| vector_files::write_file(&self.file, text.as_bytes())),
-            None => remove(&self.file, folders),
+            None => remove_file(&self.file, folders),
         };
         done.map_err(|error| format!("it cannot be written: {error}"))
     }
 }
 
 /// Which of a folder and those around it are not there, the outermost first.
-fn missing(folder: &Path) -> Vec<PathBuf> {
+fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     let around = folder.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists());
     let mut missing: Vec<PathBuf> = around.map(Path::to_owned).collect();
     missing.reverse();
@@ -76,7 +76,7 @@ fn missing(folder: &Path) -> Vec<PathBuf> {
 /// Makes a folder, and says which had to be made.
 pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<PathBuf>> {
     let folder = std::path::absolute(folder)?;
-    let made = missing(&folder);
+    let made = missing_folders(&folder);
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -90,7 +90,7 @@ pub(super) fn make_folders(folder: &Path, is_private: bool) -> io::Result<Vec<Pa
 }
 
 /// Takes a file away, and those folders that hold nothing any more.
-pub(super) fn remove(file: &Path, folders: &[PathBuf]) -> io::Result<()> {
+pub(super) fn remove_file(file: &Path, folders: &[PathBuf]) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -119,13 +119,13 @@ mod tests {
     fn what_was_changed_meanwhile_is_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.json");
-        let stored = Stored::read(&file).unwrap();
+        let stored = ConfigFile::read(&file).unwrap();
         assert_eq!(stored.text(), Ok(None));
         fs::write(&file, "theirs").unwrap();
         assert!(stored.write(Some("ours"), &[]).unwrap_err().contains("changed meanwhile"));
         assert!(stored.write(None, &[]).unwrap_err().contains("changed meanwhile"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
-        Stored::read(&file).unwrap().write(Some("ours"), &[]).unwrap();
+        ConfigFile::read(&file).unwrap().write(Some("ours"), &[]).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "ours");
     }
 
@@ -133,12 +133,12 @@ mod tests {
     fn folders_go_when_nothing_is_in_them() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("a").join("b").join("c.json");
-        let stored = Stored::read(&file).unwrap();
+        let stored = ConfigFile::read(&file).unwrap();
         let folders = stored.missing_folders();
         assert_eq!(folders, [root.path().join("a"), root.path().join("a").join("b")]);
         stored.write(Some("ours"), &[]).unwrap();
         fs::write(root.path().join("a").join("theirs"), "").unwrap();
-        Stored::read(&file).unwrap().write(None, &folders).unwrap();
+        ConfigFile::read(&file).unwrap().write(None, &folders).unwrap();
         assert!(!root.path().join("a").join("b").exists());
         assert!(root.path().join("a").join("theirs").exists());
     }

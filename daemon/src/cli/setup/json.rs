@@ -18,7 +18,7 @@ const INDENT: &str = "  ";
 ///
 /// # Errors
 /// What is wrong with it, as the end of a sentence.
-pub(super) fn value(text: &str) -> Result<Option<Json>, String> {
+pub(super) fn parse_value(text: &str) -> Result<Option<Json>, String> {
     Ok(jsonc::tree(text)?.map(Json::from))
 }
 
@@ -26,24 +26,24 @@ pub(super) fn value(text: &str) -> Result<Option<Json>, String> {
 ///
 /// # Errors
 /// The text is not JSON, or something on the way is no object.
-pub(super) fn set(text: &str, path: &[&str], value: &Json) -> Result<String, String> {
+pub(super) fn set_path(text: &str, path: &[&str], value: &Json) -> Result<String, String> {
     let Some(root) = jsonc::tree(text)? else {
-        return Ok(begin(text, &wrapped(path, value)));
+        return Ok(append_root(text, &wrap_value(path, value)));
     };
-    let style = Style::of(text, &root);
+    let style = JsonStyle::detect(text, &root);
     let Value::Object(mut object) = root else {
         return Err("it is not an object".to_owned());
     };
     for (depth, key) in path.iter().enumerate() {
         let rest = &path[depth + 1..];
-        let Some(at) = position(&object, key) else {
-            return Ok(insert(text, &style, &object, key, &wrapped(rest, value)));
+        let Some(at) = find_property(&object, key) else {
+            return Ok(insert_property(text, &style, &object, key, &wrap_value(rest, value)));
         };
         let found = object.properties.swap_remove(at);
         if rest.is_empty() {
-            return Ok(replace(text, &style, &found, value));
+            return Ok(replace_value(text, &style, &found, value));
         }
-        object = inner(found, key)?;
+        object = inner_object(found, key)?;
     }
     Ok(text.to_owned())
 }
@@ -52,28 +52,28 @@ pub(super) fn set(text: &str, path: &[&str], value: &Json) -> Result<String, Str
 ///
 /// # Errors
 /// As for [`set`].
-pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, String> {
+pub(super) fn remove_path(text: &str, path: &[&str]) -> Result<String, String> {
     let Some(Value::Object(mut object)) = jsonc::tree(text)? else {
         return Ok(text.to_owned());
     };
     for (depth, key) in path.iter().enumerate() {
-        let Some(at) = position(&object, key) else {
+        let Some(at) = find_property(&object, key) else {
             break;
         };
         if depth + 1 == path.len() {
-            return Ok(cut(text, &object, at));
+            return Ok(cut_property(text, &object, at));
         }
-        object = inner(object.properties.swap_remove(at), key)?;
+        object = inner_object(object.properties.swap_remove(at), key)?;
     }
     Ok(text.to_owned())
 }
 
 /// Which property has a key. Of several with one name readers take the last.
-fn position(object: &Object<'_>, key: &str) -> Option<usize> {
+fn find_property(object: &Object<'_>, key: &str) -> Option<usize> {
     object.properties.iter().rposition(|property| property.name.as_str() == key)
 }
 
-fn inner<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, String> {
+fn inner_object<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, String> {
     match property.value {
         Value::Object(object) => Ok(object),
         _ => Err(format!("its `{key}` is no object")),
@@ -81,28 +81,28 @@ fn inner<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, String> 
 }
 
 /// A value in as many objects as there are keys.
-fn wrapped(path: &[&str], value: &Json) -> Json {
+fn wrap_value(path: &[&str], value: &Json) -> Json {
     path.iter().rev().fold(value.clone(), |value, key| serde_json::json!({ *key: value }))
 }
 
 /// How a text is written.
-struct Style<'a> {
+struct JsonStyle<'a> {
     newline: &'static str,
     indent: &'a str,
     /// All of it stands in one line.
     is_flat: bool,
 }
 
-impl<'a> Style<'a> {
-    fn of(text: &'a str, root: &Value<'_>) -> Self {
+impl<'a> JsonStyle<'a> {
+    fn detect(text: &'a str, root: &Value<'_>) -> Self {
         let first = root.as_object().and_then(|object| object.properties.first());
         let indent = first.and_then(|first| own_line(text, first.range.start));
         let indent = indent.filter(|indent| !indent.is_empty()).unwrap_or(INDENT);
-        Self { newline: newline(text), indent, is_flat: !text.trim().contains('\n') }
+        Self { newline: line_ending(text), indent, is_flat: !text.trim().contains('\n') }
     }
 
     /// A value over several lines, the first of which is indented already.
-    fn pretty(&self, value: &Json, indent: &str) -> String {
+    fn format_value(&self, value: &Json, indent: &str) -> String {
         let below = format!("{indent}{}", self.indent);
         let lines = |open: char, close: char, items: Vec<String>| {
             let between = format!(",{}{below}", self.newline);
@@ -113,12 +113,12 @@ impl<'a> Style<'a> {
         match value {
             Json::Object(fields) if !fields.is_empty() => {
                 let field = |(key, value): (&String, &Json)| {
-                    format!("{}: {}", Json::from(key.as_str()), self.pretty(value, &below))
+                    format!("{}: {}", Json::from(key.as_str()), self.format_value(value, &below))
                 };
-                lines('{', '}', ordered(fields).into_iter().map(field).collect())
+                lines('{', '}', order_fields(fields).into_iter().map(field).collect())
             }
             Json::Array(items) if !items.is_empty() => {
-                lines('[', ']', items.iter().map(|item| self.pretty(item, &below)).collect())
+                lines('[', ']', items.iter().map(|item| self.format_value(item, &below)).collect())
             }
             other => other.to_string(),
         }
@@ -126,19 +126,20 @@ impl<'a> Style<'a> {
 }
 
 /// A value in one line, with or without spaces.
-fn flat(value: &Json, is_tight: bool) -> String {
+fn format_inline(value: &Json, is_tight: bool) -> String {
     let (colon, comma) = if is_tight { (":", ",") } else { (": ", ", ") };
     match value {
         Json::Object(fields) if !fields.is_empty() => {
             let field = |(key, value): (&String, &Json)| {
-                format!("{}{colon}{}", Json::from(key.as_str()), flat(value, is_tight))
+                format!("{}{colon}{}", Json::from(key.as_str()), format_inline(value, is_tight))
             };
-            let fields: Vec<String> = ordered(fields).into_iter().map(field).collect();
+            let fields: Vec<String> = order_fields(fields).into_iter().map(field).collect();
             let space = if is_tight { "" } else { " " };
             format!("{{{space}{}{space}}}", fields.join(comma))
         }
         Json::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| flat(item, is_tight)).collect();
+            let items: Vec<String> =
+                items.iter().map(|item| format_inline(item, is_tight)).collect();
             format!("[{}]", items.join(comma))
         }
         other => other.to_string(),
@@ -146,7 +147,7 @@ fn flat(value: &Json, is_tight: bool) -> String {
 }
 
 /// The fields of an entry in the order in which people write them.
-pub(super) fn ordered(fields: &Map<String, Json>) -> Vec<(&String, &Json)> {
+pub(super) fn order_fields(fields: &Map<String, Json>) -> Vec<(&String, &Json)> {
     let first = ["type", "command", "args"];
     let mut fields: Vec<_> = fields.iter().collect();
     fields.sort_by_key(|(key, _)| first.iter().position(|it| it == key).unwrap_or(first.len()));
@@ -154,7 +155,7 @@ pub(super) fn ordered(fields: &Map<String, Json>) -> Vec<(&String, &Json)> {
 }
 
 /// The line ends of a text.
-pub(super) fn newline(text: &str) -> &'static str {
+pub(super) fn line_ending(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
         _ => "\n",
@@ -174,25 +175,30 @@ fn indent_of(text: &str, at: usize) -> &str {
 }
 
 /// The first value of a text that has none: behind what it has, which are comments.
-fn begin(text: &str, value: &Json) -> String {
-    let style = Style { newline: newline(text), indent: INDENT, is_flat: false };
+fn append_root(text: &str, value: &Json) -> String {
+    let style = JsonStyle { newline: line_ending(text), indent: INDENT, is_flat: false };
     let mut new = text.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         new.push_str(style.newline);
     }
-    new.push_str(&style.pretty(value, ""));
+    new.push_str(&style.format_value(value, ""));
     new.push_str(style.newline);
     new
 }
 
-fn replace(text: &str, style: &Style<'_>, property: &ObjectProp<'_>, value: &Json) -> String {
+fn replace_value(
+    text: &str,
+    style: &JsonStyle<'_>,
+    property: &ObjectProp<'_>,
+    value: &Json,
+) -> String {
     let range = property.value.range();
     let was_flat = !text[range.start..range.end].contains('\n');
     let is_shallow = !value.is_object();
     let written = if was_flat && (is_shallow || style.is_flat) {
-        flat(value, is_tight(text, property))
+        format_inline(value, is_tight(text, property))
     } else {
-        style.pretty(value, indent_of(text, property.range.start))
+        style.format_value(value, indent_of(text, property.range.start))
     };
     format!("{}{written}{}", &text[..range.start], &text[range.end..])
 }
@@ -202,7 +208,13 @@ fn is_tight(text: &str, property: &ObjectProp<'_>) -> bool {
 }
 
 /// Adds a property behind the others of an object.
-fn insert(text: &str, style: &Style<'_>, object: &Object<'_>, key: &str, value: &Json) -> String {
+fn insert_property(
+    text: &str,
+    style: &JsonStyle<'_>,
+    object: &Object<'_>,
+    key: &str,
+    value: &Json,
+) -> String {
     let (open, close) = (object.range.start + 1, object.range.end - 1);
     let key = Json::from(key);
     let Some((first, last)) = object.properties.first().zip(object.properties.last()) else {
@@ -211,51 +223,53 @@ fn insert(text: &str, style: &Style<'_>, object: &Object<'_>, key: &str, value: 
         let in_line = style.is_flat && kept.is_empty() && text.trim() != &text[open - 1..=close];
         if in_line {
             let is_tight = text[..open].ends_with(":{");
-            let field =
-                flat(&serde_json::json!({ key.as_str().unwrap_or_default(): value }), is_tight);
+            let field = format_inline(
+                &serde_json::json!({ key.as_str().unwrap_or_default(): value }),
+                is_tight,
+            );
             return format!("{}{field}{}", &text[..open - 1], &text[close + 1..]);
         }
         let newline = style.newline;
         let indent = indent_of(text, object.range.start);
         let below = format!("{indent}{}", style.indent);
-        let value = style.pretty(value, &below);
+        let value = style.format_value(value, &below);
         let field = format!("{kept}{newline}{below}{key}: {value}{newline}{indent}");
         return format!("{}{field}{}", &text[..open], &text[close..]);
     };
-    let behind = Behind::find(text, last.range.end, close);
+    let behind = InsertPosition::find(text, last.range.end, close);
     let (comma, trailing) = if behind.has_comma { ("", ",") } else { (",", "") };
     let is_flat = !text[open..first.range.start].contains('\n')
         && !text[last.range.end..close].contains('\n');
     let field = if is_flat && is_tight(text, last) {
-        format!("{key}:{}", flat(value, true))
+        format!("{key}:{}", format_inline(value, true))
     } else if is_flat {
-        format!(" {key}: {}", flat(value, false))
+        format!(" {key}: {}", format_inline(value, false))
     } else {
         let below = own_line(text, last.range.start).map_or_else(
             || format!("{}{}", indent_of(text, object.range.start), style.indent),
             str::to_owned,
         );
-        format!("{}{below}{key}: {}", style.newline, style.pretty(value, &below))
+        format!("{}{below}{key}: {}", style.newline, style.format_value(value, &below))
     };
     let (last, at) = (last.range.end, behind.at);
     format!("{}{comma}{}{field}{trailing}{}", &text[..last], &text[last..at], &text[at..])
 }
 
 /// Where the next property goes: behind a comma and the comments of the same line.
-struct Behind {
+struct InsertPosition {
     has_comma: bool,
     at: usize,
 }
 
-impl Behind {
+impl InsertPosition {
     fn find(text: &str, end: usize, close: usize) -> Self {
-        let comma = significant(text, end).filter(|at| text.as_bytes()[*at] == b',');
+        let comma = next_significant(text, end).filter(|at| text.as_bytes()[*at] == b',');
         let mut at = comma.map_or(end, |comma| comma + 1);
         loop {
             let rest = &text[at..close];
             let words = rest.trim_start_matches([' ', '\t']);
             let start = at + rest.len() - words.len();
-            let comment = match comment(words) {
+            let comment = match leading_comment(words) {
                 Some(comment) if !comment.contains('\n') => comment,
                 _ => return Self { has_comma: comma.is_some(), at },
             };
@@ -265,7 +279,7 @@ impl Behind {
 }
 
 /// The comment that a text begins with.
-fn comment(text: &str) -> Option<&str> {
+fn leading_comment(text: &str) -> Option<&str> {
     if text.starts_with("//") {
         let line = text.split('\n').next()?;
         return Some(line.strip_suffix('\r').unwrap_or(line));
@@ -274,13 +288,13 @@ fn comment(text: &str) -> Option<&str> {
 }
 
 /// The next byte that is neither white space nor part of a comment.
-fn significant(text: &str, from: usize) -> Option<usize> {
+fn next_significant(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = &text[at..];
         let words = rest.trim_start();
         at += rest.len() - words.len();
-        match comment(words) {
+        match leading_comment(words) {
             Some(comment) => at += comment.len(),
             None => return Some(at).filter(|at| *at < text.len()),
         }
@@ -288,9 +302,9 @@ fn significant(text: &str, from: usize) -> Option<usize> {
 }
 
 /// Takes a property out, with its comma and the lines that it alone stood in.
-fn cut(text: &str, object: &Object<'_>, at: usize) -> String {
+fn cut_property(text: &str, object: &Object<'_>, at: usize) -> String {
     let range = object.properties[at].range;
-    let comma = significant(text, range.end).filter(|at| text.as_bytes()[*at] == b',');
+    let comma = next_significant(text, range.end).filter(|at| text.as_bytes()[*at] == b',');
     if let Some(comma) = comma {
         let (mut start, mut end) = (range.start, comma + 1);
         if let Some(before) = own_line(text, start) {
@@ -312,7 +326,7 @@ fn cut(text: &str, object: &Object<'_>, at: usize) -> String {
         return format!("{}{before}{after}{}", &text[..open], &text[close..]);
     }
     let end = object.properties[at - 1].range.end;
-    let comma = significant(text, end).unwrap_or(end);
+    let comma = next_significant(text, end).unwrap_or(end);
     let kept = text[comma + 1..range.start].trim_end();
     format!("{}{kept}{}", &text[..comma], &text[range.end..])
 }
@@ -327,11 +341,11 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str) {
-        let put = set(before, &PATH, &json!({ "a": [1] })).unwrap();
+        let put = set_path(before, &PATH, &json!({ "a": [1] })).unwrap();
         assert_eq!(put, after);
-        let mut expected = value(before).unwrap().unwrap_or_else(|| json!({}));
+        let mut expected = parse_value(before).unwrap().unwrap_or_else(|| json!({}));
         expected["servers"]["v"] = json!({ "a": [1] });
-        assert_eq!(value(&put).unwrap(), Some(expected));
+        assert_eq!(parse_value(&put).unwrap(), Some(expected));
     }
 
     #[test]
@@ -390,13 +404,13 @@ mod tests {
     #[test]
     fn a_value_is_replaced_where_it_stands() {
         let text = "{\n  \"servers\": {\"v\": 1, \"v\": {\"a\": 2, \"b\": 3}} // x\n}";
-        let put = set(text, &["servers", "v", "a"], &json!("\u{e9}\"")).unwrap();
+        let put = set_path(text, &["servers", "v", "a"], &json!("\u{e9}\"")).unwrap();
         assert_eq!(put, text.replace('2', "\"\u{e9}\\\"\""));
     }
 
     #[test]
     fn what_is_no_object_is_not_written_over() {
-        let refused = |text: &str| set(text, &PATH, &json!(1)).unwrap_err();
+        let refused = |text: &str| set_path(text, &PATH, &json!(1)).unwrap_err();
         assert_eq!(refused("[]"), "it is not an object");
         assert_eq!(refused("{\"servers\": null}"), "its `servers` is no object");
         assert!(refused("{\"servers\": {}").contains("it is not JSON"));
@@ -405,7 +419,7 @@ mod tests {
 
     #[track_caller]
     fn check_removed(before: &str, after: &str) {
-        assert_eq!(remove(before, &["v"]).unwrap(), after);
+        assert_eq!(remove_path(before, &["v"]).unwrap(), after);
     }
 
     #[test]
@@ -425,8 +439,8 @@ mod tests {
     #[test]
     fn what_was_put_in_comes_out_again() {
         for text in ["{\n  \"x\": 1 // one\n}\n", "{\"x\":1}", "{\n\t\"x\": [\r\n1,],\n}"] {
-            let put = set(text, &["v"], &json!({ "a": "b" })).unwrap();
-            assert_eq!(remove(&put, &["v"]).unwrap(), text);
+            let put = set_path(text, &["v"], &json!({ "a": "b" })).unwrap();
+            assert_eq!(remove_path(&put, &["v"]).unwrap(), text);
         }
     }
 }

@@ -9,21 +9,21 @@ use std::ops::Range;
 use serde_json::Value as Json;
 use toml_edit::{ImDocument, Item, Table, TableLike};
 
-use super::json::{newline, ordered};
+use super::json::{line_ending, order_fields};
 
 /// The whole value of a text.
 ///
 /// # Errors
 /// What is wrong with it, as the end of a sentence.
-pub(super) fn value(text: &str) -> Result<Json, String> {
+pub(super) fn parse_value(text: &str) -> Result<Json, String> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         format!("it is not TOML: line {line}: {}", error.message())
     })
 }
 
-fn parse(text: &str) -> Result<ImDocument<&str>, String> {
-    value(text)?;
+fn parse_document(text: &str) -> Result<ImDocument<&str>, String> {
+    parse_value(text)?;
     ImDocument::parse(text).map_err(|error| format!("it is not TOML: {}", error.message()))
 }
 
@@ -31,12 +31,17 @@ fn parse(text: &str) -> Result<ImDocument<&str>, String> {
 ///
 /// # Errors
 /// The text is not TOML, or the outer table is written in a form that cannot be added to.
-pub(super) fn add(text: &str, outer: &str, name: &str, entry: &Json) -> Result<String, String> {
-    let document = parse(text)?;
+pub(super) fn add_table(
+    text: &str,
+    outer: &str,
+    name: &str,
+    entry: &Json,
+) -> Result<String, String> {
+    let document = parse_document(text)?;
     if document.get(outer).is_some_and(|item| !item.is_table()) {
         return Err(format!("its `{outer}` is not written as tables, `[{outer}.NAME]` each"));
     }
-    let newline = newline(text);
+    let newline = line_ending(text);
     let mut new = text.to_owned();
     if !new.is_empty() && !new.ends_with('\n') {
         new.push_str(newline);
@@ -45,14 +50,14 @@ pub(super) fn add(text: &str, outer: &str, name: &str, entry: &Json) -> Result<S
         new.push_str(newline);
     }
     new.push_str(&format!("[{outer}.{name}]{newline}"));
-    for (field, value) in entry.as_object().map(ordered).into_iter().flatten() {
-        new.push_str(&format!("{} = {}{newline}", key(field), written(value)?));
+    for (field, value) in entry.as_object().map(order_fields).into_iter().flatten() {
+        new.push_str(&format!("{} = {}{newline}", format_key(field), format_value(value)?));
     }
     Ok(new)
 }
 
 /// A key; in quotes where it needs them.
-fn key(text: &str) -> String {
+fn format_key(text: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !text.is_empty() && text.chars().all(is_bare) {
         return text.to_owned();
@@ -61,7 +66,7 @@ fn key(text: &str) -> String {
 }
 
 /// A value in one line.
-fn written(value: &Json) -> Result<String, String> {
+fn format_value(value: &Json) -> Result<String, String> {
     let value = toml::Value::try_from(value);
     Ok(value.map_err(|error| format!("it cannot hold {error}"))?.to_string())
 }
@@ -70,44 +75,44 @@ fn written(value: &Json) -> Result<String, String> {
 ///
 /// # Errors
 /// The text is not TOML, or the table is written in a form that is not changed here.
-pub(super) fn set(
+pub(super) fn set_field(
     text: &str,
     outer: &str,
     name: &str,
     field: &str,
     value: &Json,
 ) -> Result<String, String> {
-    let document = parse(text)?;
-    let table = find(&document, outer, name).ok_or_else(|| form(outer, name))?;
-    let value = written(value)?;
+    let document = parse_document(text)?;
+    let table = find_table(&document, outer, name).ok_or_else(|| unsupported_form(outer, name))?;
+    let value = format_value(value)?;
     if let Some(range) = table.get(field).and_then(Item::span) {
         return Ok(format!("{}{value}{}", &text[..range.start], &text[range.end..]));
     }
-    let header = table.span().ok_or_else(|| form(outer, name))?;
-    let end = line(text, header.start..header.start).end;
-    let newline = newline(text);
+    let header = table.span().ok_or_else(|| unsupported_form(outer, name))?;
+    let end = whole_lines(text, header.start..header.start).end;
+    let newline = line_ending(text);
     let (above, below) = text.split_at(end);
     let between = if above.ends_with('\n') { "" } else { newline };
-    Ok(format!("{above}{between}{} = {value}{newline}{below}", key(field)))
+    Ok(format!("{above}{between}{} = {value}{newline}{below}", format_key(field)))
 }
 
 /// Takes a table out, with the tables in it; where it is not there, nothing happens.
 ///
 /// # Errors
 /// As for [`set`].
-pub(super) fn remove(text: &str, outer: &str, name: &str) -> Result<String, String> {
-    let document = parse(text)?;
+pub(super) fn remove_table(text: &str, outer: &str, name: &str) -> Result<String, String> {
+    let document = parse_document(text)?;
     let there = document.get(outer).and_then(Item::as_table_like);
     if there.is_none_or(|outer| !outer.contains_key(name)) {
         return Ok(text.to_owned());
     }
-    let table = find(&document, outer, name).ok_or_else(|| form(outer, name))?;
+    let table = find_table(&document, outer, name).ok_or_else(|| unsupported_form(outer, name))?;
     let mut ranges = Vec::new();
-    spans(table, &mut ranges).ok_or_else(|| form(outer, name))?;
+    collect_spans(table, &mut ranges).ok_or_else(|| unsupported_form(outer, name))?;
     ranges.sort_by_key(|range| range.start);
     let mut new = text.to_owned();
     for range in ranges.into_iter().rev() {
-        let range = line(text, range);
+        let range = whole_lines(text, range);
         let (above, below) = (&new[..range.start], &new[range.end..]);
         let is_apart = below.is_empty() || below.starts_with('\n') || below.starts_with("\r\n");
         let above = match above.strip_suffix('\n').map(|it| it.strip_suffix('\r').unwrap_or(it)) {
@@ -120,20 +125,20 @@ pub(super) fn remove(text: &str, outer: &str, name: &str) -> Result<String, Stri
 }
 
 /// A table that has a header of its own.
-fn find<'a>(document: &'a ImDocument<&str>, outer: &str, name: &str) -> Option<&'a Table> {
+fn find_table<'a>(document: &'a ImDocument<&str>, outer: &str, name: &str) -> Option<&'a Table> {
     let table = document.get(outer)?.as_table()?.get(name)?.as_table()?;
     (!table.is_dotted() && !table.is_implicit()).then_some(table)
 }
 
 /// Where a table and those in it stand; none where one is written in another form.
-fn spans(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
+fn collect_spans(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
     if !table.is_implicit() {
         ranges.push(table.span()?);
     }
     for (_, item) in TableLike::iter(table) {
         match item {
             Item::Table(inner) if inner.is_dotted() => {}
-            Item::Table(inner) => spans(inner, ranges)?,
+            Item::Table(inner) => collect_spans(inner, ranges)?,
             Item::ArrayOfTables(_) => return None,
             Item::Value(_) | Item::None => {}
         }
@@ -141,12 +146,12 @@ fn spans(table: &Table, ranges: &mut Vec<Range<usize>>) -> Option<()> {
     Some(())
 }
 
-fn form(outer: &str, name: &str) -> String {
+fn unsupported_form(outer: &str, name: &str) -> String {
     format!("its `{name}` is not written as a table `[{outer}.{name}]`")
 }
 
 /// The whole lines that a range is in, with the end of the last one.
-fn line(text: &str, range: Range<usize>) -> Range<usize> {
+fn whole_lines(text: &str, range: Range<usize>) -> Range<usize> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |end| range.end + end + 1);
     start..end
@@ -166,11 +171,11 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str) {
-        let put = add(before, "outer", "v", &entry()).unwrap();
+        let put = add_table(before, "outer", "v", &entry()).unwrap();
         assert_eq!(put, after);
-        let mut expected = value(before).unwrap();
+        let mut expected = parse_value(before).unwrap();
         expected["outer"]["v"] = entry();
-        assert_eq!(value(&put).unwrap(), expected);
+        assert_eq!(parse_value(&put).unwrap(), expected);
     }
 
     #[test]
@@ -188,29 +193,29 @@ mod tests {
 
     #[test]
     fn other_forms_are_left_to_the_person() {
-        let refused = |text: &str| add(text, "outer", "v", &entry()).unwrap_err();
+        let refused = |text: &str| add_table(text, "outer", "v", &entry()).unwrap_err();
         assert!(refused("outer = {}").contains("not written as tables"));
         assert!(refused("[[outer]]").contains("not written as tables"));
         assert!(refused("a = 1\nb = [").contains("line 2"), "{}", refused("a = 1\nb = ["));
         for text in ["[outer]\nv = { a = 1 }", "[outer]\nv.a = 1", "[[outer.v]]\na = 1"] {
-            let error = remove(text, "outer", "v").unwrap_err();
+            let error = remove_table(text, "outer", "v").unwrap_err();
             assert!(error.contains("[outer.v]"), "{error}");
-            assert!(set(text, "outer", "v", "a", &json!(2)).is_err());
+            assert!(set_field(text, "outer", "v", "a", &json!(2)).is_err());
         }
     }
 
     #[test]
     fn a_field_is_changed_where_it_stands() {
         let text = "[outer.v] # mine\ncommand = 'old' # old\n\n[outer.v.env]\nA = '1'\n";
-        let put = set(text, "outer", "v", "command", &json!("a\\b\"")).unwrap();
+        let put = set_field(text, "outer", "v", "command", &json!("a\\b\"")).unwrap();
         assert_eq!(put, text.replace("'old'", "'a\\b\"'"));
-        let put = set(text, "outer", "v", "args", &json!(["mcp"])).unwrap();
+        let put = set_field(text, "outer", "v", "args", &json!(["mcp"])).unwrap();
         assert_eq!(put, text.replace("mine\n", "mine\nargs = [\"mcp\"]\n"));
     }
 
     #[test]
     fn a_table_goes_with_those_in_it() {
-        let removed = |text: &str| remove(text, "outer", "v").unwrap();
+        let removed = |text: &str| remove_table(text, "outer", "v").unwrap();
         assert_eq!(removed(TABLE), "");
         assert_eq!(removed(&format!("x = 1\n\n{TABLE}")), "x = 1\n");
         assert_eq!(removed(&format!("x = 1\r\n\r\n{}", TABLE.replace('\n', "\r\n"))), "x = 1\r\n");

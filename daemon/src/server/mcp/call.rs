@@ -22,9 +22,9 @@ use tokio::time::{Instant, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 use vector_core::tools;
 
-use super::list::{PROPOSAL_STATUS, SESSIONS};
-use super::{Agent, Gate, told, unique};
-use crate::server::failed;
+use super::tool_list::{PROPOSAL_STATUS, SESSIONS};
+use super::{DaemonGate, McpAgent, random_id, results};
+use crate::server::failure;
 
 /// How often a client hears that its call still waits.
 const NEWS: Duration = Duration::from_secs(2);
@@ -35,27 +35,28 @@ const HOLD: u64 = 15;
 /// The longest that proposal_status waits, in seconds.
 const LONGEST: u64 = 55;
 
-impl<G: Gate> Agent<G> {
+impl<G: DaemonGate> McpAgent<G> {
     /// Answers a call. What went wrong is an answer as well: an error of the protocol would not reach
     /// the model.
-    pub(super) async fn answer(
+    pub(super) async fn answer_call(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let args = request.arguments.unwrap_or_default();
         let answered = match request.name.as_ref() {
-            SESSIONS => self.gate.sessions().await.map(|open| told::sessions(&open)),
-            PROPOSAL_STATUS => self.status(&args, &context).await,
-            name => {
-                self.call(name, args, self.wait, &context).await.map(|view| told::called(&view))
-            }
+            SESSIONS => self.gate.list_sessions().await.map(|open| results::sessions_result(&open)),
+            PROPOSAL_STATUS => self.call_status(&args, &context).await,
+            name => self
+                .call_tool(name, args, self.wait, &context)
+                .await
+                .map(|view| results::call_result(&view)),
         };
-        Ok(answered.unwrap_or_else(|failure| told::failure(&failure)))
+        Ok(answered.unwrap_or_else(|failure| results::failure_result(&failure)))
     }
 
     /// Calls a tool, and waits so long for what becomes of it.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         &self,
         tool: &str,
         mut args: JsonObject,
@@ -67,13 +68,13 @@ impl<G: Gate> Agent<G> {
             Some(Json::String(session)) => Some(session),
             Some(_) => {
                 let hint = "list_sessions lists the names.";
-                return Err(failed(FailureKind::BadRequest, "`session` is no name.", hint));
+                return Err(failure(FailureKind::BadRequest, "`session` is no name.", hint));
             }
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
         let until = Instant::now() + wait;
-        let (connection, id) = (self.connection(&client, context), unique()?);
-        let gone = self.gate.gone(&connection);
+        let (connection, id) = (self.connection_id(&client, context), random_id()?);
+        let gone = self.gate.disconnected(&connection);
         let own = CancelCall { connection: connection.clone(), id: id.clone() };
         let call = AgentCall {
             connection,
@@ -86,40 +87,40 @@ impl<G: Gate> Agent<G> {
             again: false,
         };
         let view = tokio::select! {
-            view = self.gate.call(call) => view?,
-            () = context.ct.cancelled() => return Err(self.cancelled(own, &gone).await),
+            view = self.gate.call_tool(call) => view?,
+            () = context.ct.cancelled() => return Err(self.cancel_call(own, &gone).await),
         };
         if view.became.is_settled() {
             return Ok(view);
         }
         let settled = tokio::select! {
-            settled = self.settled(view.clone(), (until, wait), context) => settled,
+            settled = self.wait_until_settled(view.clone(), (until, wait), context) => settled,
             // Nobody hears the answer. A person may still decide.
             () = gone.cancelled() => Some(view),
         };
         let Some(settled) = settled else {
-            return Err(self.cancelled(own, &gone).await);
+            return Err(self.cancel_call(own, &gone).await);
         };
         if !settled.became.is_settled() && !is_change(&settled.tool) {
             // What only reads is of no use any more to whoever has gone on.
-            let _ = self.gate.cancel(own).await;
+            let _ = self.gate.cancel_call(own).await;
         }
         Ok(settled)
     }
 
     /// Takes a call of one's own back, unless its client has gone; what the client is told, where it still
     /// listens.
-    async fn cancelled(&self, own: CancelCall, gone: &CancellationToken) -> Failure {
+    async fn cancel_call(&self, own: CancelCall, gone: &CancellationToken) -> Failure {
         if gone.is_cancelled() {
             let message = "The client has disconnected; what it proposed waits for the person.";
-            return failed(
+            return failure(
                 FailureKind::Settled,
                 message,
                 "proposal_status tells what becomes of it.",
             );
         }
-        let _ = self.gate.cancel(own).await;
-        failed(
+        let _ = self.gate.cancel_call(own).await;
+        failure(
             FailureKind::Settled,
             "The call was taken back.",
             "Unless somebody decided before, nothing was changed.",
@@ -127,20 +128,20 @@ impl<G: Gate> Agent<G> {
     }
 
     /// Waits until a call is settled or the time is up; none where the client does not want it any more.
-    async fn settled(
+    async fn wait_until_settled(
         &self,
         mut view: CallView,
         (until, wait): (Instant, Duration),
         context: &RequestContext<RoleServer>,
     ) -> Option<CallView> {
-        let _shown = Shown::to(&context.peer, &view);
+        let _shown = DecisionNotice::show_to(&context.peer, &view);
         let news = context.meta.get_progress_token();
         let began = Instant::now();
         let mut tick = interval_at(began + NEWS, NEWS);
         while !view.became.is_settled() && Instant::now() < until {
             // It is cut off at the time that is left, and must not be asked for again and again before.
             let hold = until.saturating_duration_since(Instant::now()).as_secs().min(HOLD) + 1;
-            let held = timeout_at(until, self.gate.called(view.call, hold));
+            let held = timeout_at(until, self.gate.wait_for_call(view.call, hold));
             tokio::pin!(held);
             loop {
                 tokio::select! {
@@ -151,7 +152,7 @@ impl<G: Gate> Agent<G> {
                     },
                     _ = tick.tick() => {
                         if let Some(token) = &news {
-                            say(&context.peer, token.clone(), &view, began.elapsed(), wait).await;
+                            report_progress(&context.peer, token.clone(), &view, began.elapsed(), wait).await;
                         }
                     }
                     () = context.ct.cancelled() => return None,
@@ -162,7 +163,7 @@ impl<G: Gate> Agent<G> {
     }
 
     /// What became of a call, or of the last ones.
-    async fn status(
+    async fn call_status(
         &self,
         args: &JsonObject,
         context: &RequestContext<RoleServer>,
@@ -174,18 +175,19 @@ impl<G: Gate> Agent<G> {
                 said.map(Some).ok_or_else(|| {
                     let message = format!("`{name}` is no number.");
                     let hint = "Give the id that the call answered.";
-                    failed(FailureKind::BadRequest, message, hint)
+                    failure(FailureKind::BadRequest, message, hint)
                 })
             }
         };
         let Some(id) = number("id")? else {
-            return self.gate.log().await.map(|log| told::log(&log));
+            return self.gate.read_log().await.map(|log| results::log_result(&log));
         };
         let wait = Duration::from_secs(number("wait")?.unwrap_or(0).min(LONGEST));
-        let view = self.gate.called(Seq(id), 0).await?;
+        let view = self.gate.wait_for_call(Seq(id), 0).await?;
         // Whoever does not want to know any more takes nothing back.
-        let waited = self.settled(view.clone(), (Instant::now() + wait, wait), context).await;
-        Ok(told::status(&waited.unwrap_or(view)))
+        let waited =
+            self.wait_until_settled(view.clone(), (Instant::now() + wait, wait), context).await;
+        Ok(results::status_result(&waited.unwrap_or(view)))
     }
 }
 
@@ -195,7 +197,7 @@ fn is_change(tool: &str) -> bool {
 }
 
 /// Tells a client that its call still waits.
-async fn say(
+async fn report_progress(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     view: &CallView,
@@ -204,33 +206,33 @@ async fn say(
 ) {
     let news = ProgressNotificationParam::new(token, elapsed.as_secs_f64())
         .with_total(wait.as_secs_f64())
-        .with_message(told::waits(view));
+        .with_message(results::describe_pending(view));
     // A client that is gone is noticed elsewhere.
     let _ = peer.notify_progress(news).await;
 }
 
 /// A word to the person in their client, for as long as their decision is missing: it is taken back when
 /// this is dropped.
-struct Shown {
+struct DecisionNotice {
     _until: Option<oneshot::Sender<()>>,
 }
 
-impl Shown {
+impl DecisionNotice {
     /// Says where to decide, where the client can show that.
-    fn to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
+    fn show_to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
         let is_waiting =
             matches!(view.became, Became::Pending { status: ProposalStatus::Waiting, .. });
         if !is_waiting || !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
             return Self { _until: None };
         }
         let (until, decided) = oneshot::channel();
-        tokio::spawn(show(peer.clone(), told::where_to_decide(view), decided));
+        tokio::spawn(elicit(peer.clone(), results::where_to_decide(view), decided));
         Self { _until: Some(until) }
     }
 }
 
 /// Shows a message to the person until they have decided. Whatever they answer there decides nothing.
-async fn show(peer: Peer<RoleServer>, message: String, mut decided: oneshot::Receiver<()>) {
+async fn elicit(peer: Peer<RoleServer>, message: String, mut decided: oneshot::Receiver<()>) {
     let is_decided = tokio::time::timeout(AT_ONCE, &mut decided).await.is_ok();
     let Some(requested_schema) = ElicitationSchema::builder().build().ok().filter(|_| !is_decided)
     else {

@@ -14,12 +14,12 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use scene_schemas::api::{Failure, FailureKind, MAX_BODY};
 use tokio_util::sync::CancellationToken;
 
-use super::Agent;
+use super::McpAgent;
 use super::gate::AtDesk;
-use super::kept::Kept;
+use super::session_store::McpSessionStore;
 use super::sessions::HttpSessions;
-use crate::server::failed;
-use crate::server::{Board, Desk};
+use crate::server::failure;
+use crate::server::{DaemonHandle, EventHub};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -30,9 +30,9 @@ const MAX_NAME: usize = 64;
 const IDLE: Duration = Duration::from_mins(30);
 
 /// The server behind `/mcp`.
-pub(in crate::server) struct Http {
-    service: StreamableHttpService<Agent<AtDesk>, LocalSessionManager>,
-    kept: Arc<Kept>,
+pub(in crate::server) struct McpHttp {
+    service: StreamableHttpService<McpAgent<AtDesk>, LocalSessionManager>,
+    kept: Arc<McpSessionStore>,
     ends: CancellationToken,
     sessions: Arc<HttpSessions>,
 }
@@ -45,17 +45,17 @@ pub(super) fn session_of(headers: &HeaderMap) -> Option<String> {
     is_name.then(|| session.to_owned())
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for McpHttp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Http")
     }
 }
 
-impl Http {
+impl McpHttp {
     /// With its sessions kept in this file; calls wait so long for a person.
     pub(in crate::server) fn new(
-        board: &Arc<Board>,
-        desk: &Desk,
+        board: &Arc<EventHub>,
+        desk: &DaemonHandle,
         kept: &Path,
         wait: Duration,
     ) -> Self {
@@ -64,25 +64,25 @@ impl Http {
         let gate = Arc::new(AtDesk { board: own, desk: desk.clone(), sessions: known });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
-        let kept = Arc::new(Kept::read(kept));
+        let kept = Arc::new(McpSessionStore::load(kept));
         config.session_store = Some(Arc::clone(&kept) as Arc<dyn SessionStore>);
         let ends = config.cancellation_token.clone();
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(IDLE);
-        let agent = move || Ok(Agent::new(Arc::clone(&gate), wait));
+        let agent = move || Ok(McpAgent::new(Arc::clone(&gate), wait));
         let service = StreamableHttpService::new(agent, Arc::new(manager), config);
         Self { service, kept, ends, sessions }
     }
 
     /// Ends all sessions, and the streams that clients hold.
-    pub(in crate::server) fn end(&self) {
-        self.sessions.close();
+    pub(in crate::server) fn end_sessions(&self) {
+        self.sessions.close_all();
         self.ends.cancel();
     }
 
     /// Answers a request of this owner of sessions. Another owner's session is answered as one that
     /// does not exist: the client then initializes a new one.
-    pub(in crate::server) async fn answer(
+    pub(in crate::server) async fn answer_request(
         &self,
         request: Request,
         owner: String,
@@ -90,19 +90,21 @@ impl Http {
         let session = session_of(request.headers());
         if session.as_deref().is_some_and(|session| !self.kept.is_owned(session, &owner)) {
             let message = "There is no such session of MCP for this token.";
-            return Err(failed(FailureKind::NotFound, message, "Initialize a new one."));
+            return Err(failure(FailureKind::NotFound, message, "Initialize a new one."));
         }
         let is_end = request.method() == Method::DELETE;
         let answered = async { self.service.handle(request).await.map(Body::new) };
         let response = match &session {
-            Some(session) if !is_end => self.sessions.answer(session.clone(), answered).await,
+            Some(session) if !is_end => {
+                self.sessions.answer_request(session.clone(), answered).await
+            }
             _ => answered.await,
         };
         if let Some(ended) = session.filter(|_| is_end && response.status().is_success()) {
-            self.sessions.end(&ended);
+            self.sessions.end_session(&ended);
         }
         if let Some(begun) = session_of(response.headers()) {
-            self.kept.own(&begun, owner);
+            self.kept.remember_owner(&begun, owner);
         }
         Ok(response)
     }

@@ -6,11 +6,11 @@ use serde_json::Value as Json;
 use vector_core::prompt::{PRESETS, Preset};
 
 /// All of them.
-pub(super) fn all() -> Vec<Prompt> {
-    PRESETS.iter().map(prompt).collect()
+pub(super) fn list_prompts() -> Vec<Prompt> {
+    PRESETS.iter().map(to_prompt).collect()
 }
 
-fn prompt(preset: &Preset) -> Prompt {
+fn to_prompt(preset: &Preset) -> Prompt {
     let what = PromptArgument::new("what")
         .with_description("What it is about: a path, a script, a wish")
         .with_required(preset.needs_object);
@@ -18,7 +18,10 @@ fn prompt(preset: &Preset) -> Prompt {
 }
 
 /// One of them, about something.
-pub(super) fn get(name: &str, args: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn get_prompt(
+    name: &str,
+    args: Option<&JsonObject>,
+) -> Result<GetPromptResult, ErrorData> {
     let what = args.and_then(|args| args.get("what")).and_then(Json::as_str).unwrap_or_default();
     let what = what.trim();
     let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {

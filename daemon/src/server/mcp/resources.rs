@@ -15,7 +15,7 @@ use scene_schemas::api::{AgentLog, Became, CallView, ListedScript, LoggedCall, S
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
-use super::{Agent, Gate, error, told};
+use super::{DaemonGate, McpAgent, protocol_error, results};
 
 /// What a path holds that an address cannot.
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -47,7 +47,7 @@ const NODES: u64 = 500;
 const LONGEST: u64 = 1_000_000;
 
 /// How addresses are made.
-pub(super) fn templates() -> Vec<ResourceTemplate> {
+pub(super) fn resource_templates() -> Vec<ResourceTemplate> {
     let template = |end: &str, name: &str, about: &str| {
         ResourceTemplate::new(format!("{PLACE}{{session}}/{end}"), name).with_description(about)
     };
@@ -60,13 +60,13 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-fn address(session: &str, kind: &str, path: &str) -> String {
+fn resource_uri(session: &str, kind: &str, path: &str) -> String {
     format!("{PLACE}{session}/{kind}/{}", utf8_percent_encode(path, ESCAPED))
 }
 
 /// What an address names.
 #[derive(Debug, PartialEq, Eq)]
-enum Named {
+enum ResourceName {
     Ledger,
     Proposals,
     Proposal(Seq),
@@ -74,14 +74,14 @@ enum Named {
     Script { session: String, path: String },
 }
 
-fn named(uri: &str) -> Option<Named> {
+fn parse_uri(uri: &str) -> Option<ResourceName> {
     if uri == LEDGER {
-        return Some(Named::Ledger);
+        return Some(ResourceName::Ledger);
     }
     if let Some(id) = uri.strip_prefix(PROPOSALS) {
         return match id.strip_prefix('/') {
-            Some(id) => id.parse().ok().map(Seq).map(Named::Proposal),
-            None => id.is_empty().then_some(Named::Proposals),
+            Some(id) => id.parse().ok().map(Seq).map(ResourceName::Proposal),
+            None => id.is_empty().then_some(ResourceName::Proposals),
         };
     }
     let mut parts = uri.strip_prefix(PLACE)?.splitn(3, '/');
@@ -89,19 +89,19 @@ fn named(uri: &str) -> Option<Named> {
     let path = parts.next().unwrap_or("game");
     let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
     match kind {
-        TREE => Some(Named::Tree { session, path }),
-        SCRIPT => Some(Named::Script { session, path }),
+        TREE => Some(ResourceName::Tree { session, path }),
+        SCRIPT => Some(ResourceName::Script { session, path }),
         _ => None,
     }
 }
 
-impl<G: Gate> Agent<G> {
+impl<G: DaemonGate> McpAgent<G> {
     /// The record, the trees, and the scripts of one place after the other.
-    pub(super) async fn resources(
+    pub(super) async fn list_resources(
         &self,
         cursor: Option<String>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let open = self.gate.sessions().await.map_err(|failure| error(&failure))?;
+        let open = self.gate.list_sessions().await.map_err(|failure| protocol_error(&failure))?;
         let bad = || ErrorData::invalid_params("The cursor is not one that was given.", None);
         let (at, from) = match cursor.as_deref() {
             None => (0, None),
@@ -110,13 +110,13 @@ impl<G: Gate> Agent<G> {
                 (at.parse::<usize>().map_err(|_| bad())?, Some(from).filter(|it| !it.is_empty()))
             }
         };
-        let mut resources = if cursor.is_none() { fixed(&open) } else { Vec::new() };
+        let mut resources = if cursor.is_none() { fixed_resources(&open) } else { Vec::new() };
         let mut next = None;
         if let Some(place) = open.sessions.get(at) {
             // A place that cannot be read now has no scripts now.
-            let page = self.gate.scripts(&place.session, from.map(str::to_owned)).await.ok();
+            let page = self.gate.list_scripts(&place.session, from.map(str::to_owned)).await.ok();
             let (found, cursor) = page.map(|page| (page.scripts, page.cursor)).unwrap_or_default();
-            resources.extend(found.iter().map(|it| script(&place.session.0, it)));
+            resources.extend(found.iter().map(|it| script_resource(&place.session.0, it)));
             next = match cursor {
                 Some(cursor) => Some(format!("{at}:{cursor}")),
                 None => (at + 1 < open.sessions.len()).then(|| format!("{}:", at + 1)),
@@ -128,34 +128,38 @@ impl<G: Gate> Agent<G> {
     }
 
     /// Reads what an address names.
-    pub(super) async fn read(
+    pub(super) async fn read_resource(
         &self,
         uri: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let text = match named(uri) {
-            Some(Named::Ledger) => self.log().await.map(|log| told::cut(told::lines(&log))),
-            Some(Named::Proposals) => self.log().await.map(|log| waiting(&log)),
-            Some(Named::Proposal(id)) => self
+        let text = match parse_uri(uri) {
+            Some(ResourceName::Ledger) => {
+                self.read_log().await.map(|log| results::truncate(results::log_lines(&log)))
+            }
+            Some(ResourceName::Proposals) => self.read_log().await.map(|log| pending_text(&log)),
+            Some(ResourceName::Proposal(id)) => self
                 .gate
-                .called(id, 0)
+                .wait_for_call(id, 0)
                 .await
-                .map(|view| told::status(&view).structured_content.unwrap_or_default().to_string())
+                .map(|view| {
+                    results::status_result(&view).structured_content.unwrap_or_default().to_string()
+                })
                 .map_err(|failure| not_found(uri, &failure.message)),
-            Some(Named::Tree { session, path }) => {
+            Some(ResourceName::Tree { session, path }) => {
                 let args = json!({ "session": session, "parentPath": path, "maxNodes": NODES, "depth": 3 });
-                let answer = self.ask("list_children", args, context).await;
+                let answer = self.call_read_tool("list_children", args, context).await;
                 let whole = |answer: Json| {
                     let text = answer.to_string();
-                    if told::is_short(&text) { Ok(text) } else { Err(TOO_LONG.to_owned()) }
+                    if results::is_short(&text) { Ok(text) } else { Err(TOO_LONG.to_owned()) }
                 };
                 answer.and_then(whole).map_err(|why| not_found(uri, &why))
             }
-            Some(Named::Script { session, path }) => {
+            Some(ResourceName::Script { session, path }) => {
                 let args = json!({ "session": session, "path": path, "maxBytes": LONGEST });
-                let answer = self.ask("read_script", args, context).await;
+                let answer = self.call_read_tool("read_script", args, context).await;
                 let whole = |answer: Json| match (answer["text"].as_str(), &answer["truncated"]) {
-                    (Some(text), Json::Null) if told::is_short(text) => Ok(text.to_owned()),
+                    (Some(text), Json::Null) if results::is_short(text) => Ok(text.to_owned()),
                     _ => Err(TOO_LONG.to_owned()),
                 };
                 answer.and_then(whole).map_err(|why| not_found(uri, &why))
@@ -168,34 +172,34 @@ impl<G: Gate> Agent<G> {
         }?;
         let mut contents = ResourceContents::text(text, uri);
         if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
-            *mime_type = Some(kind(uri).to_owned());
+            *mime_type = Some(uri_mime_type(uri).to_owned());
         }
         Ok(ReadResourceResult::new(vec![contents]))
     }
 
-    async fn log(&self) -> Result<AgentLog, ErrorData> {
-        self.gate.log().await.map_err(|failure| error(&failure))
+    async fn read_log(&self) -> Result<AgentLog, ErrorData> {
+        self.gate.read_log().await.map_err(|failure| protocol_error(&failure))
     }
 
     /// The answer of a tool that reads.
-    async fn ask(
+    async fn call_read_tool(
         &self,
         tool: &str,
         args: Json,
         context: &RequestContext<RoleServer>,
     ) -> Result<Json, String> {
         let args = args.as_object().cloned().unwrap_or_default();
-        match self.call(tool, args, SOON, context).await {
+        match self.call_tool(tool, args, SOON, context).await {
             Ok(CallView { became: Became::Done { answer, .. }, .. }) => Ok(answer),
             Ok(CallView { became: Became::Refused { reason, .. }, .. }) => Err(reason),
-            Ok(view) => Err(told::waits(&view)),
+            Ok(view) => Err(results::describe_pending(&view)),
             Err(failure) => Err(format!("{} {}", failure.message, failure.hint)),
         }
     }
 }
 
 /// What is there whatever the place holds.
-fn fixed(open: &Sessions) -> Vec<Resource> {
+fn fixed_resources(open: &Sessions) -> Vec<Resource> {
     let mut all = vec![
         Resource::new(LEDGER, "ledger")
             .with_description("What agents have called lately, and what became of it")
@@ -205,7 +209,7 @@ fn fixed(open: &Sessions) -> Vec<Resource> {
             .with_mime_type("text/plain"),
     ];
     all.extend(open.sessions.iter().map(|place| {
-        let uri = address(&place.session.0, TREE, "game");
+        let uri = resource_uri(&place.session.0, TREE, "game");
         Resource::new(uri, format!("{}: tree", place.place.name))
             .with_description("The instances of the place, from the top")
             .with_mime_type("application/json")
@@ -213,23 +217,23 @@ fn fixed(open: &Sessions) -> Vec<Resource> {
     all
 }
 
-fn script(session: &str, ListedScript { path, class }: &ListedScript) -> Resource {
-    Resource::new(address(session, SCRIPT, path), path.as_str())
+fn script_resource(session: &str, ListedScript { path, class }: &ListedScript) -> Resource {
+    Resource::new(resource_uri(session, SCRIPT, path), path.as_str())
         .with_description(class.as_str())
         .with_mime_type("text/x-luau")
 }
 
 /// The calls that wait for a person.
-fn waiting(log: &AgentLog) -> String {
+fn pending_text(log: &AgentLog) -> String {
     let is_waiting = |it: &&LoggedCall| matches!(it.view.became, Became::Pending { .. });
-    let lines: String = log.unsettled.iter().filter(is_waiting).map(told::line).collect();
+    let lines: String = log.unsettled.iter().filter(is_waiting).map(results::log_line).collect();
     if lines.is_empty() { "Nothing waits for a decision.".to_owned() } else { lines }
 }
 
-fn kind(uri: &str) -> &'static str {
-    match named(uri) {
-        Some(Named::Tree { .. } | Named::Proposal(_)) => "application/json",
-        Some(Named::Script { .. }) => "text/x-luau",
+fn uri_mime_type(uri: &str) -> &'static str {
+    match parse_uri(uri) {
+        Some(ResourceName::Tree { .. } | ResourceName::Proposal(_)) => "application/json",
+        Some(ResourceName::Script { .. }) => "text/x-luau",
         _ => "text/plain",
     }
 }
@@ -247,12 +251,12 @@ mod tests {
         for path in
             ["game", "game.Workspace[\"My.Part / 100%\"].Wall[2]", "game.Workspace[\"é#?\"]"]
         {
-            let uri = address("window-1", SCRIPT, path);
+            let uri = resource_uri("window-1", SCRIPT, path);
             let (session, path) = ("window-1".to_owned(), path.to_owned());
-            assert_eq!(named(&uri), Some(Named::Script { session, path }), "{uri}");
+            assert_eq!(parse_uri(&uri), Some(ResourceName::Script { session, path }), "{uri}");
             assert!(!uri.contains([' ', '"', '[', ']', '#', '?']), "{uri}");
         }
-        assert_eq!(named("vector://proposals/12"), Some(Named::Proposal(Seq(12))));
+        assert_eq!(parse_uri("vector://proposals/12"), Some(ResourceName::Proposal(Seq(12))));
         let bad = [
             "",
             "vector://",
@@ -264,7 +268,7 @@ mod tests {
             "vector://proposalsx",
         ];
         for uri in bad {
-            assert_eq!(named(uri), None, "{uri}");
+            assert_eq!(parse_uri(uri), None, "{uri}");
         }
     }
 }

@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Ask, Board, Desk};
+use crate::server::{DaemonHandle, DaemonRequest, EventHub};
 
 /// How long a client whose streams broke off may take to come back.
 const RETURNS: Duration = Duration::from_secs(5);
@@ -19,8 +19,8 @@ const RETURNS: Duration = Duration::from_secs(5);
 /// All of them.
 #[derive(Debug)]
 pub(super) struct HttpSessions {
-    board: Arc<Board>,
-    desk: Desk,
+    board: Arc<EventHub>,
+    desk: DaemonHandle,
     /// Cancelled when the daemon ends.
     closing: CancellationToken,
     clients: Mutex<HashMap<String, HttpClient>>,
@@ -45,12 +45,12 @@ struct HeldRequest {
 
 impl Drop for HeldRequest {
     fn drop(&mut self) {
-        HttpSessions::leave(&self.sessions, &self.session, self.is_answered);
+        HttpSessions::release_request(&self.sessions, &self.session, self.is_answered);
     }
 }
 
 impl HttpSessions {
-    pub(super) fn new(board: &Arc<Board>, desk: &Desk) -> Self {
+    pub(super) fn new(board: &Arc<EventHub>, desk: &DaemonHandle) -> Self {
         Self {
             board: Arc::clone(board),
             desk: desk.clone(),
@@ -59,46 +59,46 @@ impl HttpSessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, HttpClient>> {
+    fn lock_clients(&self) -> MutexGuard<'_, HashMap<String, HttpClient>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The daemon ends, and takes nobody for gone.
-    pub(super) fn close(&self) {
+    pub(super) fn close_all(&self) {
         self.closing.cancel();
     }
 
     /// Cancelled when the client of a session is gone, or the daemon ends. One that begins each request by
     /// itself is never known to be.
-    pub(super) fn gone(&self, session: &str) -> CancellationToken {
-        let client = self.lock().get(session).map(|client| client.gone.clone());
+    pub(super) fn disconnected(&self, session: &str) -> CancellationToken {
+        let client = self.lock_clients().get(session).map(|client| client.gone.clone());
         client.unwrap_or_else(|| self.closing.child_token())
     }
 
     /// A session is ended: its client is gone at once.
-    pub(super) fn end(&self, session: &str) {
-        if let Some(client) = self.lock().remove(session) {
+    pub(super) fn end_session(&self, session: &str) {
+        if let Some(client) = self.lock_clients().remove(session) {
             client.gone.cancel();
-            self.board.clients().remove(session);
+            self.board.connected_clients().remove(session);
         }
-        self.desk.tell(Ask::AgentEnds(session.to_owned()));
+        self.desk.send(DaemonRequest::AgentEnds(session.to_owned()));
     }
 
     /// Answers a request of a session, which is there for as long.
-    pub(super) async fn answer(
+    pub(super) async fn answer_request(
         self: &Arc<Self>,
         session: String,
         answered: impl Future<Output = axum::http::Response<Body>>,
     ) -> axum::http::Response<Body> {
-        let held = self.enter(session);
+        let held = self.hold_request(session);
         let response = answered.await;
-        response.map(|body| held.over(body))
+        response.map(|body| held.hold_until_sent(body))
     }
 
-    fn enter(self: &Arc<Self>, session: String) -> HeldRequest {
-        let mut clients = self.lock();
+    fn hold_request(self: &Arc<Self>, session: String) -> HeldRequest {
+        let mut clients = self.lock_clients();
         let client = clients.entry(session.clone()).or_insert_with(|| {
-            self.board.clients().add(&session);
+            self.board.connected_clients().add(&session);
             HttpClient { gone: self.closing.child_token(), held: 0, changes: 0 }
         });
         client.held += 1;
@@ -107,8 +107,8 @@ impl HttpSessions {
         HeldRequest { sessions: Arc::clone(self), session, is_answered: false }
     }
 
-    fn leave(sessions: &Arc<Self>, session: &str, is_answered: bool) {
-        let mut clients = sessions.lock();
+    fn release_request(sessions: &Arc<Self>, session: &str, is_answered: bool) {
+        let mut clients = sessions.lock_clients();
         let Some(client) = clients.get_mut(session) else {
             return;
         };
@@ -119,7 +119,7 @@ impl HttpSessions {
         if is_answered {
             // Nothing is known of a client that holds nothing: it may be there, or not.
             clients.remove(session);
-            sessions.board.clients().remove(session);
+            sessions.board.connected_clients().remove(session);
             return;
         }
         client.changes += 1;
@@ -132,9 +132,9 @@ impl HttpSessions {
         runtime.spawn(async move {
             tokio::time::sleep(RETURNS).await;
             let is_same = |client: &HttpClient| client.changes == changes;
-            let is_gone = sessions.lock().get(&session).is_some_and(is_same);
+            let is_gone = sessions.lock_clients().get(&session).is_some_and(is_same);
             if is_gone && !sessions.closing.is_cancelled() {
-                sessions.end(&session);
+                sessions.end_session(&session);
             }
         });
     }
@@ -142,7 +142,7 @@ impl HttpSessions {
 
 impl HeldRequest {
     /// Is held until all of a body was sent.
-    fn over(mut self, body: Body) -> Body {
+    fn hold_until_sent(mut self, body: Body) -> Body {
         if body.size_hint().exact().is_some() {
             self.is_answered = true;
             return body;

@@ -3,20 +3,20 @@
 use maud::{Markup, html};
 use scene_schemas::api::{Deploy, DeployPlan, DeployState, LeftOut};
 
-use super::words;
-use super::words::safe;
+use super::format;
+use super::format::safe_text;
 
 /// What would be committed, and under which name.
-pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
+pub(super) fn plan_view(wanted: &Deploy, plan: &DeployPlan) -> Markup {
     html! {
         div.page.deploy {
-            h1 { "Deploy " (words::place(&plan.project)) }
+            h1 { "Deploy " (format::place_name(&plan.project)) }
             p.dim {
                 "A commit of the files that accepted proposals have changed. What you have changed yourself stays as it is, and \
                  nothing is pushed."
             }
             @if plan.files.is_empty() {
-                (deploying(plan.at_work))
+                (deploy_controls(plan.at_work))
                 div.empty { h2 { "Nothing is to be committed" } p { "Everything that was accepted is in Git already." } }
             } @else {
                 form.panel.pad data-act="deploy" {
@@ -30,65 +30,65 @@ pub(super) fn plan(wanted: &Deploy, plan: &DeployPlan) -> Markup {
                         span { "Message" }
                         input name="message" value=(plan.message.lines().next().unwrap_or_default()) required;
                     }
-                    div.buttons { button.main type="submit" { "Commit " (words::count(plan.files.len(), "file")) } }
+                    div.buttons { button.main type="submit" { "Commit " (format::count_text(plan.files.len(), "file")) } }
                     p.bad role="alert" {}
                 }
-                (deploying(plan.at_work))
+                (deploy_controls(plan.at_work))
                 section.panel.pad {
                     h2 { "Files" }
-                    ul.plainly { @for file in &plan.files { li { code { (safe(file)) } } } }
+                    ul.plainly { @for file in &plan.files { li { code { (safe_text(file)) } } } }
                 }
                 section.panel.pad {
                     h2 { "What was accepted" }
                     ul.plainly {
-                        @for it in &plan.proposals { li { a href={ "#/proposals/" (it.seq) } { (safe(&it.title)) } } }
+                        @for it in &plan.proposals { li { a href={ "#/proposals/" (it.seq) } { (safe_text(&it.title)) } } }
                     }
                 }
             }
-            (left(&plan.left))
+            (left_out_list(&plan.left))
         }
     }
 }
 
 /// Where it is said how far a deploy is; and which is at work already.
-fn deploying(at_work: Option<u64>) -> Markup {
+fn deploy_controls(at_work: Option<u64>) -> Markup {
     html! { div #deploying role="status" data-at-work=[at_work] {} }
 }
 
-fn left(left: &[LeftOut]) -> Markup {
+fn left_out_list(left: &[LeftOut]) -> Markup {
     html! {
         @if !left.is_empty() {
             section.panel.pad {
                 h2 { "Left out" }
-                ul.plainly { @for it in left { li { code { (safe(&it.file)) } " " (safe(&it.why)) } } }
+                ul.plainly { @for it in left { li { code { (safe_text(&it.file)) } " " (safe_text(&it.why)) } } }
             }
         }
     }
 }
 
 /// How far it is.
-pub(super) fn state(state: &DeployState) -> Markup {
+pub(super) fn state_view(state: &DeployState) -> Markup {
     html! {
         section.panel.pad data-over[state.is_over] {
             @if let Some(failure) = &state.failure {
-                p.bad role="alert" { b { (safe(&failure.message)) } } p { (safe(&failure.hint)) }
+                p.bad role="alert" { b { (safe_text(&failure.message)) } } p { (safe_text(&failure.hint)) }
             } @else if let Some(commit) = &state.commit {
                 p.good {
                     b {
-                        (words::count(state.files.len(), "file")) " committed as " code { (commit.get(..10).unwrap_or(commit)) }
-                        @if let Some(branch) = &state.branch { " on " code { (safe(branch)) } }
+                        (format::count_text(state.files.len(), "file")) " committed as " code { (commit.get(..10).unwrap_or(commit)) }
+                        @if let Some(branch) = &state.branch { " on " code { (safe_text(branch)) } }
                     }
                 }
-                @if let Some(note) = &state.note { p { (safe(note)) } }
+                @if let Some(note) = &state.note { p { (safe_text(note)) } }
             } @else if state.is_over {
                 p { "Nothing was to be committed." }
             } @else {
-                p { b { (safe(&state.doing)) } @if let Some(file) = &state.file { " " code { (safe(file)) } } }
+                p { b { (safe_text(&state.doing)) } @if let Some(file) = &state.file { " " code { (safe_text(file)) } } }
             }
             @if state.failure.is_none() {
                 progress max=(state.steps) value=(if state.is_over { state.steps } else { state.step.saturating_sub(1) }) aria-label="How far it is" {}
             }
-            @if state.is_over { (left(&state.left)) }
+            @if state.is_over { (left_out_list(&state.left)) }
         }
     }
 }

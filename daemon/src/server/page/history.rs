@@ -7,40 +7,44 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Approver, Seq};
 use vector_core::calendar::date;
 
-use super::super::past::{Filter, Wanted};
-use super::words;
-use super::words::safe;
+use super::super::history_api::{EntryFilter, HistoryQuery};
+use super::format;
+use super::format::safe_text;
 
 /// What is looked for, and the newest of what fits.
-pub(super) fn history(wanted: &Wanted, history: &History, checkpoints: &Checkpoints) -> Markup {
+pub(super) fn history_view(
+    wanted: &HistoryQuery,
+    history: &History,
+    checkpoints: &Checkpoints,
+) -> Markup {
     html! {
         div.page.history {
             header.head {
                 h1 { "History" }
                 button type="button" data-act="export" { "Export as JSON" }
             }
-            (filters(&wanted.filter, history))
+            (filter_form(&wanted.filter, history))
             (list_checkpoints(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
                 div.empty { h2 { "Nothing fits" } p { "Look for less" @if wanted.filter.is_brief { ", or tick Everything for calls and decisions too" } "." } }
             } @else {
-                ol.entries #entries aria-label="What has happened, newest first" { (rows(history)) }
+                ol.entries #entries aria-label="What has happened, newest first" { (history_rows(history)) }
             }
         }
     }
 }
 
 /// More entries, and how it goes on.
-pub(super) fn rows(history: &History) -> Markup {
+pub(super) fn history_rows(history: &History) -> Markup {
     html! {
-        @for entry in &history.entries { (row(entry)) }
+        @for entry in &history.entries { (history_row(entry)) }
         @if let Some(older) = history.older {
             li.older { button type="button" data-act="older" data-before=(older) { "Older" } }
         }
     }
 }
 
-fn filters(filter: &Filter, history: &History) -> Markup {
+fn filter_form(filter: &EntryFilter, history: &History) -> Markup {
     let outcomes = HistoryOutcome::ALL.map(HistoryOutcome::as_str);
     let outcome = filter.outcome.map(HistoryOutcome::as_str);
     let places: Vec<&str> = history.places.iter().map(String::as_str).collect();
@@ -49,9 +53,9 @@ fn filters(filter: &Filter, history: &History) -> Markup {
         form.filters role="search" data-act="filter" aria-label="Look for" {
             label.wide { span { "Search" } input type="search" name="text" value=[filter.text.as_ref()] maxlength="1000" placeholder="Asked, said, proposed"; }
             label.wide { span { "Path" } input name="path" value=[filter.path.as_ref()] maxlength="1000" placeholder="Workspace.Door" spellcheck="false"; }
-            (choice("Place", "place", "All places", &places, filter.place.as_deref()))
-            (choice("Tool", "tool", "All tools", &tools, filter.tool.as_deref()))
-            (choice("Outcome", "outcome", "All outcomes", &outcomes, outcome))
+            (select_field("Place", "place", "All places", &places, filter.place.as_deref()))
+            (select_field("Tool", "tool", "All tools", &tools, filter.tool.as_deref()))
+            (select_field("Outcome", "outcome", "All outcomes", &outcomes, outcome))
             label { span { "Day" } input type="date" name="day" value=[filter.day.map(date)]; }
             label.check { input type="checkbox" name="everything" value="1" checked[!filter.is_brief]; "Everything" }
             div.buttons { button.main type="submit" { "Search" } button type="button" data-act="unfilter" { "Clear" } }
@@ -59,7 +63,13 @@ fn filters(filter: &Filter, history: &History) -> Markup {
     }
 }
 
-fn choice(label: &str, name: &str, all: &str, offered: &[&str], chosen: Option<&str>) -> Markup {
+fn select_field(
+    label: &str,
+    name: &str,
+    all: &str,
+    offered: &[&str],
+    chosen: Option<&str>,
+) -> Markup {
     // What was chosen before stays to be seen, also where nothing on this page has it.
     let unknown = chosen.filter(|it| !offered.contains(it));
     html! {
@@ -67,7 +77,7 @@ fn choice(label: &str, name: &str, all: &str, offered: &[&str], chosen: Option<&
             select name=(name) {
                 option value="" { (all) }
                 @for it in offered.iter().copied().chain(unknown) {
-                    option value=(it) selected[chosen == Some(it)] { (safe(&it.replace('_', " "))) }
+                    option value=(it) selected[chosen == Some(it)] { (safe_text(&it.replace('_', " "))) }
                 }
             }
         }
@@ -83,7 +93,7 @@ fn list_checkpoints(checkpoints: &[Checkpoint]) -> Markup {
                 ul.grants {
                     @for it in checkpoints {
                         li {
-                            b { (safe(it.label.lines().next().unwrap_or_default())) } span.dim { (words::place(&it.place)) " · " (words::time(it.at)) }
+                            b { (safe_text(it.label.lines().next().unwrap_or_default())) } span.dim { (format::place_name(&it.place)) " · " (format::time_element(it.at)) }
                             button type="button" data-act="restore" data-checkpoint=(it.seq) { "Restore" }
                         }
                     }
@@ -93,21 +103,21 @@ fn list_checkpoints(checkpoints: &[Checkpoint]) -> Markup {
     }
 }
 
-fn row(entry: &HistoryEntry) -> Markup {
+fn history_row(entry: &HistoryEntry) -> Markup {
     html! {
         li.entry data-kind=(entry.kind) {
             details data-act-open="entry" data-of=(entry.seq) {
                 summary {
-                    span.when { (words::time(entry.at)) }
+                    span.when { (format::time_element(entry.at)) }
                     span.what {
-                        b { (safe(&entry.title)) }
+                        b { (safe_text(&entry.title)) }
                         span.dim {
-                            (kind(entry)) " · " span title=(safe(&entry.place)) { (words::place(&entry.place)) }
-                            @for path in &entry.paths { " · " code { (safe(path)) } }
+                            (entry_kind(entry)) " · " span title=(safe_text(&entry.place)) { (format::place_name(&entry.place)) }
+                            @for path in &entry.paths { " · " code { (safe_text(path)) } }
                             @if entry.more_paths > 0 { " and " (entry.more_paths) " more" }
                         }
                     }
-                    @if let Some(class) = entry.class { span.class data-class=(words::class(class)) { (words::class(class)) } }
+                    @if let Some(class) = entry.class { span.class data-class=(format::class_name(class)) { (format::class_name(class)) } }
                     @if let Some(outcome) = entry.outcome { span.state data-state=(outcome.as_str()) { (outcome.as_str().replace('_', " ")) } }
                 }
                 div.whole {}
@@ -117,7 +127,7 @@ fn row(entry: &HistoryEntry) -> Markup {
 }
 
 /// What kind of entry it is, in words.
-fn kind(entry: &HistoryEntry) -> String {
+fn entry_kind(entry: &HistoryEntry) -> String {
     let by = match entry.by {
         Some(Approver::Person) => " by you",
         Some(Approver::PersonForAll) => " by you, with all that followed",
@@ -133,7 +143,7 @@ fn kind(entry: &HistoryEntry) -> String {
 }
 
 /// An entry whole, with what can be done from there; `about` is the proposal that it is about.
-pub(super) fn entry(found: &HistoryRecord, about: Option<&ProposalView>) -> Markup {
+pub(super) fn entry_view(found: &HistoryRecord, about: Option<&ProposalView>) -> Markup {
     let changed = about.map(|view| view.proposal.preview.scripts.as_slice()).unwrap_or_default();
     // The memory of a place has no path.
     let scripts = changed.iter().map(|it| &it.path).filter(|path| !path.segments.is_empty());
@@ -150,11 +160,11 @@ pub(super) fn entry(found: &HistoryRecord, about: Option<&ProposalView>) -> Mark
                 }
             }
             @for path in scripts {
-                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { span { "Script at this point: " } code { (safe(&path.to_string())) } }
+                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { span { "Script at this point: " } code { (safe_text(&path.to_string())) } }
             }
-            (beside("← Previous", found.previous)) (beside("Next →", found.next))
+            (link_beside("← Previous", found.previous)) (link_beside("Next →", found.next))
         }
-        pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe(&text)) }
+        pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe_text(&text)) }
     }
 }
 
@@ -163,6 +173,6 @@ fn place_of(entry: &HistoryEntry) -> &str {
     entry.session.as_ref().map_or(entry.place.as_str(), |session| session.0.as_str())
 }
 
-fn beside(text: &str, seq: Option<Seq>) -> Markup {
+fn link_beside(text: &str, seq: Option<Seq>) -> Markup {
     html! { @if let Some(seq) = seq { a.button href={ "#/history/" (seq) } { (text) } } }
 }

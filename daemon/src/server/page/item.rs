@@ -9,14 +9,14 @@ use scene_schemas::proposal::Class;
 use serde::Serialize;
 use vector_core::workflow::{AGENT, CALLS};
 
-use super::review::conflict as conflict_of;
-use super::words;
-use super::words::safe;
+use super::format;
+use super::format::safe_text;
+use super::review::conflict_view as conflict_of;
 
 /// A change of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
-pub(super) enum Change {
+pub(super) enum PageChange {
     /// A part takes the place of that with its key, or goes to the end of the conversation.
     Put { key: String, html: String },
     /// More text of a part that is there or begins.
@@ -33,139 +33,155 @@ pub(super) enum Change {
 const QUESTION: &str = "ask_clarification";
 
 /// The key of the message that is still coming in a task.
-fn coming(task: Seq) -> String {
+fn streaming_key(task: Seq) -> String {
     format!("coming-{task}")
 }
 
-fn put(key: String, html: Markup) -> Change {
-    Change::Put { key, html: html.into_string() }
+fn put_item(key: String, html: Markup) -> PageChange {
+    PageChange::Put { key, html: html.into_string() }
 }
 
 /// What an event changes in the conversation of its task.
-pub(super) fn changes(record: &EventRecord) -> Vec<Change> {
+pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
     let (key, task) = (format!("e-{}", record.seq), record.workflow);
     match &record.event {
         Event::Asked { text, driver, attached, .. } => {
-            vec![put(key.clone(), asked(&key, record.at, text, Some(driver), attached))]
+            vec![put_item(key.clone(), request_item(&key, record.at, text, Some(driver), attached))]
         }
         Event::AskedMore { text, attached } => {
-            vec![put(key.clone(), asked(&key, record.at, text, None, attached))]
+            vec![put_item(key.clone(), request_item(&key, record.at, text, None, attached))]
         }
         Event::AssistantStart {} => {
-            vec![Change::Drop { key: coming(task) }]
+            vec![PageChange::Drop { key: streaming_key(task) }]
         }
         Event::AssistantUpdate { text } => vec![
-            Change::More { key: coming(task), text: safe(text) },
-            Change::Waits { text: String::new() },
+            PageChange::More { key: streaming_key(task), text: safe_text(text) },
+            PageChange::Waits { text: String::new() },
         ],
         Event::AssistantFinal { text, answers } => {
-            vec![Change::Drop { key: coming(task) }, put(key.clone(), said(&key, text, answers))]
+            vec![
+                PageChange::Drop { key: streaming_key(task) },
+                put_item(key.clone(), message_item(&key, text, answers)),
+            ]
         }
-        Event::Thinking { phase } => vec![Change::Waits { text: waits(*phase).to_owned() }],
+        Event::Thinking { phase } => {
+            vec![PageChange::Waits { text: waiting_text(*phase).to_owned() }]
+        }
         Event::Stalled { seconds } => {
             let text = format!("Nothing has come for {seconds} seconds");
-            vec![Change::Waits { text }]
+            vec![PageChange::Waits { text }]
         }
         // The question itself is said.
         Event::ToolParsed { tool, .. } if tool == QUESTION => {
-            vec![Change::Drop { key: coming(task) }]
+            vec![PageChange::Drop { key: streaming_key(task) }]
         }
         Event::ToolParsed { call, tool, brief } => vec![
-            Change::Drop { key: coming(task) },
-            put(format!("call-{call}"), tool_call(*call, tool, brief)),
+            PageChange::Drop { key: streaming_key(task) },
+            put_item(format!("call-{call}"), tool_call(*call, tool, brief)),
         ],
         Event::ToolResult { call, brief } => {
-            vec![called(*call, "done", html! { p { (safe(brief)) } })]
+            vec![call_item(*call, "done", html! { p { (safe_text(brief)) } })]
         }
         Event::ToolError { call, reason, conflict } => {
-            let told = called(*call, "refused", html! { p { (safe(reason)) } });
+            let told = call_item(*call, "refused", html! { p { (safe_text(reason)) } });
             let key = format!("conflict-{call}");
-            let twice = conflict.iter().map(|it| put(key.clone(), conflict_of(&key, it)));
+            let twice = conflict.iter().map(|it| put_item(key.clone(), conflict_of(&key, it)));
             iter::once(told).chain(twice).collect()
         }
         Event::ProposalMapped { call, proposal, title, class, .. } => vec![
-            called(*call, "done", html! {}),
-            put(format!("p-{proposal}"), card(*proposal, title, *class)),
-            Change::Waits { text: String::new() },
+            call_item(*call, "done", html! {}),
+            put_item(format!("p-{proposal}"), card_placeholder(*proposal, title, *class)),
+            PageChange::Waits { text: String::new() },
         ],
-        event => passing(record, event, key),
+        event => other_changes(record, event, key),
     }
 }
 
 /// What is told of a task besides what is said and called in it.
-fn passing(record: &EventRecord, event: &Event, key: String) -> Vec<Change> {
+fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageChange> {
     match event {
         Event::ContextRequested { what } => {
-            vec![put(key.clone(), note(&key, &format!("Looks at {what}"), &[]))]
+            vec![put_item(key.clone(), notice_item(&key, &format!("Looks at {what}"), &[]))]
         }
         Event::ContextStats { turns: 0, scripts, left, .. } => {
-            let text =
-                format!("Begins with {} that may matter", words::count(scripts.len(), "script"));
+            let text = format!(
+                "Begins with {} that may matter",
+                format::count_text(scripts.len(), "script")
+            );
             let left = left.iter().map(|it| format!("left out: {it}"));
             let all: Vec<String> = scripts.iter().cloned().chain(left).collect();
-            vec![put(key.clone(), note(&key, &text, &all))]
+            vec![put_item(key.clone(), notice_item(&key, &text, &all))]
         }
         Event::ContextSummarised { turns } => {
             let text = format!(
                 "The oldest {turns} messages were summarised so that the model can go on reading"
             );
-            vec![put(key.clone(), note(&key, &text, &[]))]
+            vec![put_item(key.clone(), notice_item(&key, &text, &[]))]
         }
         Event::Retrying { reason, seconds } => {
-            let text = format!("{}. The model is asked again in {seconds} s", safe(reason));
-            vec![Change::Waits { text }]
+            let text = format!("{}. The model is asked again in {seconds} s", safe_text(reason));
+            vec![PageChange::Waits { text }]
         }
         Event::Error { message, hint, retryable, setting, .. } => vec![
-            Change::Waits { text: String::new() },
-            put(key.clone(), trouble(&key, record.workflow, (message, hint), *retryable, *setting)),
+            PageChange::Waits { text: String::new() },
+            put_item(
+                key.clone(),
+                failure_item(&key, record.workflow, (message, hint), *retryable, *setting),
+            ),
         ],
         Event::ClientDisconnected { client } => {
             let text =
-                format!("{} disconnected. What it proposed still waits for you", safe(client));
-            vec![put(key.clone(), note(&key, &text, &[]))]
+                format!("{} disconnected. What it proposed still waits for you", safe_text(client));
+            vec![put_item(key.clone(), notice_item(&key, &text, &[]))]
         }
         Event::Done { outcome, summary } => vec![
-            Change::Waits { text: String::new() },
-            put(key.clone(), done(&key, *outcome, summary.as_deref())),
+            PageChange::Waits { text: String::new() },
+            put_item(key.clone(), done_item(&key, *outcome, summary.as_deref())),
         ],
         _ => Vec::new(),
     }
 }
 
-fn called(call: Seq, state: &'static str, html: Markup) -> Change {
-    Change::Call { key: format!("call-{call}"), state, html: html.into_string() }
+fn call_item(call: Seq, state: &'static str, html: Markup) -> PageChange {
+    PageChange::Call { key: format!("call-{call}"), state, html: html.into_string() }
 }
 
-fn asked(key: &str, at: u64, text: &str, driver: Option<&String>, attached: &[String]) -> Markup {
+fn request_item(
+    key: &str,
+    at: u64,
+    text: &str,
+    driver: Option<&String>,
+    attached: &[String],
+) -> Markup {
     html! {
         article.item.asked data-key=(key) {
-            header { (who(driver)) " " (words::time(at)) }
-            p.text { (safe(text)) }
+            header { (author_line(driver)) " " (format::time_element(at)) }
+            p.text { (safe_text(text)) }
             @if !attached.is_empty() {
-                ul.chips { @for it in attached { li { (safe(it)) } } }
+                ul.chips { @for it in attached { li { (safe_text(it)) } } }
             }
         }
     }
 }
 
 /// Who asked, and whom.
-fn who(driver: Option<&String>) -> Markup {
+fn author_line(driver: Option<&String>) -> Markup {
     let agent = driver.and_then(|driver| driver.strip_prefix(AGENT));
     html! {
-        @if let Some(agent) = agent { b { (safe(agent)) } " over MCP" }
+        @if let Some(agent) = agent { b { (safe_text(agent)) } " over MCP" }
         @else { b { "You" } }
-        @if let Some(driver) = driver.filter(|it| agent.is_none() && *it != CALLS) { " to " span.driver { (safe(driver)) } }
+        @if let Some(driver) = driver.filter(|it| agent.is_none() && *it != CALLS) { " to " span.driver { (safe_text(driver)) } }
     }
 }
 
-fn said(key: &str, text: &str, answers: &[String]) -> Markup {
+fn message_item(key: &str, text: &str, answers: &[String]) -> Markup {
     html! {
         article.item.said data-key=(key) {
-            p.text { (safe(text)) }
+            p.text { (safe_text(text)) }
             @if !answers.is_empty() {
                 div.answers role="group" aria-label="Answers" {
                     @for answer in answers {
-                        button type="button" data-act="answer" data-text=(answer) { (safe(answer)) }
+                        button type="button" data-act="answer" data-text=(answer) { (safe_text(answer)) }
                     }
                 }
             }
@@ -176,35 +192,35 @@ fn said(key: &str, text: &str, answers: &[String]) -> Markup {
 fn tool_call(call: Seq, tool: &str, brief: &str) -> Markup {
     html! {
         details.item.call data-key={ "call-" (call) } data-state="running" {
-            summary { span.sign aria-hidden="true" {} span.tool { (safe(&tool.replace('_', " "))) } " " span.brief { (safe(brief)) } span.outcome {} }
+            summary { span.sign aria-hidden="true" {} span.tool { (safe_text(&tool.replace('_', " "))) } " " span.brief { (safe_text(brief)) } span.outcome {} }
             div.result {}
         }
     }
 }
 
 /// A card before its proposal was fetched.
-fn card(proposal: Seq, title: &str, class: Class) -> Markup {
+fn card_placeholder(proposal: Seq, title: &str, class: Class) -> Markup {
     html! {
-        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(words::class(class)) aria-label=(safe(title)) {
-            header { a.title href={ "#/proposals/" (proposal) } { (safe(title)) } " " span.class { (words::class(class)) } }
+        article.item.card data-key={ "p-" (proposal) } data-proposal=(proposal) data-class=(format::class_name(class)) aria-label=(safe_text(title)) {
+            header { a.title href={ "#/proposals/" (proposal) } { (safe_text(title)) } " " span.class { (format::class_name(class)) } }
         }
     }
 }
 
-fn note(key: &str, text: &str, details: &[String]) -> Markup {
+fn notice_item(key: &str, text: &str, details: &[String]) -> Markup {
     html! {
         @if details.is_empty() {
-            p.item.note data-key=(key) { (safe(text)) }
+            p.item.note data-key=(key) { (safe_text(text)) }
         } @else {
             details.item.note data-key=(key) {
-                summary { (safe(text)) }
-                ul { @for it in details { li { (safe(it)) } } }
+                summary { (safe_text(text)) }
+                ul { @for it in details { li { (safe_text(it)) } } }
             }
         }
     }
 }
 
-fn trouble(
+fn failure_item(
     key: &str,
     task: Seq,
     (message, hint): (&str, &str),
@@ -213,21 +229,21 @@ fn trouble(
 ) -> Markup {
     html! {
         article.item.trouble data-key=(key) role="alert" {
-            p { b { (safe(message)) } }
-            @if !hint.is_empty() { p.hint { (safe(hint)) } }
+            p { b { (safe_text(message)) } }
+            @if !hint.is_empty() { p.hint { (safe_text(hint)) } }
             div.buttons {
                 @if retryable {
                     button type="button" data-act="task" data-task=(task) data-verb="retry" { "Try again" }
                 }
                 @if let Some(setting) = setting {
-                    a.button href="#/settings" { (mends(setting)) }
+                    a.button href="#/settings" { (setting_label(setting)) }
                 }
             }
         }
     }
 }
 
-fn mends(setting: Setting) -> &'static str {
+fn setting_label(setting: Setting) -> &'static str {
     match setting {
         Setting::Mode => "Choose another mode",
         Setting::DryRun => "See the dry run",
@@ -235,7 +251,7 @@ fn mends(setting: Setting) -> &'static str {
     }
 }
 
-fn done(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
+fn done_item(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
     let (state, text) = match outcome {
         Finish::Done => ("done", "Done"),
         Finish::NotApproved => ("ended", "Ended; not all of it was approved"),
@@ -244,13 +260,13 @@ fn done(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
     html! {
         article.item.end data-key=(key) data-state=(state) {
             p { b { (text) } }
-            @if let Some(summary) = summary { p.text { (safe(summary)) } }
+            @if let Some(summary) = summary { p.text { (safe_text(summary)) } }
         }
     }
 }
 
 /// What is waited for.
-pub(super) fn waits(phase: ThinkingPhase) -> &'static str {
+pub(super) fn waiting_text(phase: ThinkingPhase) -> &'static str {
     match phase {
         ThinkingPhase::Model => "Waiting for the model",
         ThinkingPhase::Planning => "Planning",

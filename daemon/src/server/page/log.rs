@@ -7,22 +7,22 @@ use std::ops::Range;
 use maud::{Markup, PreEscaped, html};
 use scene_schemas::api::Talk;
 
-use super::item::{Change, changes};
+use super::item::{PageChange, changes_of_event};
 
 /// How many parts are shown at once.
 const PAGE: usize = 150;
 
 /// What was told, in order.
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    parts: Vec<Part>,
+pub(super) struct ConversationLog {
+    parts: Vec<LogPart>,
     /// Where the part of a key is.
     at: HashMap<String, usize>,
 }
 
 /// A part of a conversation.
 #[derive(Debug)]
-struct Part {
+struct LogPart {
     key: String,
     html: String,
     /// What is known of it since it was put, where it is a call.
@@ -33,67 +33,67 @@ struct Part {
     is_gone: bool,
 }
 
-impl Log {
+impl ConversationLog {
     /// Of a conversation.
-    pub(super) fn of(talk: &Talk) -> Self {
+    pub(super) fn from_talk(talk: &Talk) -> Self {
         let mut log = Self::default();
-        for change in talk.events.iter().flat_map(changes) {
+        for change in talk.events.iter().flat_map(changes_of_event) {
             log.apply(change);
         }
         log
     }
 
     /// Makes of a change what the script of the page makes of it.
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: PageChange) {
         match change {
-            Change::Put { key, html } => self.part(key).html = html,
-            Change::More { key, text } => self.part(key).coming.push_str(&text),
-            Change::Drop { key } => {
+            PageChange::Put { key, html } => self.part_mut(key).html = html,
+            PageChange::More { key, text } => self.part_mut(key).coming.push_str(&text),
+            PageChange::Drop { key } => {
                 if let Some(at) = self.at.remove(&key) {
                     self.parts[at].is_gone = true;
                 }
             }
-            Change::Call { key, state, html } => {
+            PageChange::Call { key, state, html } => {
                 if let Some(at) = self.at.get(&key) {
                     self.parts[*at].call = Some((state, html));
                 }
             }
-            Change::Waits { .. } => {}
+            PageChange::Waits { .. } => {}
         }
     }
 
     /// The part of a key, which begins here where there is none.
-    fn part(&mut self, key: String) -> &mut Part {
+    fn part_mut(&mut self, key: String) -> &mut LogPart {
         let at = *self.at.entry(key.clone()).or_insert_with(|| {
             let (html, coming) = (String::new(), String::new());
-            self.parts.push(Part { key, html, call: None, coming, is_gone: false });
+            self.parts.push(LogPart { key, html, call: None, coming, is_gone: false });
             self.parts.len() - 1
         });
         &mut self.parts[at]
     }
 
     /// The last parts before one, and how those before them are come by.
-    pub(super) fn before(&self, end: Option<usize>) -> Markup {
-        let Range { start, end } = page(end.unwrap_or(usize::MAX).min(self.parts.len()));
+    pub(super) fn render_before(&self, end: Option<usize>) -> Markup {
+        let Range { start, end } = page_range(end.unwrap_or(usize::MAX).min(self.parts.len()));
         html! {
             @if start > 0 {
                 button.earlier type="button" data-act="earlier" data-before=(start) { "Earlier" }
             }
-            @for part in self.parts[start..end].iter().filter(|part| !part.is_gone) { (part.html()) }
+            @for part in self.parts[start..end].iter().filter(|part| !part.is_gone) { (part.render()) }
         }
     }
 }
 
 /// The parts that are shown where those behind them are.
-fn page(end: usize) -> Range<usize> {
+fn page_range(end: usize) -> Range<usize> {
     end.saturating_sub(PAGE)..end
 }
 
-impl Part {
-    fn html(&self) -> Markup {
+impl LogPart {
+    fn render(&self) -> Markup {
         html! {
             @if let Some((state, text)) = &self.call {
-                (PreEscaped(called(&self.html, state, text)))
+                (PreEscaped(with_call_state(&self.html, state, text)))
             } @else if self.coming.is_empty() {
                 (PreEscaped(&self.html))
             } @else {
@@ -104,7 +104,7 @@ impl Part {
 }
 
 /// A call with what is known of it.
-fn called(html: &str, state: &str, text: &str) -> String {
+fn with_call_state(html: &str, state: &str, text: &str) -> String {
     let html = html.replacen("data-state=\"running\"", &format!("data-state=\"{state}\""), 1);
     html.replacen("<div class=\"result\"></div>", &format!("<div class=\"result\">{text}</div>"), 1)
 }
@@ -113,41 +113,41 @@ fn called(html: &str, state: &str, text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn put(key: &str) -> Change {
-        Change::Put { key: key.to_owned(), html: format!("<p data-key=\"{key}\"></p>") }
+    fn put(key: &str) -> PageChange {
+        PageChange::Put { key: key.to_owned(), html: format!("<p data-key=\"{key}\"></p>") }
     }
 
-    fn shown(log: &Log, end: Option<usize>) -> Vec<String> {
-        let html = log.before(end).into_string();
+    fn shown(log: &ConversationLog, end: Option<usize>) -> Vec<String> {
+        let html = log.render_before(end).into_string();
         let keys = html.split("data-key=\"").skip(1);
         keys.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     }
 
     #[test]
     fn a_key_comes_again_in_its_place_and_what_goes_is_gone() {
-        let mut log = Log::default();
+        let mut log = ConversationLog::default();
         for change in [
             put("a"),
-            Change::More { key: "c".to_owned(), text: "x<y".to_owned() },
+            PageChange::More { key: "c".to_owned(), text: "x<y".to_owned() },
             put("b"),
             put("a"),
-            Change::More { key: "c".to_owned(), text: "!".to_owned() },
+            PageChange::More { key: "c".to_owned(), text: "!".to_owned() },
         ] {
             log.apply(change);
         }
         assert_eq!(shown(&log, None), ["a", "c", "b"]);
-        assert!(log.before(None).into_string().contains("x&lt;y!"));
-        log.apply(Change::Drop { key: "c".to_owned() });
-        log.apply(Change::Drop { key: "never".to_owned() });
+        assert!(log.render_before(None).into_string().contains("x&lt;y!"));
+        log.apply(PageChange::Drop { key: "c".to_owned() });
+        log.apply(PageChange::Drop { key: "never".to_owned() });
         assert_eq!(shown(&log, None), ["a", "b"]);
         // What comes under the key of what went stands where it comes.
-        log.apply(Change::More { key: "c".to_owned(), text: "again".to_owned() });
+        log.apply(PageChange::More { key: "c".to_owned(), text: "again".to_owned() });
         assert_eq!(shown(&log, None), ["a", "b", "c"]);
     }
 
     #[test]
     fn pages_have_each_part_once() {
-        let mut log = Log::default();
+        let mut log = ConversationLog::default();
         let all: Vec<String> = (0..PAGE * 2 + 7).map(|n| n.to_string()).collect();
         for key in &all {
             log.apply(put(key));
@@ -157,7 +157,7 @@ mod tests {
             let mut page = shown(&log, end);
             page.append(&mut seen);
             seen = page;
-            let html = log.before(end).into_string();
+            let html = log.render_before(end).into_string();
             let Some(before) = html.split("data-before=\"").nth(1) else { break };
             end = before.split('"').next().unwrap().parse().ok();
         }

@@ -8,16 +8,16 @@ use scene_schemas::api::{
 use scene_schemas::{TextConflict, Value};
 use vector_text_edit::Words;
 
-use super::review::{Version, versions};
-use super::words;
-use super::words::safe;
+use super::format;
+use super::format::safe_text;
+use super::review::{TextVersion, version_columns};
 
 /// How many conflicts of a merge are shown; further ones follow when these are decided.
 const SHOWN: usize = 100;
 const TITLES: [&str; 3] = ["Base", "Ours", "Theirs"];
 
 /// That there are some, for the list of places.
-pub(super) fn brief(merges: &Merges) -> Markup {
+pub(super) fn merges_hint(merges: &Merges) -> Markup {
     html! {
         @if !merges.merges.is_empty() {
             section.session aria-label="Merge conflicts" {
@@ -26,8 +26,8 @@ pub(super) fn brief(merges: &Merges) -> Markup {
                     @for merge in &merges.merges {
                         li {
                             a.task href="#/merges" data-state="waiting" {
-                                span.goal { (words::place(&merge.file)) }
-                                span.dim { (progress(merge)) }
+                                span.goal { (format::place_name(&merge.file)) }
+                                span.dim { (merge_progress(merge)) }
                             }
                         }
                     }
@@ -37,13 +37,13 @@ pub(super) fn brief(merges: &Merges) -> Markup {
     }
 }
 
-fn progress(merge: &MergeView) -> String {
+fn merge_progress(merge: &MergeView) -> String {
     let all = merge.conflicts.len();
-    format!("{} of {} decided", all - merge.open(), words::count(all, "conflict"))
+    format!("{} of {} decided", all - merge.open(), format::count_text(all, "conflict"))
 }
 
 /// All of them.
-pub(super) fn merges(merges: &Merges) -> Markup {
+pub(super) fn merges_view(merges: &Merges) -> Markup {
     html! {
         div.page.merges {
             h1 { "Merge conflicts" }
@@ -58,12 +58,12 @@ pub(super) fn merges(merges: &Merges) -> Markup {
                      is written. Ours is the branch that was merged into; in a rebase, the one that is rebased onto."
                 }
             }
-            @for merge in &merges.merges { (self::merge(merge)) }
+            @for merge in &merges.merges { (self::merge_view(merge)) }
         }
     }
 }
 
-fn merge(merge: &MergeView) -> Markup {
+fn merge_view(merge: &MergeView) -> Markup {
     let mut compared = Words::default();
     let all = merge.conflicts.len();
     // What is decided stays in its place while there is room.
@@ -71,9 +71,9 @@ fn merge(merge: &MergeView) -> Markup {
         if all > SHOWN { merge.conflicts.iter().position(|it| it.choice.is_none()) } else { None };
     let shown = merge.conflicts.iter().enumerate().skip(first.unwrap_or(0)).take(SHOWN);
     html! {
-        section.merge data-merge=(merge.id) aria-label=(words::place(&merge.file)) {
-            (head(merge))
-            @for (at, kept) in shown { (conflict(merge, at + 1, kept, &mut compared)) }
+        section.merge data-merge=(merge.id) aria-label=(format::place_name(&merge.file)) {
+            (merge_head(merge))
+            @for (at, kept) in shown { (conflict_view(merge, at + 1, kept, &mut compared)) }
             @if all > SHOWN {
                 p.dim { (all) " conflicts in all; the first " (SHOWN) " from the first open one on are shown." }
             }
@@ -81,7 +81,7 @@ fn merge(merge: &MergeView) -> Markup {
     }
 }
 
-fn head(merge: &MergeView) -> Markup {
+fn merge_head(merge: &MergeView) -> Markup {
     let open = merge.open();
     let finish = |how: &str, text: &str, is_main: bool, is_off: bool| {
         html! {
@@ -90,8 +90,8 @@ fn head(merge: &MergeView) -> Markup {
     };
     html! {
         header.panel.pad data-key={ (merge.id) "-head" } {
-            h2 { (words::place(&merge.file)) }
-            p.dim { code { (safe(&merge.file)) } " · " (progress(merge)) }
+            h2 { (format::place_name(&merge.file)) }
+            p.dim { code { (safe_text(&merge.file)) } " · " (merge_progress(merge)) }
             progress max=(merge.conflicts.len()) value=(merge.conflicts.len() - open) aria-label="Conflicts that are decided" {}
             @if merge.is_file_changed {
                 p.bad { b { "The file was changed since the merge." } " Write the merge over it, or take the file as it is." }
@@ -114,7 +114,12 @@ fn head(merge: &MergeView) -> Markup {
     }
 }
 
-fn conflict(merge: &MergeView, number: usize, kept: &KeptConflict, compared: &mut Words) -> Markup {
+fn conflict_view(
+    merge: &MergeView,
+    number: usize,
+    kept: &KeptConflict,
+    compared: &mut Words,
+) -> Markup {
     let key = format!("{}-{number}", merge.id);
     let path = kept.conflict.path().to_string();
     let (state, word) = match &kept.choice {
@@ -124,35 +129,35 @@ fn conflict(merge: &MergeView, number: usize, kept: &KeptConflict, compared: &mu
         Some(ConflictChoice::Hunks(_)) => ("done", "decided"),
     };
     html! {
-        article.item.conflict data-key=(key) data-state=(state) aria-label={ "Conflict " (number) ": " (safe(&path)) } {
+        article.item.conflict data-key=(key) data-state=(state) aria-label={ "Conflict " (number) ": " (safe_text(&path)) } {
             p.title {
                 span.dim { (number) " " }
-                span.path { (safe(&path)) }
-                " " span.dim { (about(&kept.conflict)) }
+                span.path { (safe_text(&path)) }
+                " " span.dim { (describe_conflict(&kept.conflict)) }
                 " " span.state data-state=(state) { (word) }
             }
             form data-act="decide-conflict" data-merge=(merge.id) data-conflict=(number) {
                 @match &kept.conflict {
                     ConflictView::Script { hunks, .. } => {
                         @for (at, hunk) in hunks.iter().enumerate() {
-                            (self::hunk(&format!("{key}-{at}"), hunk, chosen(kept.choice.as_ref(), at), compared))
+                            (self::hunk_view(&format!("{key}-{at}"), hunk, hunk_choice(kept.choice.as_ref(), at), compared))
                         }
                     }
                     ConflictView::Property { base, ours, theirs, .. } => {
-                        (plain([base, ours, theirs].map(|it| value(it.as_ref())), compared))
-                        (sides(&key, kept.choice.as_ref()))
+                        (text_columns([base, ours, theirs].map(|it| value_text(it.as_ref())), compared))
+                        (side_buttons(&key, kept.choice.as_ref()))
                     }
                     ConflictView::Deleted { by, .. } => {
                         @let sides = match by {
                             MergeSide::Ours => ["deleted", "changed"],
                             MergeSide::Theirs => ["changed", "deleted"],
                         };
-                        (plain(["there", sides[0], sides[1]].map(str::to_owned), compared))
-                        (self::sides(&key, kept.choice.as_ref()))
+                        (text_columns(["there", sides[0], sides[1]].map(str::to_owned), compared))
+                        (self::side_buttons(&key, kept.choice.as_ref()))
                     }
                     ConflictView::Moved { path, theirs, .. } => {
-                        (plain(["elsewhere".to_owned(), path.to_string(), theirs.to_string()], compared))
-                        (sides(&key, kept.choice.as_ref()))
+                        (text_columns(["elsewhere".to_owned(), path.to_string(), theirs.to_string()], compared))
+                        (side_buttons(&key, kept.choice.as_ref()))
                     }
                 }
                 p.bad role="alert" {}
@@ -161,11 +166,11 @@ fn conflict(merge: &MergeView, number: usize, kept: &KeptConflict, compared: &mu
     }
 }
 
-fn about(conflict: &ConflictView) -> String {
+fn describe_conflict(conflict: &ConflictView) -> String {
     match conflict {
         ConflictView::Property { class, property, .. } => format!("{class}, {property}"),
         ConflictView::Script { class, hunks, .. } => {
-            format!("{class}, {}", words::count(hunks.len(), "passage"))
+            format!("{class}, {}", format::count_text(hunks.len(), "passage"))
         }
         ConflictView::Deleted { class, .. } => {
             format!("{class}, deleted by one side, changed or referred to by the other")
@@ -174,33 +179,33 @@ fn about(conflict: &ConflictView) -> String {
     }
 }
 
-fn value(value: Option<&Value>) -> String {
+fn value_text(value: Option<&Value>) -> String {
     value.map_or_else(|| "(default)".to_owned(), Value::brief)
 }
 
 /// Three short texts beside each other.
-fn plain(texts: [String; 3], compared: &mut Words) -> Markup {
+fn text_columns(texts: [String; 3], compared: &mut Words) -> Markup {
     let [base, ours, theirs] = texts.each_ref();
-    let of = |at: usize, text| Version { title: TITLES[at], line: None, text };
-    versions("The three versions", of(0, base), [of(1, ours), of(2, theirs)], compared)
+    let of = |at: usize, text| TextVersion { title: TITLES[at], line: None, text };
+    version_columns("The three versions", of(0, base), [of(1, ours), of(2, theirs)], compared)
 }
 
-fn sides(key: &str, choice: Option<&ConflictChoice>) -> Markup {
+fn side_buttons(key: &str, choice: Option<&ConflictChoice>) -> Markup {
     html! {
         fieldset.choices {
             legend.hush { "Take" }
-            (radio(key, "ours", "Take ours", choice == Some(&ConflictChoice::Ours)))
-            (radio(key, "theirs", "Take theirs", choice == Some(&ConflictChoice::Theirs)))
+            (radio_button(key, "ours", "Take ours", choice == Some(&ConflictChoice::Ours)))
+            (radio_button(key, "theirs", "Take theirs", choice == Some(&ConflictChoice::Theirs)))
         }
     }
 }
 
-fn radio(name: &str, value: &str, text: &str, is_on: bool) -> Markup {
+fn radio_button(name: &str, value: &str, text: &str, is_on: bool) -> Markup {
     html! { label.check { input type="radio" name=(name) value=(value) checked[is_on]; (text) } }
 }
 
 /// What was chosen for a hunk.
-fn chosen(choice: Option<&ConflictChoice>, at: usize) -> Option<HunkChoice> {
+fn hunk_choice(choice: Option<&ConflictChoice>, at: usize) -> Option<HunkChoice> {
     match choice? {
         ConflictChoice::Ours => Some(HunkChoice::Ours),
         ConflictChoice::Theirs => Some(HunkChoice::Theirs),
@@ -208,29 +213,29 @@ fn chosen(choice: Option<&ConflictChoice>, at: usize) -> Option<HunkChoice> {
     }
 }
 
-fn hunk(
+fn hunk_view(
     name: &str,
     hunk: &TextConflict,
     choice: Option<HunkChoice>,
     compared: &mut Words,
 ) -> Markup {
-    let of = |at: usize, line, text| Version { title: TITLES[at], line: Some(line), text };
+    let of = |at: usize, line, text| TextVersion { title: TITLES[at], line: Some(line), text };
     let base = of(0, hunk.base_line, &hunk.base);
     let others = [of(1, hunk.ours_line, &hunk.ours), of(2, hunk.theirs_line, &hunk.theirs)];
     let edited = match &choice {
         Some(HunkChoice::Edited(text)) => text.clone(),
-        _ => both(hunk),
+        _ => join_both(hunk),
     };
     let is_edited = matches!(choice, Some(HunkChoice::Edited(_)));
     html! {
         div.part {
-            (versions(&format!("From line {}", hunk.ours_line), base, others, compared))
+            (version_columns(&format!("From line {}", hunk.ours_line), base, others, compared))
             fieldset.choices {
                 legend.hush { "Take" }
-                (radio(name, "ours", "Take ours", choice == Some(HunkChoice::Ours)))
-                (radio(name, "theirs", "Take theirs", choice == Some(HunkChoice::Theirs)))
-                (radio(name, "both", "Both, theirs below", choice == Some(HunkChoice::Both)))
-                (radio(name, "edited", "Other lines", is_edited))
+                (radio_button(name, "ours", "Take ours", choice == Some(HunkChoice::Ours)))
+                (radio_button(name, "theirs", "Take theirs", choice == Some(HunkChoice::Theirs)))
+                (radio_button(name, "both", "Both, theirs below", choice == Some(HunkChoice::Both)))
+                (radio_button(name, "edited", "Other lines", is_edited))
                 div.edited {
                     // HTML takes a first line break for none.
                     textarea aria-label="Lines to take" rows=((edited.lines().count() + 1).clamp(3, 20)) spellcheck="false" { "\n" (edited) }
@@ -242,7 +247,7 @@ fn hunk(
 }
 
 /// Both versions, the one below the other.
-fn both(hunk: &TextConflict) -> String {
+fn join_both(hunk: &TextConflict) -> String {
     let end = if hunk.ours.is_empty() || hunk.ours.ends_with('\n') { "" } else { "\n" };
     format!("{}{end}{}", hunk.ours, hunk.theirs)
 }

@@ -18,19 +18,19 @@
 //! - `usage`: what models took, and how they and the tools did;
 //! - `words`: names and times as a person reads them.
 
+mod conversation;
 mod deploy;
+mod format;
 mod history;
 mod item;
 mod log;
 mod merges;
-mod now;
 mod review;
 mod script;
 mod settings;
 mod shell;
 mod stream;
 mod usage;
-mod words;
 
 use axum::body::Body;
 use axum::http::header::{
@@ -42,16 +42,16 @@ use maud::Markup;
 use scene_schemas::api::{Failure, FailureKind, SessionId};
 use scene_schemas::entry::Seq;
 
-pub(super) use self::shell::{asset, shell};
-pub(super) use self::stream::stream;
+pub(super) use self::shell::{asset_response, shell_response};
+pub(super) use self::stream::page_stream;
 
-use self::log::Log;
+use self::log::ConversationLog;
+use super::daemon_handle::{AccessRequest, DaemonHandle, DaemonRequest};
 use super::deploy as deploys;
-use super::deploy::Deploying;
-use super::desk::{Ask, Desk, Door};
-use super::failure::failed;
-use super::merges::Merging;
-use super::past::{Behind, DAYS, Past, ScriptWanted, Wanted};
+use super::deploy::DeployRequest;
+use super::failure::failure;
+use super::history_api::{DAYS, HistoryQuery, HistoryRequest, Parameters, ScriptWanted};
+use super::merges::MergeRequest;
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
 /// for with the token, and shown as blobs. HTML gets into the page at one place of its script alone.
@@ -73,123 +73,156 @@ const RESOURCE: (HeaderName, HeaderValue) = (
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The number that a part of the page is about. It stands at the end of the page's address, which anybody may write.
-fn of(behind: &impl Behind) -> Result<Seq, Failure> {
-    let of = behind.text("of")?.unwrap_or_default();
+fn page_target(behind: &impl Parameters) -> Result<Seq, Failure> {
+    let of = behind.text_parameter("of")?.unwrap_or_default();
     of.parse().map(Seq).map_err(|_| {
         let message = format!("`{of}` is not the number of a task, a proposal or an entry.");
-        failed(FailureKind::BadRequest, message, "Look at the end of the address, or choose above.")
+        failure(
+            FailureKind::BadRequest,
+            message,
+            "Look at the end of the address, or choose above.",
+        )
     })
 }
 
 /// A part of the page.
-pub(super) async fn part(
-    desk: &Desk,
+pub(super) async fn render_part(
+    desk: &DaemonHandle,
     name: &str,
-    behind: &impl Behind,
+    behind: &impl Parameters,
 ) -> Result<Response<Body>, Failure> {
     let part = match name {
         "rail" => {
-            let sessions = desk.ask(Ask::Sessions).await?;
-            let workflows = desk.ask(Ask::Workflows).await?;
+            let sessions = desk.request(DaemonRequest::Sessions).await?;
+            let workflows = desk.request(DaemonRequest::Workflows).await?;
             // A state that cannot be read is told where it is asked for.
-            let open = desk.ask(|reply| Ask::Merge(Merging::List(reply))).await;
-            let open = open.as_ref().map(merges::brief).unwrap_or_default();
-            maud::html! { (open) (now::rail(&sessions, &workflows)) }
+            let open = desk.request(|reply| DaemonRequest::Merge(MergeRequest::List(reply))).await;
+            let open = open.as_ref().map(merges::merges_hint).unwrap_or_default();
+            maud::html! { (open) (conversation::session_rail(&sessions, &workflows)) }
         }
         "talk" => {
-            let of = of(behind)?;
-            now::talk(&desk.ask(|reply| Ask::Talk(of, reply)).await?)
+            let of = page_target(behind)?;
+            conversation::conversation_view(
+                &desk.request(|reply| DaemonRequest::Talk(of, reply)).await?,
+            )
         }
         "earlier" => {
-            let (of, before) = (of(behind)?, behind.number("before")?.unwrap_or_default());
-            Log::of(&desk.ask(|reply| Ask::Talk(of, reply)).await?).before(Some(before as usize))
+            let (of, before) =
+                (page_target(behind)?, behind.number_parameter("before")?.unwrap_or_default());
+            ConversationLog::from_talk(&desk.request(|reply| DaemonRequest::Talk(of, reply)).await?)
+                .render_before(Some(before as usize))
         }
         "head" => {
-            let of = of(behind)?;
-            now::head(&desk.ask(|reply| Ask::TalkHead(of, reply)).await?)
+            let of = page_target(behind)?;
+            conversation::conversation_head(
+                &desk.request(|reply| DaemonRequest::TalkHead(of, reply)).await?,
+            )
         }
         "composer" => {
-            let settings = desk.ask(Ask::Settings).await?;
-            now::composer(&desk.ask(Ask::Sessions).await?, &settings)
+            let settings = desk.request(DaemonRequest::Settings).await?;
+            conversation::composer_form(&desk.request(DaemonRequest::Sessions).await?, &settings)
         }
         "settings" => {
-            let settings = desk.ask(Ask::Settings).await?;
-            let access = desk.ask(|reply| Ask::Door(Door::Access(reply))).await?;
-            let about = desk.ask(|reply| Ask::Door(Door::About(reply))).await?;
-            let keys = desk.ask(Ask::Keys).await?;
-            settings::settings(&settings, &keys, (&access, &about))
+            let settings = desk.request(DaemonRequest::Settings).await?;
+            let access =
+                desk.request(|reply| DaemonRequest::Door(AccessRequest::Access(reply))).await?;
+            let about =
+                desk.request(|reply| DaemonRequest::Door(AccessRequest::About(reply))).await?;
+            let keys = desk.request(DaemonRequest::Keys).await?;
+            settings::settings_view(&settings, &keys, (&access, &about))
         }
         "mentions" => {
-            let session = SessionId(behind.text("session")?.unwrap_or_default());
-            let typed = behind.text("typed")?.unwrap_or_default();
+            let session = SessionId(behind.text_parameter("session")?.unwrap_or_default());
+            let typed = behind.text_parameter("typed")?.unwrap_or_default();
             let wanted = typed.clone();
-            let found = desk.ask(|reply| Ask::Find(session, wanted, reply)).await?;
-            now::mentions(&found, &typed)
+            let found = desk.request(|reply| DaemonRequest::Find(session, wanted, reply)).await?;
+            conversation::mention_list(&found, &typed)
         }
-        "waiting" => maud::html! { (desk.ask(Ask::Waiting).await?.len()) },
-        "proposals" => review::proposals(desk).await?,
-        "proposal" => review::proposal(desk, behind).await?,
-        "card" => review::card(desk, behind).await?,
+        "waiting" => maud::html! { (desk.request(DaemonRequest::Waiting).await?.len()) },
+        "proposals" => review::proposals_page(desk).await?,
+        "proposal" => review::proposal_page(desk, behind).await?,
+        "card" => review::card_page(desk, behind).await?,
         _ => looking_back(desk, name, behind).await?,
     };
-    Ok(html(part))
+    Ok(html_response(part))
 }
 
 /// A part for who looks back, or deploys what was done.
-async fn looking_back(desk: &Desk, name: &str, behind: &impl Behind) -> Result<Markup, Failure> {
+async fn looking_back(
+    desk: &DaemonHandle,
+    name: &str,
+    behind: &impl Parameters,
+) -> Result<Markup, Failure> {
     Ok(match name {
         "history" => {
-            let wanted = Wanted::of(behind)?;
-            let past = desk.ask(|reply| Ask::Past(Past::History(wanted.clone(), reply))).await?;
-            history::history(&wanted, &past, &desk.ask(Ask::Checkpoints).await?)
+            let wanted = HistoryQuery::from_parameters(behind)?;
+            let past = desk
+                .request(|reply| {
+                    DaemonRequest::Past(HistoryRequest::History(wanted.clone(), reply))
+                })
+                .await?;
+            history::history_view(&wanted, &past, &desk.request(DaemonRequest::Checkpoints).await?)
         }
         "older" => {
-            let wanted = Wanted::of(behind)?;
-            history::rows(&desk.ask(|reply| Ask::Past(Past::History(wanted, reply))).await?)
+            let wanted = HistoryQuery::from_parameters(behind)?;
+            history::history_rows(
+                &desk
+                    .request(|reply| DaemonRequest::Past(HistoryRequest::History(wanted, reply)))
+                    .await?,
+            )
         }
         "entry" => {
-            let of = of(behind)?;
-            let found = desk.ask(|reply| Ask::Past(Past::Entry(of, reply))).await?;
+            let of = page_target(behind)?;
+            let found =
+                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Entry(of, reply))).await?;
             let about = match found.line.proposal {
-                Some(seq) => Some(desk.ask(|reply| Ask::Proposal(seq, reply)).await?),
+                Some(seq) => Some(desk.request(|reply| DaemonRequest::Proposal(seq, reply)).await?),
                 None => None,
             };
-            history::entry(&found, about.as_ref())
+            history::entry_view(&found, about.as_ref())
         }
         "usage" => {
-            let days = behind.number("days")?.unwrap_or(DAYS);
-            let figures = desk.ask(|reply| Ask::Past(Past::Figures(days, reply))).await?;
-            usage::usage(days, &figures)
+            let days = behind.number_parameter("days")?.unwrap_or(DAYS);
+            let figures = desk
+                .request(|reply| DaemonRequest::Past(HistoryRequest::Figures(days, reply)))
+                .await?;
+            usage::usage_view(days, &figures)
         }
         "script" => {
-            let wanted = ScriptWanted::of(behind)?;
-            let past = desk.ask(|reply| Ask::Past(Past::Script(wanted.clone(), reply))).await?;
-            script::script(&wanted, &past)
+            let wanted = ScriptWanted::from_parameters(behind)?;
+            let past = desk
+                .request(|reply| DaemonRequest::Past(HistoryRequest::Script(wanted.clone(), reply)))
+                .await?;
+            script::script_view(&wanted, &past)
         }
         "deploy" => {
-            let wanted = deploys::wanted(behind)?;
+            let wanted = deploys::parse_deploy(behind)?;
             let asked = wanted.clone();
-            let plan = desk.ask(|reply| Ask::Deploy(Deploying::Plan(asked, reply))).await?;
-            deploy::plan(&wanted, &plan)
+            let plan = desk
+                .request(|reply| DaemonRequest::Deploy(DeployRequest::Plan(asked, reply)))
+                .await?;
+            deploy::plan_view(&wanted, &plan)
         }
-        "merges" => merges::merges(&desk.ask(|reply| Ask::Merge(Merging::List(reply))).await?),
+        "merges" => merges::merges_view(
+            &desk.request(|reply| DaemonRequest::Merge(MergeRequest::List(reply))).await?,
+        ),
         "deploying" => {
-            let hold = behind.number("hold")?.unwrap_or_default();
-            deploy::state(&deploys::state(desk, of(behind)?.0, hold).await?)
+            let hold = behind.number_parameter("hold")?.unwrap_or_default();
+            deploy::state_view(&deploys::wait_for_state(desk, page_target(behind)?.0, hold).await?)
         }
         _ => {
             let message = format!("The page has no part called {name}.");
-            return Err(failed(FailureKind::NotFound, message, "Reload the page."));
+            return Err(failure(FailureKind::NotFound, message, "Reload the page."));
         }
     })
 }
 
-fn html(part: Markup) -> Response<Body> {
-    served(HTML, Body::from(part.into_string()))
+fn html_response(part: Markup) -> Response<Body> {
+    browser_response(HTML, Body::from(part.into_string()))
 }
 
 /// An answer for a browser, with what it may do with it.
-fn served(media: HeaderValue, body: Body) -> Response<Body> {
+fn browser_response(media: HeaderValue, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, media);

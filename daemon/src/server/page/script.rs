@@ -3,28 +3,28 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ScriptAt, ScriptVersion};
 
-use super::super::past::ScriptWanted;
+use super::super::history_api::ScriptWanted;
+use super::format;
+use super::format::safe_text;
 use super::review;
-use super::words;
-use super::words::safe;
 
 /// A script at a moment.
-pub(super) fn script(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+pub(super) fn script_view(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     let path = found.path.to_string();
     html! {
-        section.script.past aria-label={ "Script " (safe(&path)) } {
-            h3 { span.path { (safe(&path)) } " " span.dim { (moment(wanted, found)) } }
-            @if let Some(note) = &found.note { p.dim.pad { (safe(note)) } }
-            @if !found.versions.is_empty() { (versions(wanted, found)) }
+        section.script.past aria-label={ "Script " (safe_text(&path)) } {
+            h3 { span.path { (safe_text(&path)) } " " span.dim { (moment_head(wanted, found)) } }
+            @if let Some(note) = &found.note { p.dim.pad { (safe_text(note)) } }
+            @if !found.versions.is_empty() { (version_links(wanted, found)) }
             @match &found.text {
-                Some(text) => (review::text(text)),
+                Some(text) => (review::script_text(text)),
                 None => p.pad { "There is no text to show." },
             }
         }
     }
 }
 
-fn moment(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+fn moment_head(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     html! {
         @match (found.seq, wanted.seq) {
             (Some(seq), _) => { "as entry " a href={ "#/history/" (seq) } { (seq) } " left it" },
@@ -37,14 +37,14 @@ fn moment(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     }
 }
 
-fn versions(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+fn version_links(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     let version = |it: &ScriptVersion| {
         let is_shown = found.seq == Some(it.seq);
         html! {
             li {
                 button.plain type="button" data-act="script" data-place=(wanted.place) data-path=(found.path)
                     data-seq=(it.seq) aria-current=[is_shown.then_some("true")] disabled[!it.is_known] {
-                    (words::time(it.at)) " · " (safe(&it.title))
+                    (format::time_element(it.at)) " · " (safe_text(&it.title))
                     @if it.kind != "applied" { " (" (it.kind) ")" }
                     @if !it.is_known { ": its text is not known" }
                 }
@@ -57,7 +57,7 @@ fn versions(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     };
     html! {
         details.pad open {
-            summary { (words::count(found.versions.len(), "change")) " on record" }
+            summary { (format::count_text(found.versions.len(), "change")) " on record" }
             ol.grants { @for it in &found.versions { (version(it)) } }
         }
     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{About, Access, Grant, ProviderKeys, Settings};
 use scene_schemas::proposal::Mode;
 
-use super::words;
+use super::format;
 
 /// The modes, with what each lets through.
 const MODES: [(Mode, &str, &str); 3] = [
@@ -18,7 +18,7 @@ const MODES: [(Mode, &str, &str); 3] = [
 ];
 
 /// All settings.
-pub(super) fn settings(
+pub(super) fn settings_view(
     settings: &Settings,
     keys: &ProviderKeys,
     (access, about): (&Access, &About),
@@ -26,13 +26,13 @@ pub(super) fn settings(
     html! {
         div.page.settings {
             h1 { "Settings" }
-            (chosen(settings))
+            (chosen_settings(settings))
             (provider_keys(keys))
-            (grants("Paired plugins", "Each decides for you in its widget.", &access.plugins, html! {
+            (grant_list("Paired plugins", "Each decides for you in its widget.", &access.plugins, html! {
                 div.buttons { button type="button" data-act="pairing" { "Pair a plugin" } output #pairing {} }
             }))
-            (grants("Pages", "Browsers in which this page was opened.", &access.pages, html! {}))
-            (grants(
+            (grant_list("Pages", "Browsers in which this page was opened.", &access.pages, html! {}))
+            (grant_list(
                 "Clients",
                 "Agents that speak MCP over HTTP with a token of their own. None of them decides.",
                 &access.clients,
@@ -43,7 +43,7 @@ pub(super) fn settings(
                 p.dim {
                     "Vector " (about.daemon) ", protocol " (about.protocol) ", process " (about.process)
                     @if let Some(idle) = about.idle {
-                        ". It ends when nobody has asked anything for " (words::count(idle as usize, "minute"))
+                        ". It ends when nobody has asked anything for " (format::count_text(idle as usize, "minute"))
                     }
                 }
                 div.buttons { button type="button" data-act="stop" { "Stop Vector" } }
@@ -52,14 +52,14 @@ pub(super) fn settings(
     }
 }
 
-fn chosen(settings: &Settings) -> Markup {
+fn chosen_settings(settings: &Settings) -> Markup {
     html! {
         form.panel.pad data-act="choose" {
             fieldset {
                 legend { "Approval" }
                 @for (mode, name, what) in MODES {
                     label.option {
-                        input type="radio" name="mode" value=(words::mode(mode)) checked[settings.mode == mode];
+                        input type="radio" name="mode" value=(format::mode_name(mode)) checked[settings.mode == mode];
                         span { b { (name) } " " span.dim { (what) } }
                     }
                 }
@@ -85,15 +85,15 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
     html! {
         section.panel.pad {
             h2 { "Model keys" }
-            p.dim { "The providers that this daemon has a key for. Where no model is chosen: " (words::safe(&keys.answers)) "." }
+            p.dim { "The providers that this daemon has a key for. Where no model is chosen: " (format::safe_text(&keys.answers)) "." }
             ul.grants {
                 @for provider in keys.providers.iter().filter(|it| it.is_usable) {
-                    li { code { (words::safe(&provider.provider)) } " " span.dim { (words::safe(&provider.says)) } }
+                    li { code { (format::safe_text(&provider.provider)) } " " span.dim { (format::safe_text(&provider.says)) } }
                 }
             }
             @if !without.is_empty() {
                 p.dim {
-                    "No key: " (words::safe(&without.join(", "))) ". "
+                    "No key: " (format::safe_text(&without.join(", "))) ". "
                     code { "vector open" } " in a terminal that has one hands it over."
                 }
             }
@@ -101,7 +101,7 @@ fn provider_keys(keys: &ProviderKeys) -> Markup {
     }
 }
 
-fn grants(title: &str, what: &str, grants: &[Grant], more: Markup) -> Markup {
+fn grant_list(title: &str, what: &str, grants: &[Grant], more: Markup) -> Markup {
     html! {
         section.panel.pad {
             h2 { (title) }
@@ -110,8 +110,8 @@ fn grants(title: &str, what: &str, grants: &[Grant], more: Markup) -> Markup {
             ul.grants {
                 @for grant in grants {
                     li data-grant=(grant.name) {
-                        code { (words::safe(&grant.name)) }
-                        @if let Some(made) = grant.made { " " span.dim { "since " (words::time(made)) } }
+                        code { (format::safe_text(&grant.name)) }
+                        @if let Some(made) = grant.made { " " span.dim { "since " (format::time_element(made)) } }
                         button type="button" data-act="revoke" data-name=(grant.name) aria-label={ "Revoke the access of " (grant.name) } { "Revoke" }
                     }
                 }

@@ -5,8 +5,8 @@ use axum::http::{HeaderValue, Response};
 use maud::{DOCTYPE, Markup, html};
 use scene_schemas::api::{Failure, FailureKind};
 
-use super::super::failure::failed;
-use super::{html as answered, served};
+use super::super::failure::failure;
+use super::{browser_response, html_response as answered};
 
 /// The files of the page: name, media type, content.
 const FILES: &[(&str, &str, &str)] = &[
@@ -46,20 +46,20 @@ const PAGES: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// There is none of that name.
-pub(in super::super) fn asset(name: &str) -> Result<Response<Body>, Failure> {
+pub(in super::super) fn asset_response(name: &str) -> Result<Response<Body>, Failure> {
     let found = FILES.iter().find(|(known, ..)| *known == name).ok_or_else(|| {
         let message = format!("The page has no file called {name}.");
-        failed(FailureKind::NotFound, message, "Reload the page.")
+        failure(FailureKind::NotFound, message, "Reload the page.")
     })?;
-    Ok(served(HeaderValue::from_static(found.1), Body::from(found.2)))
+    Ok(browser_response(HeaderValue::from_static(found.1), Body::from(found.2)))
 }
 
 /// The page before anything is asked.
-pub(in super::super) fn shell() -> Response<Body> {
-    answered(document())
+pub(in super::super) fn shell_response() -> Response<Body> {
+    answered(page_document())
 }
 
-fn document() -> Markup {
+fn page_document() -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -88,7 +88,7 @@ fn document() -> Markup {
                     }
                     p.link #link role="status" data-state="connecting" { "Connecting" }
                 }
-                main #main tabindex="-1" { (waiting()) }
+                main #main tabindex="-1" { (waiting_view()) }
                 div.toasts #toasts role="status" aria-live="polite" {}
                 dialog #dialog aria-labelledby="dialog-title" {}
                 noscript { p.empty { "The review page needs JavaScript, which comes from Vector itself." } }
@@ -97,6 +97,6 @@ fn document() -> Markup {
     }
 }
 
-fn waiting() -> Markup {
+fn waiting_view() -> Markup {
     html! { div.loading role="status" { span.spinner aria-hidden="true" {} "Loading" } }
 }

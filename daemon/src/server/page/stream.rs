@@ -15,11 +15,11 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::super::board::{Board, News};
-use super::super::hold;
-use super::item::{Change, changes};
-use super::served;
-use super::words::safe;
+use super::super::event_hub::{ChangeCounters, EventHub};
+use super::super::long_poll;
+use super::browser_response;
+use super::format::safe_text;
+use super::item::{PageChange, changes_of_event};
 
 /// How often it is said at most that places are others.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const GROWN: Duration = Duration::from_secs(10);
 
 /// What the page is told of an event.
 #[derive(Debug, Serialize)]
-struct Told {
+struct PageMessage {
     /// The task.
     task: Seq,
     /// The session that a task begins in.
@@ -44,22 +44,22 @@ struct Told {
     is_refusal: bool,
     /// What a person is told in passing, where they do not look at the proposal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    passing: Option<Passing>,
+    passing: Option<PassingNote>,
     /// Whether an entry stands for it: what is listed elsewhere may be otherwise now.
     lasts: bool,
-    changes: Vec<Change>,
+    changes: Vec<PageChange>,
 }
 
 /// A few words in passing.
 #[derive(Debug, Serialize)]
-struct Passing {
+struct PassingNote {
     text: String,
     /// How the page shows it.
     tone: &'static str,
 }
 
-impl Passing {
-    fn of(event: &Event) -> Option<Self> {
+impl PassingNote {
+    fn from_event(event: &Event) -> Option<Self> {
         let Event::ProposalChanged { proposal, status, reason, .. } = event else {
             return None;
         };
@@ -69,13 +69,14 @@ impl Passing {
             ProposalStatus::Undone => ("was undone in Studio", "plain"),
             _ => return None,
         };
-        let why = reason.as_ref().map(|reason| format!(": {}", safe(reason))).unwrap_or_default();
+        let why =
+            reason.as_ref().map(|reason| format!(": {}", safe_text(reason))).unwrap_or_default();
         Some(Self { text: format!("Proposal {proposal} {what}{why}"), tone })
     }
 }
 
-impl Told {
-    fn of(record: &EventRecord) -> Self {
+impl PageMessage {
+    fn from_record(record: &EventRecord) -> Self {
         let event = &record.event;
         let lasts = !matches!(
             event,
@@ -101,27 +102,27 @@ impl Told {
                 _ => None,
             },
             is_refusal: matches!(event, Event::ToolError { .. }),
-            passing: Passing::of(event),
+            passing: PassingNote::from_event(event),
             lasts,
-            changes: changes(record),
+            changes: changes_of_event(record),
         }
     }
 }
 
 /// What is told beside the events.
-struct Beside {
-    board: Arc<Board>,
-    news: watch::Receiver<News>,
-    told: News,
+struct SideChannel {
+    board: Arc<EventHub>,
+    news: watch::Receiver<ChangeCounters>,
+    told: ChangeCounters,
     /// How long is waited until places are told of again, and where they have only grown; and since when.
     pauses: (Duration, Duration),
     since: Option<Instant>,
 }
 
-impl Beside {
+impl SideChannel {
     /// Tells what is otherwise from now on.
-    fn of(board: &Arc<Board>, pauses: (Duration, Duration)) -> Self {
-        let news = board.news();
+    fn from_hub(board: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
+        let news = board.subscribe_changes();
         let told = *news.borrow();
         Self { board: Arc::clone(board), news, told, pauses, since: None }
     }
@@ -129,23 +130,23 @@ impl Beside {
     /// What there is to tell, as soon as there is something; none where Vector closes.
     async fn next(&mut self) -> Option<String> {
         loop {
-            let missed = self.board.miss();
+            let missed = self.board.detect_absent();
             let news = *self.news.borrow_and_update();
             if news.is_over {
                 return None;
             }
-            let left = self.pause(news).map(|pause| {
+            let left = self.place_delay(news).map(|pause| {
                 self.since.map_or(Duration::ZERO, |since| pause.saturating_sub(since.elapsed()))
             });
             let mut text = String::new();
             if news.settings != self.told.settings {
                 self.told.settings = news.settings;
-                text += &event("settings");
+                text += &signal_event("settings");
             }
             if left.is_some_and(|left| left.is_zero()) {
                 (self.told.places, self.told.sizes) = (news.places, news.sizes);
                 self.since = Some(Instant::now());
-                text += &event("places");
+                text += &signal_event("places");
             }
             if !text.is_empty() {
                 return Some(text);
@@ -159,7 +160,7 @@ impl Beside {
     }
 
     /// How long is waited before places are told of that are others now; none where they are not.
-    fn pause(&self, news: News) -> Option<Duration> {
+    fn place_delay(&self, news: ChangeCounters) -> Option<Duration> {
         let (others, grown) = self.pauses;
         let is_grown = news.sizes != self.told.sizes;
         let is_other = news.places != self.told.places;
@@ -168,21 +169,22 @@ impl Beside {
 }
 
 /// An event that only says that something is otherwise; who goes on behind a cursor asks for all anyway.
-fn event(what: &str) -> String {
+fn signal_event(what: &str) -> String {
     format!("event: {what}\ndata: {{}}\n\n")
 }
 
 /// What has happened behind a cursor, and what happens.
-pub(in super::super) fn stream(board: Arc<Board>, cursor: Seq) -> Response<Body> {
-    let beside = stream::unfold(Beside::of(&board, (PAUSE, GROWN)), |mut beside| async move {
-        let text = beside.next().await?;
-        Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
-    });
-    let events = hold::told(board, cursor, |record| {
-        serde_json::to_string(&Told::of(record)).unwrap_or_default()
+pub(in super::super) fn page_stream(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+    let beside =
+        stream::unfold(SideChannel::from_hub(&board, (PAUSE, GROWN)), |mut beside| async move {
+            let text = beside.next().await?;
+            Some((Ok::<_, Infallible>(Bytes::from(text)), beside))
+        });
+    let events = long_poll::event_stream(board, cursor, |record| {
+        serde_json::to_string(&PageMessage::from_record(record)).unwrap_or_default()
     });
     let body = Body::from_stream(stream::select(events, beside));
-    served(HeaderValue::from_static("text/event-stream"), body)
+    browser_response(HeaderValue::from_static("text/event-stream"), body)
 }
 
 #[cfg(test)]
@@ -192,7 +194,7 @@ mod tests {
     use scene_schemas::proposal::Class;
     use tokio::runtime::Runtime;
 
-    use super::super::super::guard::Secret;
+    use super::super::super::auth::TokenHash;
     use super::*;
 
     const SOON: Duration = Duration::from_mins(1);
@@ -201,8 +203,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
     }
 
-    fn board() -> Arc<Board> {
-        Arc::new(Board::new(Secret::of("a person's")))
+    fn board() -> Arc<EventHub> {
+        Arc::new(EventHub::new(TokenHash::of_token("a person's")))
     }
 
     #[test]
@@ -211,7 +213,7 @@ mod tests {
         let (class, from) = (Class::Additive, Some(Seq(7)));
         let event = Event::ProposalMapped { call: Seq(3), proposal: Seq(9), title, class, from };
         let record = EventRecord { seq: Seq(10), at: 0, workflow: Seq(1), event };
-        let told = serde_json::to_value(Told::of(&record)).unwrap();
+        let told = serde_json::to_value(PageMessage::from_record(&record)).unwrap();
         assert_eq!((&told["proposal"], &told["from"]), (&9.into(), &7.into()));
     }
 
@@ -221,14 +223,14 @@ mod tests {
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
         board.settings_change();
-        let mut beside = Beside::of(&board, (Duration::ZERO, Duration::ZERO));
+        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, Duration::ZERO));
         assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
         let mut tells = |what: &[&str]| {
-            let wanted: String = what.iter().map(|it| event(it)).collect();
+            let wanted: String = what.iter().map(|it| signal_event(it)).collect();
             assert_eq!(beside.next().now_or_never(), Some(Some(wanted)));
             assert_eq!(beside.next().now_or_never(), None, "it is said once");
         };
-        board.sit(&window, 1, Secret::of("token"));
+        board.register(&window, 1, TokenHash::of_token("token"));
         tells(&["places"]);
         board.settings_change();
         board.settings_change();
@@ -239,7 +241,7 @@ mod tests {
         board.sizes_change();
         board.settings_change();
         tells(&["settings", "places"]);
-        board.leave(&window);
+        board.remove(&window);
         tells(&["places"]);
         board.close();
         assert_eq!(beside.next().now_or_never(), Some(None));
@@ -249,16 +251,20 @@ mod tests {
     fn places_that_change_all_the_time_are_told_of_now_and_then() {
         let (runtime, board) = (runtime(), board());
         let _in = runtime.enter();
-        let mut rarely = Beside::of(&board, (SOON, SOON));
-        let mut often = Beside::of(&board, (Duration::from_millis(20), SOON));
+        let mut rarely = SideChannel::from_hub(&board, (SOON, SOON));
+        let mut often = SideChannel::from_hub(&board, (Duration::from_millis(20), SOON));
         for beside in [&mut rarely, &mut often] {
             board.places_change();
-            assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))), "the first time");
+            assert_eq!(
+                beside.next().now_or_never(),
+                Some(Some(signal_event("places"))),
+                "the first time"
+            );
         }
         board.places_change();
         assert_eq!(rarely.next().now_or_never(), None);
         board.settings_change();
-        assert_eq!(rarely.next().now_or_never(), Some(Some(event("settings"))));
+        assert_eq!(rarely.next().now_or_never(), Some(Some(signal_event("settings"))));
         // The last change is not lost.
         let told = runtime.block_on(async {
             let mut told = String::new();
@@ -267,7 +273,7 @@ mod tests {
             }
             told
         });
-        assert!(told.ends_with(&event("places")), "{told}");
+        assert!(told.ends_with(&signal_event("places")), "{told}");
         assert_eq!(often.next().now_or_never(), None);
     }
 
@@ -275,26 +281,30 @@ mod tests {
     fn places_that_only_grow_are_told_of_more_rarely() {
         let (runtime, board) = (runtime(), board());
         let _in = runtime.enter();
-        let mut beside = Beside::of(&board, (Duration::ZERO, SOON));
+        let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, SOON));
         board.sizes_change();
-        assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))), "the first time");
+        assert_eq!(
+            beside.next().now_or_never(),
+            Some(Some(signal_event("places"))),
+            "the first time"
+        );
         board.sizes_change();
         assert_eq!(beside.next().now_or_never(), None);
         board.places_change();
-        assert_eq!(beside.next().now_or_never(), Some(Some(event("places"))));
+        assert_eq!(beside.next().now_or_never(), Some(Some(signal_event("places"))));
         assert_eq!(beside.next().now_or_never(), None, "how large they are was told with it");
-        let mut soon = Beside::of(&board, (SOON, Duration::from_millis(20)));
+        let mut soon = SideChannel::from_hub(&board, (SOON, Duration::from_millis(20)));
         for _ in 0..2 {
             board.sizes_change();
             let told = runtime.block_on(soon.next());
-            assert_eq!(told, Some(event("places")), "the last change is not lost");
+            assert_eq!(told, Some(signal_event("places")), "the last change is not lost");
         }
     }
 
     #[test]
     fn the_stream_ends_when_vector_closes() {
         let (runtime, board) = (runtime(), board());
-        let body = stream(Arc::clone(&board), Seq(0)).into_body();
+        let body = page_stream(Arc::clone(&board), Seq(0)).into_body();
         board.settings_change();
         board.close();
         let all = axum::body::to_bytes(body, 1_000);

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures};
 use vector_core::calendar::{date, day};
 
-use super::words;
-use super::words::safe;
+use super::format;
+use super::format::safe_text;
 
 /// The chart, in its own units.
 const WIDE: f64 = 720.0;
@@ -17,7 +17,7 @@ const SPANS: [u64; 4] = [7, 30, 90, 365];
 
 /// What some messages took.
 #[derive(Debug, Default, Clone, Copy)]
-struct Sum {
+struct UsageSum {
     messages: u64,
     read: u64,
     cached: u64,
@@ -26,7 +26,7 @@ struct Sum {
     unpriced: u64,
 }
 
-impl Sum {
+impl UsageSum {
     fn add(&mut self, it: &UsageFigures) {
         self.messages += it.messages;
         self.read += it.read;
@@ -38,7 +38,7 @@ impl Sum {
 }
 
 /// All figures of so many days.
-pub(super) fn usage(days: u64, figures: &Figures) -> Markup {
+pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
     let by_day = by_day(days, figures);
     html! {
         div.page.usage {
@@ -53,19 +53,22 @@ pub(super) fn usage(days: u64, figures: &Figures) -> Markup {
             @if figures.usage.is_empty() {
                 div.empty { h2 { "No model has answered in these days" } p { "The offline planner is no model, and takes nothing." } }
             } @else {
-                (chart("US dollars a day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
-                (chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", words::short(n as u64))))
-                (took("By model", &sums(&figures.usage, |it| it.model.clone())))
-                (took("By project", &sums(&figures.usage, |it| it.project.clone())))
+                (day_chart("US dollars a day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
+                (day_chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", format::short_count(n as u64))))
+                (sum_table("By model", &sum_by(&figures.usage, |it| it.model.clone())))
+                (sum_table("By project", &sum_by(&figures.usage, |it| it.project.clone())))
             }
-            @if !figures.models.is_empty() { (models(&figures.models)) }
-            @if !figures.tools.is_empty() { (tools(&figures.tools)) }
+            @if !figures.models.is_empty() { (model_table(&figures.models)) }
+            @if !figures.tools.is_empty() { (tool_table(&figures.tools)) }
         }
     }
 }
 
-fn sums(usage: &[UsageFigures], name: impl Fn(&UsageFigures) -> String) -> BTreeMap<String, Sum> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+fn sum_by(
+    usage: &[UsageFigures],
+    name: impl Fn(&UsageFigures) -> String,
+) -> BTreeMap<String, UsageSum> {
+    let mut sums: BTreeMap<String, UsageSum> = BTreeMap::new();
     for it in usage {
         sums.entry(name(it)).or_default().add(it);
     }
@@ -73,8 +76,8 @@ fn sums(usage: &[UsageFigures], name: impl Fn(&UsageFigures) -> String) -> BTree
 }
 
 /// Each of these days, also where nothing was taken; no more than a chart has room for.
-fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, Sum> {
-    let mut sums = sums(&figures.usage, |it| it.day.clone());
+fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
+    let mut sums = sum_by(&figures.usage, |it| it.day.clone());
     let most = SPANS.into_iter().max().unwrap_or_default();
     if let Some(first) = day(&figures.since).filter(|_| days <= most) {
         for day in first..first + days {
@@ -85,15 +88,15 @@ fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, Sum> {
 }
 
 /// A bar for each day. Its figures are in the tables too, and in each bar's title.
-fn chart(
+fn day_chart(
     title: &str,
-    days: &BTreeMap<String, Sum>,
-    value: impl Fn(&Sum) -> f64,
+    days: &BTreeMap<String, UsageSum>,
+    value: impl Fn(&UsageSum) -> f64,
     written: impl Fn(f64) -> String,
 ) -> Markup {
     let most = days.values().map(&value).fold(0.0, f64::max);
     let step = WIDE / days.len().max(1) as f64;
-    let bar = |at: usize, sum: &Sum| {
+    let bar = |at: usize, sum: &UsageSum| {
         let high = (value(sum) / most * (HIGH - 12.0)).max(1.0);
         let wide = (step - 3.0).clamp(1.0, 44.0);
         (at as f64 * step + (step - wide) / 2.0, HIGH - high, wide, high)
@@ -122,10 +125,10 @@ fn chart(
 }
 
 /// A row of a table: whose figures these are, and they.
-type Figured = (String, Vec<Markup>);
+type FigureRow = (String, Vec<Markup>);
 
 /// A table of figures. Where there is no room for columns, each figure has its column's name beside it.
-fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Figured>) -> Markup {
+fn figure_table(title: &str, head: &[&str], rows: impl Iterator<Item = FigureRow>) -> Markup {
     html! {
         section.panel.pad {
             h2 { (title) }
@@ -146,44 +149,45 @@ fn table(title: &str, head: &[&str], rows: impl Iterator<Item = Figured>) -> Mar
     }
 }
 
-fn took(title: &str, sums: &BTreeMap<String, Sum>) -> Markup {
+fn sum_table(title: &str, sums: &BTreeMap<String, UsageSum>) -> Markup {
     let head = ["", "Messages", "Input", "Cached", "Output", "USD"];
-    let row = |(name, sum): (&String, &Sum)| {
+    let row = |(name, sum): (&String, &UsageSum)| {
         let cost = html! {
             (format!("{:.4}", sum.usd))
-            @if sum.unpriced > 0 { " " span.dim { (words::count(sum.unpriced as usize, "message")) " without a price" } }
+            @if sum.unpriced > 0 { " " span.dim { (format::count_text(sum.unpriced as usize, "message")) " without a price" } }
         };
-        let tokens = [sum.read, sum.cached, sum.written].map(|n| html! { (words::short(n)) });
+        let tokens =
+            [sum.read, sum.cached, sum.written].map(|n| html! { (format::short_count(n)) });
         let figures = [html! { (sum.messages) }].into_iter().chain(tokens).chain([cost]);
-        (safe(name), figures.collect())
+        (safe_text(name), figures.collect())
     };
-    table(title, &head, sums.iter().map(row))
+    figure_table(title, &head, sums.iter().map(row))
 }
 
 /// The median, and within how long 95 of 100 were.
-fn times(times: Option<Times>) -> Markup {
+fn format_times(times: Option<Times>) -> Markup {
     html! {
-        @if let Some(times) = times { (words::length(times.median)) " · " (words::length(times.p95)) } @else { "–" }
+        @if let Some(times) = times { (format::format_duration(times.median)) " · " (format::format_duration(times.p95)) } @else { "–" }
     }
 }
 
-fn models(models: &[ModelFigures]) -> Markup {
+fn model_table(models: &[ModelFigures]) -> Markup {
     let head = ["Model", "Asked", "Answered", "Failed", "Time: median · 95 %"];
     let row = |model: &ModelFigures| {
         let failed = html! {
             @if model.failures.is_empty() { "0" }
             @for (at, it) in model.failures.iter().enumerate() {
-                @if at > 0 { ", " } (it.count) " " span.dim { (words::failure(it.code)) }
+                @if at > 0 { ", " } (it.count) " " span.dim { (format::failure_kind(it.code)) }
             }
         };
         let counts = [model.asked, model.answered].map(|n| html! { (n) });
-        let figures = counts.into_iter().chain([failed, times(model.answering)]);
-        (safe(&model.model), figures.collect())
+        let figures = counts.into_iter().chain([failed, format_times(model.answering)]);
+        (safe_text(&model.model), figures.collect())
     };
-    table("How models answered", &head, models.iter().map(row))
+    figure_table("How models answered", &head, models.iter().map(row))
 }
 
-fn tools(tools: &[ToolFigures]) -> Markup {
+fn tool_table(tools: &[ToolFigures]) -> Markup {
     let head = [
         "Tool",
         "Calls",
@@ -209,11 +213,12 @@ fn tools(tools: &[ToolFigures]) -> Markup {
             tool.failed,
         ];
         let counts = counts.map(|n| html! { (n) });
-        let figures = counts.into_iter().chain([times(tool.planning), times(tool.deciding)]);
-        (safe(&tool.tool.replace('_', " ")), figures.collect())
+        let figures =
+            counts.into_iter().chain([format_times(tool.planning), format_times(tool.deciding)]);
+        (safe_text(&tool.tool.replace('_', " ")), figures.collect())
     };
     html! {
-        (table("Outcome of calls, by tool", &head, tools.iter().map(row)))
+        (figure_table("Outcome of calls, by tool", &head, tools.iter().map(row)))
         p.dim { "Planned and decided: the median time, and the time within which 95 of 100 were." }
     }
 }

@@ -20,7 +20,7 @@ use scene_schemas::path::Segment;
 use serde_json::{Value as Json, json};
 use vector_luau::{Finder, Finding, Lines, Severity, Span, cap};
 
-use super::Script;
+use super::CheckedScript;
 
 /// The variable that names the program.
 pub const PROGRAM: &str = "VECTOR_TYPE_CHECKER";
@@ -60,7 +60,7 @@ const ENDING: Duration = Duration::from_millis(20);
 
 /// A checker of types.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checker {
+pub struct TypeChecker {
     /// The program.
     pub program: PathBuf,
     /// The file with Roblox's types.
@@ -69,12 +69,12 @@ pub struct Checker {
     pub time: Duration,
 }
 
-impl Checker {
+impl TypeChecker {
     /// The one that is installed.
     ///
     /// # Errors
     /// There is none: a sentence that says what to do.
-    pub fn installed() -> Result<Self, String> {
+    pub fn find_installed() -> Result<Self, String> {
         let definitions = env::var_os(DEFINITIONS).map(PathBuf::from);
         let named = env::var_os(PROGRAM).map(PathBuf::from);
         let folders: Vec<PathBuf> = env::var_os("PATH")
@@ -87,7 +87,7 @@ impl Checker {
                 named.display()
             ));
         }
-        let program = named.or_else(|| found(&folders)).ok_or_else(|| {
+        let program = named.or_else(|| find_program(&folders)).ok_or_else(|| {
             format!(
                 "Types are not checked: no luau-lsp or luau-analyze was found. Install luau-lsp, or name \
                  one in {PROGRAM}."
@@ -104,9 +104,9 @@ impl Checker {
     ///
     /// # Errors
     /// It did not run, did not end in time, or was ended: a sentence that says what to do.
-    pub fn check(
+    pub fn check_scripts(
         &self,
-        scripts: &[Script],
+        scripts: &[CheckedScript],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<Finding>>, String> {
         let name = self.program.display();
@@ -117,16 +117,16 @@ impl Checker {
             )
         };
         let folder = tempfile::tempdir().map_err(failed)?;
-        let files = copied(folder.path(), scripts).map_err(failed)?;
-        let mut base = self.arguments();
+        let files = write_scripts(folder.path(), scripts).map_err(failed)?;
+        let mut base = self.extra_arguments();
         if self.is_lsp() {
-            let map = sourcemap(scripts, &files);
+            let map = build_sourcemap(scripts, &files);
             fs::write(folder.path().join("sourcemap.json"), map.to_string()).map_err(failed)?;
         }
         base.push("--formatter=plain".into());
         let until = Instant::now() + self.time;
         let mut found: Vec<Vec<Finding>> = vec![Vec::new(); scripts.len()];
-        for batch in batches(&self.program, &base, &files) {
+        for batch in batch_files(&self.program, &base, &files) {
             let mut command = Command::new(&self.program);
             command.args(&base).args(batch.iter().map(|at| name_of(*at)));
             command.current_dir(folder.path()).stdin(Stdio::null());
@@ -154,16 +154,16 @@ impl Checker {
                      itself; {PROGRAM} names another."
                 ));
             }
-            self.read(&printed, scripts, &mut found);
+            self.read_report(&printed, scripts, &mut found);
         }
         for (script, found) in scripts.iter().zip(&mut found) {
-            finish(script, found);
+            sort_findings(script, found);
         }
         Ok(found)
     }
 
     /// What it is told besides the names of files.
-    fn arguments(&self) -> Vec<OsString> {
+    fn extra_arguments(&self) -> Vec<OsString> {
         let mut arguments = Vec::new();
         if self.is_lsp() {
             arguments.extend(["analyze".into(), "--sourcemap=sourcemap.json".into()]);
@@ -177,11 +177,11 @@ impl Checker {
         arguments
     }
 
-    fn read(&self, printed: &str, scripts: &[Script], found: &mut [Vec<Finding>]) {
+    fn read_report(&self, printed: &str, scripts: &[CheckedScript], found: &mut [Vec<Finding>]) {
         // The last one, for the lines of a message that has several.
         let mut last = None;
         for line in printed.lines() {
-            let said = said(line).and_then(|said| {
+            let said = parse_line(line).and_then(|said| {
                 let at: usize = said.file.strip_suffix(".luau")?.parse().ok()?;
                 scripts.get(at).filter(|it| is_checked(it))?;
                 Some((at, said))
@@ -217,7 +217,7 @@ impl Checker {
 }
 
 /// Puts what was found in a script in order, and where there is text.
-fn finish(script: &Script, found: &mut Vec<Finding>) {
+fn sort_findings(script: &CheckedScript, found: &mut Vec<Finding>) {
     found.sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
     found.dedup();
     // Before places are looked for, as each takes as long as its line.
@@ -243,14 +243,14 @@ fn finish(script: &Script, found: &mut Vec<Finding>) {
 }
 
 /// The first program of the ones that are known, in the order of the folders.
-fn found(folders: &[PathBuf]) -> Option<PathBuf> {
+fn find_program(folders: &[PathBuf]) -> Option<PathBuf> {
     let names =
         ["luau-lsp", "luau-analyze"].map(|name| format!("{name}{}", env::consts::EXE_SUFFIX));
     names.iter().find_map(|name| folders.iter().map(|it| it.join(name)).find(|it| it.is_file()))
 }
 
 /// Whether a script's types are checked at all.
-fn is_checked(script: &Script) -> bool {
+fn is_checked(script: &CheckedScript) -> bool {
     script.text.is_some() && script.path.segments.len() <= MAX_DEPTH
 }
 
@@ -261,7 +261,7 @@ fn name_of(at: usize) -> String {
 }
 
 /// Writes the scripts: the indices of those that are checked, in order.
-fn copied(folder: &Path, scripts: &[Script]) -> io::Result<Vec<usize>> {
+fn write_scripts(folder: &Path, scripts: &[CheckedScript]) -> io::Result<Vec<usize>> {
     let mut files = Vec::new();
     for (at, script) in scripts.iter().enumerate() {
         if let Some(text) = script.text.as_ref().filter(|_| is_checked(script)) {
@@ -273,7 +273,7 @@ fn copied(folder: &Path, scripts: &[Script]) -> io::Result<Vec<usize>> {
 }
 
 /// The files that each run is given: as many as a command line holds.
-fn batches(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>> {
+fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>> {
     // A blank, and the quotes that an argument may be given.
     let cost = |length: usize| length + 3;
     let given = base.iter().map(|it| cost(it.len())).sum::<usize>();
@@ -293,8 +293,8 @@ fn batches(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<usize>
 }
 
 /// The tree of the scripts as `rojo sourcemap` prints it.
-fn sourcemap(scripts: &[Script], files: &[usize]) -> Json {
-    let mut root = Branch::default();
+fn build_sourcemap(scripts: &[CheckedScript], files: &[usize]) -> Json {
+    let mut root = SourcemapNode::default();
     for at in files {
         let script = &scripts[*at];
         let mut branch = &mut root;
@@ -304,20 +304,20 @@ fn sourcemap(scripts: &[Script], files: &[usize]) -> Json {
         branch.class = Some(script.class.clone());
         branch.file = Some(name_of(*at));
     }
-    root.print("game", "DataModel")
+    root.to_json("game", "DataModel")
 }
 
 #[derive(Default)]
-struct Branch {
+struct SourcemapNode {
     class: Option<String>,
     file: Option<String>,
-    children: BTreeMap<Segment, Branch>,
+    children: BTreeMap<Segment, SourcemapNode>,
 }
 
-impl Branch {
-    fn print(&self, name: &str, class: &str) -> Json {
+impl SourcemapNode {
+    fn to_json(&self, name: &str, class: &str) -> Json {
         let children: Vec<Json> =
-            self.children.iter().map(|(at, it)| it.print(&at.name, "Folder")).collect();
+            self.children.iter().map(|(at, it)| it.to_json(&at.name, "Folder")).collect();
         let class = self.class.as_deref().unwrap_or(class);
         let files: Vec<&String> = self.file.iter().collect();
         json!({ "name": name, "className": class, "filePaths": files, "children": children })
@@ -333,14 +333,14 @@ fn is_for_definitions(message: &str) -> bool {
 }
 
 /// A line of what is printed.
-struct Said<'a> {
+struct ReportLine<'a> {
     file: &'a str,
     at: Span,
     message: &'a str,
 }
 
 /// Reads `FILE:LINE:COLUMN-END: (W0) KIND: MESSAGE`, or `FILE(LINE,COLUMN): KIND: MESSAGE`.
-fn said(line: &str) -> Option<Said<'_>> {
+fn parse_line(line: &str) -> Option<ReportLine<'_>> {
     let plain = || {
         let (place, message) = line.split_once(": ")?;
         let message = message.strip_prefix("(W0) ").unwrap_or(message);
@@ -351,7 +351,7 @@ fn said(line: &str) -> Option<Said<'_>> {
         let (from, to) = columns.split_once('-').unwrap_or((columns, columns));
         let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
         let at = Span { line, column: from, end_line: line, end_column: to.saturating_add(1) };
-        Some(Said { file, at, message })
+        Some(ReportLine { file, at, message })
     };
     let default = || {
         let (place, message) = line.split_once("): ")?;
@@ -359,11 +359,11 @@ fn said(line: &str) -> Option<Said<'_>> {
         let (line, column) = at.split_once(',')?;
         let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
         let at = Span { line, column, end_line: line, end_column: column.saturating_add(1) };
-        Some(Said { file, at, message })
+        Some(ReportLine { file, at, message })
     };
     let said = plain().or_else(default)?;
     let file = said.file.rsplit(['/', '\\']).next().unwrap_or(said.file);
-    Some(Said { file, ..said })
+    Some(ReportLine { file, ..said })
 }
 
 /// Runs a program: what it prints, what it complains, and how it ended; none where it did not in time,
@@ -394,7 +394,7 @@ fn run(
             Err(_) => break None,
         }
     };
-    let status = if printed.is_some() { ended(&mut child, until)? } else { None };
+    let status = if printed.is_some() { wait_until(&mut child, until)? } else { None };
     if status.is_none() {
         // It may have ended just now.
         let _ = child.kill();
@@ -407,7 +407,7 @@ fn run(
     Ok((read(&printed.unwrap_or_default()), read(&text), status))
 }
 
-fn ended(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));

@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 use vector_ledger::Ledger;
 
-use super::{Because, DeployError, Files, History, TRAILER, refused};
+use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, deploy_refused};
 
 /// How the whole name of a branch begins.
 const HEADS: &str = "refs/heads/";
 
 /// Names as Git reads them.
-fn names<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
+fn nul_separated<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
     files.flat_map(|name| name.bytes().chain([0])).collect()
 }
 
@@ -24,7 +24,7 @@ const FILTER: [(&str, &str); 4] =
 
 /// A repository, and an index of our own.
 #[derive(Debug)]
-pub(super) struct Git {
+pub(super) struct GitIndex {
     pub(super) root: PathBuf,
     /// The filters that are not run.
     off: Vec<String>,
@@ -32,8 +32,8 @@ pub(super) struct Git {
     scratch: tempfile::TempDir,
 }
 
-impl Git {
-    pub(super) fn of(folder: &Path) -> Result<Self, DeployError> {
+impl GitIndex {
+    pub(super) fn open_repository(folder: &Path) -> Result<Self, DeployError> {
         let output = Command::new("git")
             .arg("-C")
             .arg(folder)
@@ -43,7 +43,7 @@ impl Git {
         if !output.status.success() {
             let folder = folder.display();
             let what = format!("{folder} is in no Git repository; `git init` makes one");
-            return Err(refused(what));
+            return Err(deploy_refused(what));
         }
         let said = String::from_utf8_lossy(&output.stdout);
         let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
@@ -119,17 +119,17 @@ impl Git {
         let output = child.wait_with_output().because("git did not end")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(refused(format!("git {} failed: {}", args.join(" "), said.trim())));
+            return Err(deploy_refused(format!("git {} failed: {}", args.join(" "), said.trim())));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// A branch, by its whole name.
-    pub(super) fn reference(&self, branch: &str) -> Result<String, DeployError> {
+    pub(super) fn branch_reference(&self, branch: &str) -> Result<String, DeployError> {
         if branch.starts_with("refs/") {
             let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
             let name = name.unwrap_or("feature/doors");
-            return Err(refused(format!(
+            return Err(deploy_refused(format!(
                 "{branch:?} is how Git itself names what a repository has, and a branch of that name \
                  would be mistaken for it; say the branch alone, such as {name:?}"
             )));
@@ -141,7 +141,7 @@ impl Git {
     }
 
     /// The commit that comes before, where there is any, and whether the branch is new.
-    pub(super) fn base(&self, reference: &str) -> (Option<String>, bool) {
+    pub(super) fn base_commit(&self, reference: &str) -> (Option<String>, bool) {
         let commit = |of: &str| {
             let name = format!("{of}^{{commit}}");
             let found = self.run(&["rev-parse", "--verify", "--quiet", &name], b"");
@@ -163,7 +163,7 @@ impl Git {
         };
         let real = Path::new(&at).canonicalize().unwrap_or_else(|_| PathBuf::from(&at));
         if real != self.root {
-            return Err(refused(format!(
+            return Err(deploy_refused(format!(
                 "{branch} is checked out in {at}, whose files would not be what it says any more; \
                  deploy on another branch (--branch), and merge it there"
             )));
@@ -174,7 +174,7 @@ impl Git {
             ("REVERT_HEAD", "revert"),
         ] {
             if self.run(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
-                return Err(refused(format!(
+                return Err(deploy_refused(format!(
                     "a {what} on {branch} is not finished; finish it, or `git {what} --abort` it"
                 )));
             }
@@ -184,14 +184,14 @@ impl Git {
 
     /// Puts the files into the index: those that differ from the base; and those of which the base has
     /// a version that no accepted change was made on.
-    pub(super) fn staged<'a>(
+    pub(super) fn stage_files<'a>(
         &self,
         base: Option<&str>,
-        files: &Files<'a>,
+        files: &GitPaths<'a>,
         ledger: &Ledger,
-    ) -> Result<(Files<'a>, Vec<String>), DeployError> {
+    ) -> Result<(GitPaths<'a>, Vec<String>), DeployError> {
         self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
-        let ignored = self.ignored(files.keys());
+        let ignored = self.find_ignored(files.keys());
         let known = self.run(&["ls-files", "--stage", "-z"], b"")?;
         // `MODE OBJECT STAGE<tab>NAME`
         let known: BTreeMap<&str, &str> = known
@@ -201,13 +201,13 @@ impl Git {
             .collect();
         let wanted =
             files.keys().filter(|it| known.contains_key(it.as_str()) || !ignored.contains(*it));
-        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &names(wanted))?;
+        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &nul_separated(wanted))?;
         let changed = match base {
             Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
             None => self.run(&["ls-files", "-z"], b"")?,
         };
-        let filtered = self.filtered(files.keys());
-        let (mut staged, mut strange) = (Files::new(), Vec::new());
+        let filtered = self.find_filtered(files.keys());
+        let (mut staged, mut strange) = (GitPaths::new(), Vec::new());
         for (name, history) in changed.split('\0').filter_map(|name| files.get_key_value(name)) {
             let is_comparable = !filtered.contains(name);
             if is_comparable
@@ -225,7 +225,7 @@ impl Git {
         &self,
         name: &str,
         object: Option<&str>,
-        history: &History,
+        history: &FileHistory,
         ledger: &Ledger,
     ) -> Result<bool, DeployError> {
         for state in &history.states {
@@ -250,11 +250,11 @@ impl Git {
     }
 
     /// The files that cannot be compared with what is committed, because their filters are not run.
-    fn filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+    fn find_filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
         if self.off.is_empty() {
             return BTreeSet::new();
         }
-        let found = self.run(&["check-attr", "-z", "--stdin", "filter"], &names(files));
+        let found = self.run(&["check-attr", "-z", "--stdin", "filter"], &nul_separated(files));
         let found = found.unwrap_or_default();
         let fields: Vec<&str> = found.split('\0').collect();
         let all = fields.chunks_exact(3);
@@ -263,14 +263,17 @@ impl Git {
     }
 
     /// What Git is told to leave alone, of these.
-    fn ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
+    fn find_ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
         // It ends with 1 where nothing is ignored.
-        let found = self.run(&["check-ignore", "-z", "--stdin"], &names(files));
+        let found = self.run(&["check-ignore", "-z", "--stdin"], &nul_separated(files));
         found.unwrap_or_default().split('\0').map(str::to_owned).collect()
     }
 
     /// The proposals that are committed already.
-    pub(super) fn committed(&self, base: Option<&str>) -> Result<BTreeSet<String>, DeployError> {
+    pub(super) fn committed_proposals(
+        &self,
+        base: Option<&str>,
+    ) -> Result<BTreeSet<String>, DeployError> {
         let Some(base) = base else {
             return Ok(BTreeSet::new());
         };
@@ -294,7 +297,11 @@ impl Git {
         Ok(found)
     }
 
-    pub(super) fn commit(&self, base: Option<&str>, message: &str) -> Result<String, DeployError> {
+    pub(super) fn write_commit(
+        &self,
+        base: Option<&str>,
+        message: &str,
+    ) -> Result<String, DeployError> {
         let tree = self.run(&["write-tree"], b"")?;
         let mut args = vec!["commit-tree", tree.trim(), "-F", "-"];
         if let Some(base) = base {
@@ -306,7 +313,7 @@ impl Git {
     /// Lets the branch name the commit, where it still is what it was. Where it is the one that is
     /// checked out, these files are what it says, and nothing of them is left to commit; why that did not
     /// go well, where it did not.
-    pub(super) fn point(
+    pub(super) fn move_branch(
         &self,
         reference: &str,
         commit: &str,
@@ -320,7 +327,7 @@ impl Git {
         if head.trim() == reference {
             let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];
             let args = [&args[..], &["--pathspec-file-nul"]].concat();
-            if let Err(why) = self.run_on(None, &args, &names(staged.iter())) {
+            if let Err(why) = self.run_on(None, &args, &nul_separated(staged.iter())) {
                 return Ok(Some(format!("the commit is made, and your index is behind it: {why}")));
             }
         }

@@ -9,7 +9,7 @@ use super::vm::MAX_OUTPUT;
 use super::*;
 
 /// A place with these modules below ReplicatedStorage, and the results of those that are specs.
-fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
+fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
     let mut scene = Scene::empty(Format::Binary);
     let game = scene.root();
     let storage = scene.create(game, "ReplicatedStorage", "ReplicatedStorage");
@@ -22,12 +22,12 @@ fn run_all(modules: &[(&str, &str)], limits: Limits) -> Vec<Spec> {
     run(&Arc::new(still), &numbers, limits, &|| false)
 }
 
-fn quick() -> Limits {
+fn quick() -> SpecLimits {
     let (total, case) = (Duration::from_secs(20), Duration::from_millis(300));
-    Limits { total, case, memory: 32 << 20, ..Limits::default() }
+    SpecLimits { total, case, memory: 32 << 20, ..SpecLimits::default() }
 }
 
-fn told(specs: &[Spec]) -> Vec<String> {
+fn report_lines(specs: &[SpecResult]) -> Vec<String> {
     let mut lines = Vec::new();
     for spec in specs {
         lines.extend(spec.failure.iter().map(|failure| format!("spec: {failure}")));
@@ -51,7 +51,7 @@ fn check_with(modules: &[(&str, &str)], body: &str, expected: &[&str]) {
     let source = format!("return function()\n{body}\nend");
     let mut all = modules.to_vec();
     all.push(("A.spec", &source));
-    let lines = told(&run_all(&all, quick()));
+    let lines = report_lines(&run_all(&all, quick()));
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
     for (line, expected) in lines.iter().zip(expected) {
         let line = line.replace("game.ReplicatedStorage[\"A.spec\"]", "A");
@@ -266,7 +266,7 @@ fn nothing_runs_for_ever() {
             "passed h",
         ],
     );
-    let lines = told(&run_all(&[("A.spec", "while true do end")], quick()));
+    let lines = report_lines(&run_all(&[("A.spec", "while true do end")], quick()));
     assert!(lines[0].starts_with("spec: it did not end within"), "{lines:?}");
 }
 
@@ -302,7 +302,7 @@ fn what_is_said_is_cut() {
                   end";
     let results = run_all(&[("A.spec", source)], quick());
     let [first, second, third, fourth] = results[0].cases.as_slice() else {
-        panic!("{:?}", told(&results));
+        panic!("{:?}", report_lines(&results));
     };
     assert_eq!((first.name.len(), first.output[0].len()), (1000, 999));
     assert!(first.output.iter().map(String::len).sum::<usize>() <= MAX_OUTPUT);
@@ -316,11 +316,11 @@ fn what_is_said_is_cut() {
 fn a_spec_has_so_many_cases_and_all_together_have() {
     let source = "return function() for i = 1, 10001 do it(tostring(i), function() end) end end";
     let results = run_all(&[("A.spec", source)], quick());
-    assert_eq!(results[0].count(Outcome::Passed), 10_000);
+    assert_eq!(results[0].count_outcome(CaseOutcome::Passed), 10_000);
     let why = results[0].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it has over 10,000 cases"), "{why}");
     let two = "return function() it('a', function() end) it('b', function() end) end";
-    let limits = Limits { cases: 3, ..quick() };
+    let limits = SpecLimits { cases: 3, ..quick() };
     let results = run_all(&[("A.spec", two), ("B.spec", two)], limits);
     assert!(results[0].is_good());
     let why = results[1].failure.as_ref().unwrap();
@@ -330,19 +330,23 @@ fn a_spec_has_so_many_cases_and_all_together_have() {
 
 #[test]
 fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
-    let case =
-        Case { name: "a".to_owned(), outcome: Outcome::Passed, failure: None, output: Vec::new() };
+    let case = SpecCase {
+        name: "a".to_owned(),
+        outcome: CaseOutcome::Passed,
+        failure: None,
+        output: Vec::new(),
+    };
     let (tell, told) = mpsc::channel();
-    tell.send(Told::Begun(0)).unwrap();
-    tell.send(Told::Case(case.clone())).unwrap();
-    tell.send(Told::Done(None)).unwrap();
-    tell.send(Told::Begun(1)).unwrap();
-    tell.send(Told::Case(case)).unwrap();
+    tell.send(SpecProgress::Begun(0)).unwrap();
+    tell.send(SpecProgress::Case(case.clone())).unwrap();
+    tell.send(SpecProgress::Done(None)).unwrap();
+    tell.send(SpecProgress::Begun(1)).unwrap();
+    tell.send(SpecProgress::Case(case)).unwrap();
     drop(tell);
-    let mut results = vec![Spec::default(); 3];
+    let mut results = vec![SpecResult::default(); 3];
     let until = Instant::now() + Duration::from_mins(1);
-    let clock = Clock { until, stopped: Arc::default() };
-    let lost = gather(&mut results, &told, &clock, &|| false);
+    let clock = SpecClock { until, stopped: Arc::default() };
+    let lost = gather_results(&mut results, &told, &clock, &|| false);
     assert!(results[0].is_good());
     let why = results[1].failure.as_ref().unwrap();
     assert_eq!(why.message, "it did not run to its end");
@@ -376,7 +380,7 @@ fn nothing_reaches_outside() {
 
 #[test]
 fn what_is_no_spec_says_so() {
-    let all = |source: &str| told(&run_all(&[("A.spec", source)], quick()));
+    let all = |source: &str| report_lines(&run_all(&[("A.spec", source)], quick()));
     let long = format!("return function() end --{}", "x".repeat(3 << 20));
     assert!(all(&long)[0].contains("has over 2097152 bytes; split the module"));
     assert!(all("return 1")[0].contains("a spec returns a function"));
@@ -391,11 +395,11 @@ fn what_is_no_spec_says_so() {
 #[test]
 fn specs_without_time_say_so() {
     let slow = "return function() it('a', function() while true do end end) end";
-    let limits = Limits { total: Duration::from_millis(100), ..quick() };
+    let limits = SpecLimits { total: Duration::from_millis(100), ..quick() };
     let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);
     let why = results[1].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it did not run"), "{why}");
-    let first = told(&results[..1]);
+    let first = report_lines(&results[..1]);
     assert!(first[0].starts_with("failed a: it did not end within"), "{first:?}");
     assert!(results.iter().all(|spec| !spec.is_good()));
 }

@@ -19,8 +19,11 @@ use mlua::{
 };
 use vector_place::Still;
 
-use super::world::{self, World};
-use super::{Case, Clock, Failure, GRACE, Limits, Outcome, Told, cut, tell};
+use super::world::{self, SpecWorld};
+use super::{
+    CaseFailure, CaseOutcome, GRACE, SpecCase, SpecClock, SpecLimits, SpecProgress, send_progress,
+    truncate_text,
+};
 
 const BOUNDS: &str = include_str!("bounds.luau");
 const INSTANCES: &str = include_str!("instances.luau");
@@ -47,18 +50,18 @@ const RESERVE: usize = 8 << 20;
 const TAKEN_OUT: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
 
 /// Whether something ended, why it failed, in which script and on which line, and what it printed.
-type Ended = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
+type CaseEnd = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
 
 /// When what runs now has to end.
 #[derive(Debug)]
-struct Alarm {
-    clock: Clock,
+struct VmDeadline {
+    clock: SpecClock,
     until: Cell<Instant>,
     rang: Cell<bool>,
 }
 
-impl Alarm {
-    fn set(&self, limits: Limits) {
+impl VmDeadline {
+    fn start(&self, limits: SpecLimits) {
         self.until.set((Instant::now() + limits.case).min(self.clock.until));
         self.rang.set(false);
     }
@@ -71,7 +74,7 @@ impl Alarm {
 
     /// Whether it is time. It is asked at each turn of a loop: between two of them the VM's own
     /// library may have been at work for long.
-    fn rings(&self) -> bool {
+    fn is_over(&self) -> bool {
         if !self.rang.get() {
             let is_time = Instant::now() >= self.until.get();
             self.rang.set(is_time || self.clock.stopped.load(Ordering::Relaxed));
@@ -82,7 +85,7 @@ impl Alarm {
 
 /// How much of what a spec says is kept.
 #[derive(Debug)]
-struct Room<'a> {
+struct OutputBudget<'a> {
     /// Cases of all specs.
     cases: &'a mut usize,
     /// Bytes of what is printed.
@@ -91,18 +94,18 @@ struct Room<'a> {
     failures: usize,
 }
 
-impl Room<'_> {
-    fn failure(&mut self, message: &LuaString) -> String {
+impl OutputBudget<'_> {
+    fn take_failure(&mut self, message: &LuaString) -> String {
         let most = if self.failures > 0 { MAX_FAILURE } else { MAX_FURTHER };
-        let message = shown(message, most);
+        let message = clip_text(message, most);
         self.failures = self.failures.saturating_sub(message.len());
         message
     }
 
-    fn output(&mut self, lines: &Table) -> mlua::Result<Vec<String>> {
+    fn take_output(&mut self, lines: &Table) -> mlua::Result<Vec<String>> {
         let mut kept = Vec::new();
         for line in lines.sequence_values::<LuaString>() {
-            let line = shown(&line?, MAX_LINE);
+            let line = clip_text(&line?, MAX_LINE);
             let Some(left) = self.output.checked_sub(line.len() + 1) else {
                 break;
             };
@@ -114,11 +117,11 @@ impl Room<'_> {
 }
 
 /// A VM that is ready to run a spec.
-struct Vm {
+struct SpecVm {
     lua: Lua,
     driver: Table,
-    alarm: Rc<Alarm>,
-    limits: Limits,
+    alarm: Rc<VmDeadline>,
+    limits: SpecLimits,
     /// How much of its memory was still in use when that was last looked at closely.
     kept: Cell<usize>,
 }
@@ -130,32 +133,40 @@ struct Vm {
 pub(super) fn run(
     still: &Arc<Still>,
     spec: u32,
-    (limits, clock): (Limits, &Clock),
-    (cases, told): (&mut usize, &Sender<Told>),
-) -> Result<(), Failure> {
-    let world = World::new(Arc::clone(still));
+    (limits, clock): (SpecLimits, &SpecClock),
+    (cases, told): (&mut usize, &Sender<SpecProgress>),
+) -> Result<(), CaseFailure> {
+    let world = SpecWorld::new(Arc::clone(still));
     let (until, rang) = (Cell::new(clock.until), Cell::new(false));
-    let alarm = Rc::new(Alarm { clock: clock.clone(), until, rang });
-    let vm = Vm::new(&world, (limits, alarm)).map_err(|error| broken(&error))?;
-    vm.all(spec, Room { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
+    let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, rang });
+    let vm = SpecVm::new(&world, (limits, alarm)).map_err(|error| vm_failure(&error))?;
+    vm.run_cases(spec, OutputBudget { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
 }
 
-fn broken(error: &Error) -> Failure {
-    Failure { at: None, message: cut(&format!("the VM failed: {}", reason(error)), MAX_FAILURE) }
+fn vm_failure(error: &Error) -> CaseFailure {
+    CaseFailure {
+        at: None,
+        message: truncate_text(&format!("the VM failed: {}", error_reason(error)), MAX_FAILURE),
+    }
 }
 
 /// What an error says, without the calls that it came through.
-fn reason(error: &Error) -> String {
+fn error_reason(error: &Error) -> String {
     match error {
-        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => reason(cause),
-        Error::BadArgument { cause, pos, .. } => format!("argument {pos}: {}", reason(cause)),
+        Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => {
+            error_reason(cause)
+        }
+        Error::BadArgument { cause, pos, .. } => format!("argument {pos}: {}", error_reason(cause)),
         Error::RuntimeError(message) | Error::SyntaxError { message, .. } => message.clone(),
         other => other.to_string(),
     }
 }
 
-impl Vm {
-    fn new(world: &Rc<World>, (limits, alarm): (Limits, Rc<Alarm>)) -> mlua::Result<Self> {
+impl SpecVm {
+    fn new(
+        world: &Rc<SpecWorld>,
+        (limits, alarm): (SpecLimits, Rc<VmDeadline>),
+    ) -> mlua::Result<Self> {
         let libraries = StdLib::COROUTINE
             | StdLib::TABLE
             | StdLib::OS
@@ -171,17 +182,17 @@ impl Vm {
         for name in TAKEN_OUT {
             globals.raw_remove(name)?;
         }
-        own(&lua, BOUNDS).exec()?;
-        let driver: Table = own(&lua, PRELUDE).call(native(&lua, world)?)?;
+        load_prelude(&lua, BOUNDS).exec()?;
+        let driver: Table = load_prelude(&lua, PRELUDE).call(native_table(&lua, world)?)?;
         let add = |all: &str| {
             let all: Table = driver.get(all)?;
             all.for_each(|name: LuaString, it: Value| lua.globals().raw_set(name, it))
         };
         add("globals")?;
-        world::teach(&lua, driver.get("instance")?)?;
+        world::register_methods(&lua, driver.get("instance")?)?;
         let value: Function = driver.get("value")?;
         globals.raw_set("game", value.call::<Value>(0)?)?;
-        if let Some(workspace) = world.child(0, b"Workspace") {
+        if let Some(workspace) = world.find_child(0, b"Workspace") {
             globals.raw_set("workspace", value.call::<Value>(workspace)?)?;
         }
         lua.sandbox(true)?;
@@ -190,7 +201,7 @@ impl Vm {
         lua.set_memory_limit(limits.memory)?;
         let own = Rc::clone(&alarm);
         lua.set_interrupt(move |_| {
-            if own.rings() {
+            if own.is_over() {
                 return Err(Error::RuntimeError("its time is over".to_owned()));
             }
             Ok(VmState::Continue)
@@ -199,12 +210,17 @@ impl Vm {
     }
 
     /// Plans the spec, and runs its cases.
-    fn all(&self, spec: u32, mut room: Room<'_>, told: &Sender<Told>) -> Result<(), Failure> {
-        let fail = |message: &str| Err(Failure { at: None, message: message.to_owned() });
-        if let (Some(failure), _) = self.drive("collect", spec, &mut room)? {
+    fn run_cases(
+        &self,
+        spec: u32,
+        mut room: OutputBudget<'_>,
+        told: &Sender<SpecProgress>,
+    ) -> Result<(), CaseFailure> {
+        let fail = |message: &str| Err(CaseFailure { at: None, message: message.to_owned() });
+        if let (Some(failure), _) = self.drive_call("collect", spec, &mut room)? {
             return Err(failure);
         }
-        let (cases, has_more): (u32, bool) = self.call("plan", ())?;
+        let (cases, has_more): (u32, bool) = self.call_prelude("plan", ())?;
         for index in 1..=cases {
             if self.alarm.clock.is_over() {
                 return fail("the time of all specs is over; the cases from here on did not run");
@@ -216,16 +232,17 @@ impl Vm {
                 );
             };
             *room.cases = left;
-            let (title, skipped): (LuaString, bool) = self.call("title", index)?;
-            let name = shown(&title, MAX_LINE);
+            let (title, skipped): (LuaString, bool) = self.call_prelude("title", index)?;
+            let name = clip_text(&title, MAX_LINE);
             let case = if skipped {
-                Case { name, outcome: Outcome::Skipped, failure: None, output: Vec::new() }
+                SpecCase { name, outcome: CaseOutcome::Skipped, failure: None, output: Vec::new() }
             } else {
-                let (failure, output) = self.drive("start", index, &mut room)?;
-                let outcome = if failure.is_none() { Outcome::Passed } else { Outcome::Failed };
-                Case { name, outcome, failure, output }
+                let (failure, output) = self.drive_call("start", index, &mut room)?;
+                let outcome =
+                    if failure.is_none() { CaseOutcome::Passed } else { CaseOutcome::Failed };
+                SpecCase { name, outcome, failure, output }
             };
-            if !tell(told, Told::Case(case)) {
+            if !send_progress(told, SpecProgress::Case(case)) {
                 return Ok(());
             }
         }
@@ -236,71 +253,71 @@ impl Vm {
     }
 
     /// Calls a function of the prelude that runs nothing of the spec.
-    fn call<T: mlua::FromLuaMulti>(
+    fn call_prelude<T: mlua::FromLuaMulti>(
         &self,
         name: &str,
         args: impl mlua::IntoLuaMulti,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CaseFailure> {
         self.alarm.set_for_own();
-        self.allow(self.limits.memory + RESERVE)?;
-        let function: Function = self.driver.get(name).map_err(|error| broken(&error))?;
-        function.call(args).map_err(|error| broken(&error))
+        self.set_memory_limit(self.limits.memory + RESERVE)?;
+        let function: Function = self.driver.get(name).map_err(|error| vm_failure(&error))?;
+        function.call(args).map_err(|error| vm_failure(&error))
     }
 
-    fn allow(&self, memory: usize) -> Result<(), Failure> {
-        self.lua.set_memory_limit(memory).map(drop).map_err(|error| broken(&error))
+    fn set_memory_limit(&self, memory: usize) -> Result<(), CaseFailure> {
+        self.lua.set_memory_limit(memory).map(drop).map_err(|error| vm_failure(&error))
     }
 
     /// Calls a function that runs something of the spec, and does what becomes due until it is over.
     /// Why it failed, and what was printed then.
-    fn drive(
+    fn drive_call(
         &self,
         name: &str,
         args: impl mlua::IntoLuaMulti,
-        room: &mut Room<'_>,
-    ) -> Result<(Option<Failure>, Vec<String>), Failure> {
-        self.call::<()>("clear", ())?;
-        let function: Function = self.driver.get(name).map_err(|error| broken(&error))?;
-        let step: Function = self.driver.get("step").map_err(|error| broken(&error))?;
-        let thread = self.lua.create_thread(function).map_err(|error| broken(&error))?;
-        self.alarm.set(self.limits);
-        self.allow(self.limits.memory)?;
+        room: &mut OutputBudget<'_>,
+    ) -> Result<(Option<CaseFailure>, Vec<String>), CaseFailure> {
+        self.call_prelude::<()>("clear", ())?;
+        let function: Function = self.driver.get(name).map_err(|error| vm_failure(&error))?;
+        let step: Function = self.driver.get("step").map_err(|error| vm_failure(&error))?;
+        let thread = self.lua.create_thread(function).map_err(|error| vm_failure(&error))?;
+        self.alarm.start(self.limits);
+        self.set_memory_limit(self.limits.memory)?;
         let ended = self.until_over(&thread, args, &step);
         let rang = self.alarm.rang.get();
         drop(thread);
-        self.allow(self.limits.memory + RESERVE)?;
+        self.set_memory_limit(self.limits.memory + RESERVE)?;
         self.tidy_up()?;
-        let (done, message, source, line, output): Ended = self.call("outcome", ())?;
-        let failed = |message: String| Some(Failure { at: None, message });
+        let (done, message, source, line, output): CaseEnd = self.call_prelude("outcome", ())?;
+        let failed = |message: String| Some(CaseFailure { at: None, message });
         let failure = if rang {
             let seconds = self.limits.case.as_secs_f32();
             failed(format!(
                 "it did not end within {seconds} s, or within the time of all specs; it was ended"
             ))
         } else if let Some(message) = message {
-            let at = source.map(|source| shown(&source, MAX_LINE)).zip(line);
-            Some(Failure { at, message: room.failure(&message) })
+            let at = source.map(|source| clip_text(&source, MAX_LINE)).zip(line);
+            Some(CaseFailure { at, message: room.take_failure(&message) })
         } else if done {
             None
         } else {
             failed(ended.err().map_or_else(
                 || "it waits for something that will never come".to_owned(),
-                |error| cut(&reason(&error), MAX_FAILURE),
+                |error| truncate_text(&error_reason(&error), MAX_FAILURE),
             ))
         };
         let output = match &failure {
-            Some(_) => room.output(&output).map_err(|error| broken(&error))?,
+            Some(_) => room.take_output(&output).map_err(|error| vm_failure(&error))?,
             None => Vec::new(),
         };
         Ok((failure, output))
     }
 
     /// What something has left behind is not the next one's.
-    fn tidy_up(&self) -> Result<(), Failure> {
+    fn tidy_up(&self) -> Result<(), CaseFailure> {
         let (used, kept) = (self.lua.used_memory(), self.kept.get());
         if used > kept + self.limits.memory.saturating_sub(kept) / 2 {
             self.alarm.set_for_own();
-            self.lua.gc_collect().map_err(|error| broken(&error))?;
+            self.lua.gc_collect().map_err(|error| vm_failure(&error))?;
             self.kept.set(self.lua.used_memory());
         }
         Ok(())
@@ -323,26 +340,26 @@ impl Vm {
 }
 
 /// Luau of Vector's.
-fn own<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
+fn load_prelude<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
     lua.load(source).set_name("=[vector]").set_mode(ChunkMode::Text)
 }
 
 /// What the prelude is given.
-fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
+fn native_table(lua: &Lua, world: &Rc<SpecWorld>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
-    world.give(lua, &native)?;
-    native.set("instances", own(lua, INSTANCES).into_function()?)?;
-    native.set("reason", lua.create_function(|_, error: Error| Ok(reason(&error)))?)?;
+    world.register_natives(lua, &native)?;
+    native.set("instances", load_prelude(lua, INSTANCES).into_function()?)?;
+    native.set("reason", lua.create_function(|_, error: Error| Ok(error_reason(&error)))?)?;
     let own = Rc::clone(world);
     native.set(
         "load",
         lua.create_function(move |lua, (at, module, require): (u32, AnyUserData, Function)| {
-            let Some((text, path)) = own.module(at) else {
+            let Some((text, path)) = own.module_source(at) else {
                 return Ok((None, None));
             };
             if text.len() > MAX_SOURCE {
                 let wrong = format!("{path} has over {MAX_SOURCE} bytes; split the module");
-                return Ok((None, Some(cut(&wrong, MAX_FAILURE))));
+                return Ok((None, Some(truncate_text(&wrong, MAX_FAILURE))));
             }
             let environment = lua.create_table()?;
             environment.raw_set("script", module)?;
@@ -354,7 +371,7 @@ fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
             // As a value: an error of Rust that a spec keeps is memory that nobody counts.
             match chunk.set_environment(environment).into_function() {
                 Ok(function) => Ok((Some(function), None)),
-                Err(error) => Ok((None, Some(cut(&reason(&error), MAX_FAILURE)))),
+                Err(error) => Ok((None, Some(truncate_text(&error_reason(&error), MAX_FAILURE)))),
             }
         })?,
     )?;
@@ -362,7 +379,7 @@ fn native(lua: &Lua, world: &Rc<World>) -> mlua::Result<Table> {
 }
 
 /// What a spec says, in at most so many bytes and whole characters.
-fn shown(text: &LuaString, most: usize) -> String {
+fn clip_text(text: &LuaString, most: usize) -> String {
     let bytes = text.as_bytes();
     let mut head = &bytes[..bytes.len().min(most)];
     if let Err(error) = std::str::from_utf8(head)

@@ -20,7 +20,7 @@ const MAX_PATH: usize = 10_000;
 
 /// The place of one VM.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct SpecWorld {
     still: Arc<Still>,
     /// Services that a place has though its file does not hold them, behind the still's numbers.
     services: RefCell<Vec<StillInstance>>,
@@ -28,9 +28,9 @@ pub(super) struct World {
 
 /// An instance. Which one it is the prelude knows.
 #[derive(Debug)]
-struct Instance;
+struct SpecInstance;
 
-impl UserData for Instance {
+impl UserData for SpecInstance {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_meta_field(MetaMethod::Type, "Instance");
         for name in ["__index", "__newindex", "__tostring"] {
@@ -42,46 +42,48 @@ impl UserData for Instance {
 }
 
 /// Says what instances do, before there is one.
-pub(super) fn teach(lua: &Lua, methods: Table) -> Result<()> {
+pub(super) fn register_methods(lua: &Lua, methods: Table) -> Result<()> {
     lua.set_named_registry_value(METHODS, methods)
 }
 
-impl World {
+impl SpecWorld {
     pub(super) fn new(still: Arc<Still>) -> Rc<Self> {
         Rc::new(Self { still, services: RefCell::default() })
     }
 
     /// Gives the prelude what it asks with.
-    pub(super) fn give(self: &Rc<Self>, lua: &Lua, native: &Table) -> Result<()> {
-        native.set("make", lua.create_function(|lua, ()| lua.create_userdata(Instance))?)?;
-        self.add(lua, native, "name", |world, at: u32| world.with(at, |it| it.name.to_string()))?;
-        self.add(lua, native, "class", |world, at: u32| world.class(at))?;
-        self.add(lua, native, "parent", |world, at: u32| world.parent(at))?;
-        self.add(lua, native, "children", |world, at: u32| world.children(at))?;
-        self.add(lua, native, "descendants", |world, at: u32| world.descendants(at))?;
-        self.add(lua, native, "full", |world, at: u32| world.full_name(at))?;
-        self.add(lua, native, "path", |world, at: u32| {
-            world.module(at).map_or_else(|| world.full_name(at), |(_, path)| path.to_owned())
+    pub(super) fn register_natives(self: &Rc<Self>, lua: &Lua, native: &Table) -> Result<()> {
+        native.set("make", lua.create_function(|lua, ()| lua.create_userdata(SpecInstance))?)?;
+        self.add_native(lua, native, "name", |world, at: u32| {
+            world.with_instance(at, |it| it.name.to_string())
         })?;
-        self.add(lua, native, "child", |world, (at, name): (u32, LuaString)| {
-            world.child(at, &name.as_bytes())
+        self.add_native(lua, native, "class", |world, at: u32| world.class_name(at))?;
+        self.add_native(lua, native, "parent", |world, at: u32| world.parent_id(at))?;
+        self.add_native(lua, native, "children", |world, at: u32| world.child_ids(at))?;
+        self.add_native(lua, native, "descendants", |world, at: u32| world.descendant_ids(at))?;
+        self.add_native(lua, native, "full", |world, at: u32| world.full_name(at))?;
+        self.add_native(lua, native, "path", |world, at: u32| {
+            world.module_source(at).map_or_else(|| world.full_name(at), |(_, path)| path.to_owned())
         })?;
-        self.add(lua, native, "descendant", |world, (at, name): (u32, LuaString)| {
-            world.descendant(at, &name.as_bytes())
+        self.add_native(lua, native, "child", |world, (at, name): (u32, LuaString)| {
+            world.find_child(at, &name.as_bytes())
         })?;
-        self.add(lua, native, "isA", |world, (at, class): (u32, LuaString)| {
+        self.add_native(lua, native, "descendant", |world, (at, name): (u32, LuaString)| {
+            world.find_descendant(at, &name.as_bytes())
+        })?;
+        self.add_native(lua, native, "isA", |world, (at, class): (u32, LuaString)| {
             class.to_str().is_ok_and(|class| world.is_a(at, &class))
         })?;
-        self.add(lua, native, "service", |world, class: LuaString| {
-            class.to_str().ok().and_then(|class| world.service(&class))
+        self.add_native(lua, native, "service", |world, class: LuaString| {
+            class.to_str().ok().and_then(|class| world.find_service(&class))
         })?;
-        self.add(lua, native, "follow", |world, (from, path): (u32, LuaString)| {
+        self.add_native(lua, native, "follow", |world, (from, path): (u32, LuaString)| {
             let path = path.to_str().ok().filter(|path| path.len() <= MAX_PATH)?;
-            world.follow(from, &path)
+            world.resolve_path(from, &path)
         })
     }
 
-    fn add<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
+    fn add_native<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
         self: &Rc<Self>,
         lua: &Lua,
         native: &Table,
@@ -92,55 +94,55 @@ impl World {
         native.set(name, lua.create_function(move |_, args: A| Ok(answer(&own, args)))?)
     }
 
-    fn with<T>(&self, at: u32, read: impl FnOnce(&StillInstance) -> T) -> Option<T> {
+    fn with_instance<T>(&self, at: u32, read: impl FnOnce(&StillInstance) -> T) -> Option<T> {
         if let Some(instance) = self.still.get(at) {
             return Some(read(instance));
         }
         self.services.borrow().get(at as usize - self.still.len()).map(read)
     }
 
-    fn children(&self, at: u32) -> Vec<u32> {
-        self.with(at, |it| it.children.clone()).unwrap_or_default()
+    fn child_ids(&self, at: u32) -> Vec<u32> {
+        self.with_instance(at, |it| it.children.clone()).unwrap_or_default()
     }
 
-    fn parent(&self, at: u32) -> Option<u32> {
-        self.with(at, |it| it.parent).flatten()
+    fn parent_id(&self, at: u32) -> Option<u32> {
+        self.with_instance(at, |it| it.parent).flatten()
     }
 
-    fn class(&self, at: u32) -> String {
-        self.with(at, |it| it.class.to_string()).unwrap_or_default()
+    fn class_name(&self, at: u32) -> String {
+        self.with_instance(at, |it| it.class.to_string()).unwrap_or_default()
     }
 
-    pub(super) fn child(&self, at: u32, name: &[u8]) -> Option<u32> {
+    pub(super) fn find_child(&self, at: u32, name: &[u8]) -> Option<u32> {
         let children = self.still.get(at).map_or(&[][..], |it| &it.children);
         children.iter().copied().find(|at| self.is_named(*at, name))
     }
 
     fn is_named(&self, at: u32, name: &[u8]) -> bool {
-        self.with(at, |it| it.name.as_bytes() == name) == Some(true)
+        self.with_instance(at, |it| it.name.as_bytes() == name) == Some(true)
     }
 
     /// The text of a module, and its path.
-    pub(super) fn module(&self, at: u32) -> Option<(&str, &str)> {
+    pub(super) fn module_source(&self, at: u32) -> Option<(&str, &str)> {
         let instance = self.still.get(at)?;
         Some((instance.text.as_deref()?, instance.path.as_deref()?))
     }
 
     /// The name with all names above it, as `GetFullName` says it.
     fn full_name(&self, at: u32) -> String {
-        let name = |at| self.with(at, |it| it.name.to_string()).unwrap_or_default();
+        let name = |at| self.with_instance(at, |it| it.name.to_string()).unwrap_or_default();
         let mut names = vec![name(at)];
-        let mut above = self.parent(at).filter(|it| *it != 0);
+        let mut above = self.parent_id(at).filter(|it| *it != 0);
         while let Some(at) = above {
             names.push(name(at));
-            above = self.parent(at).filter(|it| *it != 0);
+            above = self.parent_id(at).filter(|it| *it != 0);
         }
         names.reverse();
         names.join(".")
     }
 
     fn each_below(&self, at: u32) -> impl Iterator<Item = u32> {
-        let reversed = |at: u32| self.children(at).into_iter().rev();
+        let reversed = |at: u32| self.child_ids(at).into_iter().rev();
         let mut open: Vec<u32> = reversed(at).collect();
         std::iter::from_fn(move || {
             let at = open.pop()?;
@@ -149,21 +151,21 @@ impl World {
         })
     }
 
-    fn descendants(&self, at: u32) -> Vec<u32> {
+    fn descendant_ids(&self, at: u32) -> Vec<u32> {
         self.each_below(at).collect()
     }
 
-    fn descendant(&self, at: u32, name: &[u8]) -> Option<u32> {
+    fn find_descendant(&self, at: u32, name: &[u8]) -> Option<u32> {
         self.each_below(at).find(|at| self.is_named(*at, name))
     }
 
     fn is_a(&self, at: u32, class: &str) -> bool {
-        class == "Instance" || reflection::is_a(&self.class(at), class)
+        class == "Instance" || reflection::is_a(&self.class_name(at), class)
     }
 
-    fn service(&self, class: &str) -> Option<u32> {
+    fn find_service(&self, class: &str) -> Option<u32> {
         let children = self.still.get(0).map_or(&[][..], |it| &it.children);
-        let fits = |it: &u32| self.with(*it, |it| &*it.class == class) == Some(true);
+        let fits = |it: &u32| self.with_instance(*it, |it| &*it.class == class) == Some(true);
         if let Some(found) = children.iter().copied().find(fits) {
             return Some(found);
         }
@@ -187,11 +189,11 @@ impl World {
     }
 
     /// Where a path such as `./Name`, `../Name`, `@self/Name` and `@game/Service/Name` leads.
-    fn follow(&self, from: u32, path: &str) -> Option<u32> {
+    fn resolve_path(&self, from: u32, path: &str) -> Option<u32> {
         let mut steps = path.split('/');
         let mut at = match steps.next()? {
-            "." => self.parent(from)?,
-            ".." => self.parent(self.parent(from)?)?,
+            "." => self.parent_id(from)?,
+            ".." => self.parent_id(self.parent_id(from)?)?,
             "@self" => from,
             "@game" => 0,
             _ => return None,
@@ -199,8 +201,8 @@ impl World {
         for step in steps {
             at = match step {
                 "" | "." => at,
-                ".." => self.parent(at)?,
-                name => self.child(at, name.as_bytes())?,
+                ".." => self.parent_id(at)?,
+                name => self.find_child(at, name.as_bytes())?,
             };
         }
         Some(at)

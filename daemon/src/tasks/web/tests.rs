@@ -63,7 +63,7 @@ async fn served() -> (u16, Arc<AtomicUsize>) {
 }
 
 /// Names as they are in these tests.
-fn lookup() -> Lookup {
+fn lookup() -> NameLookup {
     Arc::new(|name| {
         let found: Vec<IpAddr> = match name.as_str() {
             "here.test" => vec![[10, 0, 0, 1].into(), [127, 0, 0, 1].into()],
@@ -76,20 +76,20 @@ fn lookup() -> Lookup {
     })
 }
 
-fn web(reach: Reach) -> Web {
-    Web::with(reach, lookup(), Duration::from_secs(5)).unwrap()
+fn web(reach: AddressPolicy) -> PageReader {
+    PageReader::with_lookup(reach, lookup(), Duration::from_secs(5)).unwrap()
 }
 
 #[tokio::test]
 async fn pages_are_read() {
     let (port, _) = served().await;
-    let web = web(Reach::PublicAndLoopback);
+    let web = web(AddressPolicy::PublicAndLoopback);
     let read = async |path: &str| {
         web.fetch(&format!("http://here.test:{port}{path}"), &Cancel::new()).await.unwrap()
     };
     let page = read("/page#part").await;
     assert_eq!((page.page.title.as_str(), page.page.text.as_str()), ("T", "Hello"));
-    assert!(page.told().contains(&format!("data from http://here.test:{port}/page#part.")));
+    assert!(page.fenced_text().contains(&format!("data from http://here.test:{port}/page#part.")));
     assert_eq!(read("/latin").await.page.text, "café");
     assert_eq!(read("/json").await.page.text, "{\"a\": 1}");
     assert_eq!(read("/none").await.page.text, "plain");
@@ -104,7 +104,7 @@ async fn pages_are_read() {
 #[tokio::test]
 async fn what_is_no_page_is_said() {
     let (port, _) = served().await;
-    let web = web(Reach::PublicAndLoopback);
+    let web = web(AddressPolicy::PublicAndLoopback);
     for (path, part) in [
         ("/gone", "answered 410"),
         ("/picture", "is image/png, and only text"),
@@ -129,7 +129,7 @@ async fn what_is_no_page_is_said() {
 #[tokio::test]
 async fn only_public_addresses_are_asked() {
     let (port, asked) = served().await;
-    let web = web(Reach::Public);
+    let web = web(AddressPolicy::Public);
     for host in [
         "127.0.0.1",
         "2130706433",
@@ -219,10 +219,10 @@ async fn it_ends_in_time_or_at_a_word() {
     let (port, _) = served().await;
     let address = format!("http://127.0.0.1:{port}/never");
     let quick = Duration::from_millis(50);
-    let hasty = Web::with(Reach::PublicAndLoopback, lookup(), quick).unwrap();
+    let hasty = PageReader::with_lookup(AddressPolicy::PublicAndLoopback, lookup(), quick).unwrap();
     let error = hasty.fetch(&address, &Cancel::new()).await.unwrap_err();
     assert!(matches!(error, WebError::Slow { .. }), "{error:?}");
-    let (cancel, web) = (Cancel::new(), web(Reach::PublicAndLoopback));
+    let (cancel, web) = (Cancel::new(), web(AddressPolicy::PublicAndLoopback));
     let thrown = cancel.clone();
     let (ended, ()) = tokio::join!(web.fetch(&address, &cancel), async { thrown.cancel() });
     assert_eq!(ended, Err(WebError::Cancelled));

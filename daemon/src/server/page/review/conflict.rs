@@ -9,36 +9,36 @@ use vector_core::shown::shown;
 use vector_luau::{Pieces, highlight};
 use vector_text_edit::Words;
 
-use super::line::line;
-use crate::server::page::words;
+use super::diff_line::line_view;
+use crate::server::page::format;
 
 /// A conflict, as an item of a conversation.
-pub(in super::super) fn conflict(key: &str, conflict: &Conflict) -> Markup {
+pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup {
     let path = conflict.path.to_string();
     let mut compared = Words::default();
     html! {
         article.item.conflict data-key=(key) aria-label={ "Changed twice: " (shown(&path)) } {
             p.title { "Changed twice: " span.path { (shown(&path)) } }
-            @for passage in &conflict.passages { (columns(passage, &mut compared)) }
+            @for passage in &conflict.passages { (passage_columns(passage, &mut compared)) }
             @if conflict.more > 0 {
-                p.dim { "… and " (words::count(conflict.more as usize, "further passage")) }
+                p.dim { "… and " (format::count_text(conflict.more as usize, "further passage")) }
             }
             p.dim { "Nothing was changed. Whoever asked was told of it, and can ask again for the script as it is now." }
         }
     }
 }
 
-fn columns(passage: &Passage, compared: &mut Words) -> Markup {
+fn passage_columns(passage: &Passage, compared: &mut Words) -> Markup {
     let line = Some(passage.line as usize);
-    let of = |title, text| Version { title, line, text };
+    let of = |title, text| TextVersion { title, line, text };
     let others = [of("As it is now", &passage.theirs), of("As asked for", &passage.ours)];
     let label = format!("From line {}", passage.line);
-    versions(&label, of("Both started from", &passage.base), others, compared)
+    version_columns(&label, of("Both started from", &passage.base), others, compared)
 }
 
 /// One of several versions of the same lines.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Version<'t> {
+pub(in super::super) struct TextVersion<'t> {
     /// Whose it is.
     pub(in super::super) title: &'static str,
     /// The number of its first line, where it is a part of a script.
@@ -48,27 +48,31 @@ pub(in super::super) struct Version<'t> {
 }
 
 /// Versions of the same lines beside each other: what is new in the others is marked.
-pub(in super::super) fn versions(
+pub(in super::super) fn version_columns(
     label: &str,
-    base: Version<'_>,
-    others: [Version<'_>; 2],
+    base: TextVersion<'_>,
+    others: [TextVersion<'_>; 2],
     compared: &mut Words,
 ) -> Markup {
     let lines = base.text.lines().count();
     let plain = (vec![false; lines], vec![Vec::new(); lines]);
     html! {
         div.passage role="group" aria-label=(label) {
-            (column(base, &plain.0, &plain.1))
+            (version_column(base, &plain.0, &plain.1))
             @for other in others {
-                @let (is_new, marks) = differing(base.text, other.text, compared);
-                (column(other, &is_new, &marks))
+                @let (is_new, marks) = compare_lines(base.text, other.text, compared);
+                (version_column(other, &is_new, &marks))
             }
         }
     }
 }
 
 /// Which lines of a text are not those that it started from, and the words in them that differ.
-fn differing(base: &str, text: &str, compared: &mut Words) -> (Vec<bool>, Vec<Vec<Range<usize>>>) {
+fn compare_lines(
+    base: &str,
+    text: &str,
+    compared: &mut Words,
+) -> (Vec<bool>, Vec<Vec<Range<usize>>>) {
     let removed = base.lines().map(|line| DiffLine::Removed(line.to_owned()));
     let added = text.lines().map(|line| DiffLine::Added(line.to_owned()));
     let lines: Vec<DiffLine> = removed.chain(added).collect();
@@ -86,8 +90,12 @@ fn differing(base: &str, text: &str, compared: &mut Words) -> (Vec<bool>, Vec<Ve
     (is_new, marks)
 }
 
-fn column(version: Version<'_>, is_new: &[bool], marks: &[Vec<Range<usize>>]) -> Markup {
-    let Version { title, line: first, text } = version;
+fn version_column(
+    version: TextVersion<'_>,
+    is_new: &[bool],
+    marks: &[Vec<Range<usize>>],
+) -> Markup {
+    let TextVersion { title, line: first, text } = version;
     let pieces: Vec<Pieces> = match first {
         Some(_) => highlight(text.lines()),
         None => text.lines().map(|_| Pieces::default()).collect(),
@@ -100,9 +108,9 @@ fn column(version: Version<'_>, is_new: &[bool], marks: &[Vec<Range<usize>>]) ->
                 @for (at, it) in text.lines().enumerate() {
                     @let number = first.map(|first| first + at);
                     @if is_new[at] {
-                        ins data-n=[number] { (line(it, &pieces[at], &marks[at])) }
+                        ins data-n=[number] { (line_view(it, &pieces[at], &marks[at])) }
                     } @else {
-                        div data-n=[number] { (line(it, &pieces[at], &marks[at])) }
+                        div data-n=[number] { (line_view(it, &pieces[at], &marks[at])) }
                     }
                 }
             }
@@ -124,7 +132,7 @@ mod tests {
         };
         let path = "game.Workspace[\"a\u{202e}\"]".parse().unwrap();
         let twice = Conflict { path, passages: vec![passage], more: 2 };
-        let html = super::conflict("conflict-7", &twice).into_string();
+        let html = super::conflict_view("conflict-7", &twice).into_string();
         let columns: Vec<&str> = html.split("<section").skip(1).collect();
         assert_eq!(columns.len(), 3, "{html}");
         assert!(!columns[0].contains("<ins"), "{html}");
@@ -139,7 +147,7 @@ mod tests {
     fn a_passage_may_be_empty() {
         let none = Passage { line: 1, base: "a".into(), theirs: String::new(), ours: "b".into() };
         let path = "game.Workspace.Main".parse().unwrap();
-        let html = super::conflict("c", &Conflict { path, passages: vec![none], more: 0 });
+        let html = super::conflict_view("c", &Conflict { path, passages: vec![none], more: 0 });
         assert!(html.into_string().contains("<p class=\"dim\">Nothing</p>"));
     }
 }

@@ -9,10 +9,10 @@ use vector_core::shown::shown;
 use vector_luau::{Pieces, highlight};
 use vector_text_edit::{Beside, Words};
 
-use super::line::line;
-use super::named;
-use crate::server::page::words;
-use crate::server::waiting::Extent;
+use super::diff_line::line_view;
+use super::unit_key;
+use crate::server::page::format;
+use crate::server::pending::ChangeExtent;
 
 /// Lines of a block.
 const BLOCK: usize = 100;
@@ -21,7 +21,7 @@ const STEP: usize = 10;
 
 /// How the lines of a text stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum DiffLayout {
     /// What goes above what comes.
     Unified,
     /// What goes beside what comes.
@@ -29,20 +29,20 @@ pub(super) enum Layout {
 }
 
 /// The changes of all texts.
-pub(super) fn texts(proposal: &Proposal, pieces: &[Unit], layout: Layout) -> Markup {
+pub(super) fn text_changes(proposal: &Proposal, pieces: &[Unit], layout: DiffLayout) -> Markup {
     let mut compared = Words::default();
     html! {
         @for (at, script) in proposal.preview.scripts.iter().enumerate() {
-            (text(at, script, pieces, layout, &mut compared))
+            (text_change(at, script, pieces, layout, &mut compared))
         }
     }
 }
 
-fn text(
+fn text_change(
     at: usize,
     script: &ScriptDiff,
     pieces: &[Unit],
-    layout: Layout,
+    layout: DiffLayout,
     compared: &mut Words,
 ) -> Markup {
     let whole = Unit::Command(script.command as usize);
@@ -50,7 +50,7 @@ fn text(
     html! {
         section.script data-key={ "s" (at) } aria-label=(name(script)) {
             h3 {
-                (head(script))
+                (text_head(script))
                 @if !is_memory {
                     button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
                 }
@@ -62,14 +62,14 @@ fn text(
                 // A memory is taken or left as a whole.
                 @let unit = if is_memory && number == 0 { whole } else { unit };
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
-                (section((at, number), script, unit, layout, compared))
+                (hunk_section((at, number), script, unit, layout, compared))
             }
         }
     }
 }
 
 /// What stands above the change of a text.
-pub(super) fn head(script: &ScriptDiff) -> Markup {
+pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     html! {
         span.path { (name(script)) } " "
         span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
@@ -89,18 +89,18 @@ fn name(script: &ScriptDiff) -> String {
     }
 }
 
-fn section(
+fn hunk_section(
     (at, number): (usize, usize),
     script: &ScriptDiff,
     unit: Option<Unit>,
-    layout: Layout,
+    layout: DiffLayout,
     compared: &mut Words,
 ) -> Markup {
     let Some(hunk) = script.hunks.get(number) else {
         return html! {};
     };
-    let label = label(hunk);
-    let part = unit.map(named);
+    let label = hunk_label(hunk);
+    let part = unit.map(unit_key);
     html! {
         section.hunk data-key={ "h" (at) "." (number) } data-stop="" tabindex="-1"
             aria-label={ (label) " of " (name(script)) } {
@@ -112,13 +112,13 @@ fn section(
             }
             details open {
                 summary { (label) }
-                (lines(hunk, script, layout, compared))
+                (hunk_lines(hunk, script, layout, compared))
             }
         }
     }
 }
 
-fn label(hunk: &Hunk) -> String {
+fn hunk_label(hunk: &Hunk) -> String {
     let range = |start: u32, wanted: fn(&DiffLine) -> bool| {
         let count = hunk.lines.iter().filter(|line| wanted(line)).count() as u32;
         match count {
@@ -139,19 +139,23 @@ fn label(hunk: &Hunk) -> String {
 }
 
 /// A text as it is.
-pub(super) fn plain(text: &str) -> Markup {
+pub(super) fn plain_text(text: &str) -> Markup {
     let lines = text.lines().map(|line| DiffLine::Context(line.to_owned())).collect();
     let hunk = Hunk { old_start: 1, new_start: 1, lines };
-    let pieces = coloured(&hunk.lines);
-    let line_of = |(it, pieces): (&DiffLine, &Pieces)| line(text_of(it), pieces, &[]);
+    let pieces = highlight_lines(&hunk.lines);
+    let line_of = |(it, pieces): (&DiffLine, &Pieces)| line_view(text_of(it), pieces, &[]);
     let cells = hunk.lines.iter().zip(&pieces).map(line_of).collect();
     let digits = hunk.lines.len().to_string().len().clamp(2, 7);
     let old: Vec<u32> = (1..).take(hunk.lines.len()).collect();
-    Shown { hunk: &hunk, cells, new: old.clone(), old, digits }.one_side()
+    RenderedHunk { hunk: &hunk, cells, new: old.clone(), old, digits }.one_side()
 }
 
 /// The first lines of a text's change, one below the other, and how many are left.
-pub(super) fn first(script: &ScriptDiff, most: usize, compared: &mut Words) -> (Markup, usize) {
+pub(super) fn preview_lines(
+    script: &ScriptDiff,
+    most: usize,
+    compared: &mut Words,
+) -> (Markup, usize) {
     let mut left = most;
     let mut cut = Vec::new();
     for hunk in &script.hunks {
@@ -164,34 +168,39 @@ pub(super) fn first(script: &ScriptDiff, most: usize, compared: &mut Words) -> (
     }
     let all: usize = script.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     let shown = html! {
-        @for hunk in &cut { (lines(hunk, script, Layout::Unified, compared)) }
+        @for hunk in &cut { (hunk_lines(hunk, script, DiffLayout::Unified, compared)) }
     };
     (shown, all - (most - left))
 }
 
-fn lines(hunk: &Hunk, script: &ScriptDiff, layout: Layout, compared: &mut Words) -> Markup {
+fn hunk_lines(
+    hunk: &Hunk,
+    script: &ScriptDiff,
+    layout: DiffLayout,
+    compared: &mut Words,
+) -> Markup {
     let beside = compared.beside(&hunk.lines);
     let marks = compared.marks(&hunk.lines, &beside);
     let pieces = if is_memory(script) {
         vec![Pieces::new(); hunk.lines.len()]
     } else {
-        coloured(&hunk.lines)
+        highlight_lines(&hunk.lines)
     };
     let last = script.hunks.last().unwrap_or(hunk);
     let digits = last.old_start.max(last.new_start) as usize + last.lines.len();
     let digits = digits.to_string().len().clamp(2, 7);
-    let (old, new) = numbers(hunk);
+    let (old, new) = line_numbers(hunk);
     let cells: Vec<Markup> = hunk
         .lines
         .iter()
         .zip(&pieces)
         .zip(&marks)
-        .map(|((it, pieces), marks)| line(text_of(it), pieces, marks))
+        .map(|((it, pieces), marks)| line_view(text_of(it), pieces, marks))
         .collect();
-    let shown = Shown { hunk, cells, old, new, digits };
+    let shown = RenderedHunk { hunk, cells, old, new, digits };
     match layout {
-        Layout::Unified => shown.unified(),
-        Layout::Split => shown.split(&beside),
+        DiffLayout::Unified => shown.render_unified(),
+        DiffLayout::Split => shown.render_split(&beside),
     }
 }
 
@@ -202,7 +211,7 @@ fn text_of(line: &DiffLine) -> &str {
 }
 
 /// The pieces of each line: of what goes as they are before, of all others as they are afterwards.
-fn coloured(lines: &[DiffLine]) -> Vec<Pieces> {
+fn highlight_lines(lines: &[DiffLine]) -> Vec<Pieces> {
     let side = |gone: bool| {
         let on = move |line: &&DiffLine| match line {
             DiffLine::Context(_) => true,
@@ -224,7 +233,7 @@ fn coloured(lines: &[DiffLine]) -> Vec<Pieces> {
 }
 
 /// The number of each line before and after.
-fn numbers(hunk: &Hunk) -> (Vec<u32>, Vec<u32>) {
+fn line_numbers(hunk: &Hunk) -> (Vec<u32>, Vec<u32>) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let next = |line: &DiffLine| {
         let at = (old, new);
@@ -236,7 +245,7 @@ fn numbers(hunk: &Hunk) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// A hunk whose lines are made.
-struct Shown<'a> {
+struct RenderedHunk<'a> {
     hunk: &'a Hunk,
     cells: Vec<Markup>,
     old: Vec<u32>,
@@ -245,14 +254,14 @@ struct Shown<'a> {
     digits: usize,
 }
 
-impl Shown<'_> {
-    fn unified(&self) -> Markup {
+impl RenderedHunk<'_> {
+    fn render_unified(&self) -> Markup {
         let (width, all) = (self.digits, self.hunk.lines.len());
         html! {
             div class={ "lines u w" (width) } {
                 @for from in (0..all).step_by(BLOCK) {
                     @let to = all.min(from + BLOCK);
-                    div class=(block(to - from)) {
+                    div class=(block_class(to - from)) {
                         @for at in from..to {
                             @let (old, new) = (self.old[at], self.new[at]);
                             @match self.hunk.lines[at] {
@@ -274,20 +283,20 @@ impl Shown<'_> {
             div class={ "lines o w" (self.digits) } {
                 @for from in (0..all).step_by(BLOCK) {
                     @let to = all.min(from + BLOCK);
-                    div class=(block(to - from)) { @for at in from..to { (self.cell(Some(at), &self.old)) } }
+                    div class=(block_class(to - from)) { @for at in from..to { (self.render_cell(Some(at), &self.old)) } }
                 }
             }
         }
     }
 
-    fn split(&self, beside: &[Beside]) -> Markup {
+    fn render_split(&self, beside: &[Beside]) -> Markup {
         html! {
             div class={ "lines p w" (self.digits) } {
                 @for rows in beside.chunks(BLOCK) {
-                    div class=(block(rows.len())) {
+                    div class=(block_class(rows.len())) {
                         @for row in rows {
-                            (self.cell(row.old, &self.old))
-                            (self.cell(row.new, &self.new))
+                            (self.render_cell(row.old, &self.old))
+                            (self.render_cell(row.new, &self.new))
                         }
                     }
                 }
@@ -296,7 +305,7 @@ impl Shown<'_> {
     }
 
     /// One side of a row.
-    fn cell(&self, at: Option<usize>, numbers: &[u32]) -> Markup {
+    fn render_cell(&self, at: Option<usize>, numbers: &[u32]) -> Markup {
         let Some(at) = at else {
             return html! { div.e {} };
         };
@@ -311,14 +320,14 @@ impl Shown<'_> {
 }
 
 /// The classes of a block: the style knows by them how high it is before it was looked at.
-fn block(lines: usize) -> String {
+fn block_class(lines: usize) -> String {
     format!("b t{}", lines.div_ceil(STEP))
 }
 
 /// How many lines come and go in all, in a few signs.
-pub(super) fn size(extent: Extent) -> Markup {
+pub(super) fn size_badge(extent: ChangeExtent) -> Markup {
     html! {
-        (words::count(extent.operations, "operation"))
+        (format::count_text(extent.operations, "operation"))
         @if let Some((added, removed)) = extent.lines {
             " · " span.good { "+" (added) } " " span.bad { "−" (removed) }
         }

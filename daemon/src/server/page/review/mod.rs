@@ -14,11 +14,11 @@
 mod card;
 mod conflict;
 mod diff;
-mod line;
-mod list;
+mod diff_line;
+mod pending_list;
+mod proposal_view;
 mod table;
 mod value;
-mod whole;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,61 +28,68 @@ use scene_schemas::api::{Failure, ProposalView, Sessions, WorkflowState, Workflo
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Warning;
 
-pub(super) use self::conflict::{Version, conflict, versions};
+pub(super) use self::conflict::{TextVersion, conflict_view, version_columns};
 
 use vector_core::proposal::Unit;
 use vector_core::shown::shown;
 
-use self::diff::Layout;
-use super::super::desk::{Ask, Desk};
-use super::{Behind, of, words};
+use self::diff::DiffLayout;
+use super::super::daemon_handle::{DaemonHandle, DaemonRequest};
+use super::{Parameters, format, page_target};
 
 /// The proposals that wait.
-pub(super) async fn proposals(desk: &Desk) -> Result<Markup, Failure> {
-    let waiting = desk.ask(Ask::Waiting).await?;
-    let sessions = desk.ask(Ask::Sessions).await?;
+pub(super) async fn proposals_page(desk: &DaemonHandle) -> Result<Markup, Failure> {
+    let waiting = desk.request(DaemonRequest::Waiting).await?;
+    let sessions = desk.request(DaemonRequest::Sessions).await?;
     let mut tasks = BTreeMap::new();
     for view in &waiting {
         if let Entry::Vacant(unknown) = tasks.entry(view.workflow) {
-            unknown.insert(desk.ask(|reply| Ask::Workflow(view.workflow, reply)).await?);
+            unknown
+                .insert(desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?);
         }
     }
-    Ok(list::list(&waiting, &tasks, &sessions))
+    Ok(pending_list::pending_list(&waiting, &tasks, &sessions))
 }
 
 /// A proposal with everything on it.
-pub(super) async fn proposal(desk: &Desk, behind: &impl Behind) -> Result<Markup, Failure> {
-    let of = of(behind)?;
-    let layout = match behind.text("layout")?.as_deref() {
-        Some("split") => Layout::Split,
-        _ => Layout::Unified,
+pub(super) async fn proposal_page(
+    desk: &DaemonHandle,
+    behind: &impl Parameters,
+) -> Result<Markup, Failure> {
+    let of = page_target(behind)?;
+    let layout = match behind.text_parameter("layout")?.as_deref() {
+        Some("split") => DiffLayout::Split,
+        _ => DiffLayout::Unified,
     };
-    let view = desk.ask(|reply| Ask::Proposal(of, reply)).await?;
-    let task = desk.ask(|reply| Ask::Workflow(view.workflow, reply)).await?;
-    let sessions = desk.ask(Ask::Sessions).await?;
-    let replaced = desk.ask(|reply| Ask::Replaced(of, reply)).await?;
-    Ok(whole::whole((&view, &replaced), &task, &sessions, layout))
+    let view = desk.request(|reply| DaemonRequest::Proposal(of, reply)).await?;
+    let task = desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?;
+    let sessions = desk.request(DaemonRequest::Sessions).await?;
+    let replaced = desk.request(|reply| DaemonRequest::Replaced(of, reply)).await?;
+    Ok(proposal_view::proposal_view((&view, &replaced), &task, &sessions, layout))
 }
 
 /// The text of a script as it is.
-pub(super) fn text(text: &str) -> Markup {
-    diff::plain(text)
+pub(super) fn script_text(text: &str) -> Markup {
+    diff::plain_text(text)
 }
 
 /// The small form of a proposal.
-pub(super) async fn card(desk: &Desk, behind: &impl Behind) -> Result<Markup, Failure> {
-    let of = of(behind)?;
-    Ok(card::card(&desk.ask(|reply| Ask::Proposal(of, reply)).await?))
+pub(super) async fn card_page(
+    desk: &DaemonHandle,
+    behind: &impl Parameters,
+) -> Result<Markup, Failure> {
+    let of = page_target(behind)?;
+    Ok(card::card_view(&desk.request(|reply| DaemonRequest::Proposal(of, reply)).await?))
 }
 
 /// Where the place of a task is, in a person's words.
-fn place<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
+fn place_name<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
     let open = sessions.sessions.iter().find(|it| Some(&it.session) == task.session.as_ref());
     open.map_or("a place that is not open", |it| it.place.name.as_str())
 }
 
 /// Who proposed it.
-fn by(task: &WorkflowView) -> String {
+fn author_name(task: &WorkflowView) -> String {
     let driver = shown(&task.driver);
     match task.state {
         WorkflowState::Disconnected => format!("{driver} (disconnected)"),
@@ -91,19 +98,19 @@ fn by(task: &WorkflowView) -> String {
 }
 
 /// The first line of what was asked for.
-fn goal(task: &WorkflowView) -> String {
-    words::line(&task.goal)
+fn goal_line(task: &WorkflowView) -> String {
+    format::first_line(&task.goal)
 }
 
 /// What a person is asked about a second time, a line each; none where nothing is.
-fn twice(view: &ProposalView) -> Option<String> {
+fn second_question(view: &ProposalView) -> Option<String> {
     let asks = |it: &&Warning| it.kind.needs_second_confirmation();
     let texts = view.proposal.warnings.iter().filter(asks).map(|it| it.text.as_str());
     view.needs_twice.then(|| texts.collect::<Vec<_>>().join("\n"))
 }
 
 /// What a piece of a proposal is called by: `c3` is a command, `h0.2` a hunk of a script.
-fn named(unit: Unit) -> String {
+fn unit_key(unit: Unit) -> String {
     match unit {
         Unit::Command(command) => format!("c{command}"),
         Unit::Hunk { script, hunk } => format!("h{script}.{hunk}"),
@@ -111,6 +118,6 @@ fn named(unit: Unit) -> String {
 }
 
 /// The address of a proposal in the page.
-fn way(proposal: Seq) -> String {
+fn proposal_url(proposal: Seq) -> String {
     format!("#/proposals/{proposal}")
 }

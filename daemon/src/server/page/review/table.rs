@@ -7,12 +7,12 @@ use scene_schemas::{InstancePath, Value};
 use vector_core::proposal::{Unit, by_instance, note, values};
 use vector_core::shown::shown;
 
-use super::named;
-use super::value::value;
-use crate::server::page::words;
+use super::unit_key;
+use super::value::value_view;
+use crate::server::page::format;
 
 /// The operations, grouped by instance; what the preview leaves out is said.
-pub(super) fn table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
+pub(super) fn operation_table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
     let rows = &proposal.preview.rows;
     html! {
         @if !rows.is_empty() {
@@ -22,11 +22,11 @@ pub(super) fn table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
                     thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
                 } }
                 @for (at, group) in by_instance(proposal, rows.iter()).iter().enumerate() {
-                    (instance(at, group, pieces))
+                    (instance_group(at, group, pieces))
                 }
             }
             @if proposal.preview.more_rows > 0 {
-                p.dim { "… and " (words::count(proposal.preview.more_rows as usize, "further row")) ", which go with the rest" }
+                p.dim { "… and " (format::count_text(proposal.preview.more_rows as usize, "further row")) ", which go with the rest" }
             }
         }
     }
@@ -40,14 +40,14 @@ fn has_values(row: &Row) -> bool {
 }
 
 /// What happens to an instance, in short: a word, its path and its class.
-pub(super) fn headline(rows: &[&Row]) -> Markup {
+pub(super) fn group_headline(rows: &[&Row]) -> Markup {
     let Some(first) = rows.first() else {
         return html! {};
     };
-    let mark = mark(rows);
+    let mark = group_mark(rows);
     html! {
         span.mark data-mark=(mark) { (mark) } " "
-        span.path { (path(&first.path)) } " " span.dim { (shown(&first.class)) }
+        span.path { (path_text(&first.path)) } " " span.dim { (shown(&first.class)) }
     }
 }
 
@@ -57,8 +57,8 @@ pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
         let (was, now) = values(before, after, Value::brief);
         html! {
             span.dim { (shown(property)) } " "
-            @if before.is_some() { del { (value(before, &was)) } " → " }
-            ins { (value(after, &now)) }
+            @if before.is_some() { del { (value_view(before, &was)) } " → " }
+            ins { (value_view(after, &now)) }
         }
     };
     let of = |row: &&Row| match &row.change {
@@ -84,7 +84,7 @@ pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
 }
 
 /// What happens to an instance, in a word.
-fn mark(rows: &[&Row]) -> &'static str {
+fn group_mark(rows: &[&Row]) -> &'static str {
     let mut mark = "changed";
     for row in rows {
         mark = match row.change {
@@ -100,11 +100,11 @@ fn mark(rows: &[&Row]) -> &'static str {
     mark
 }
 
-fn path(path: &InstancePath) -> String {
+fn path_text(path: &InstancePath) -> String {
     shown(&path.to_string()).into_owned()
 }
 
-fn instance(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
+fn instance_group(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
     let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
     // Where one command is all, it is taken by the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
@@ -113,8 +113,8 @@ fn instance(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
             tr.who {
                 th colspan="3" scope="rowgroup" {
                     div {
-                        @if let Some(rows) = whole { (take(rows, pieces)) }
-                        (headline(rows))
+                        @if let Some(rows) = whole { (accept_boxes(rows, pieces)) }
+                        (group_headline(rows))
                         @for note in whole.into_iter().flatten().filter_map(|row| note(&row.change)) {
                             " " span.dim { (shown(&note)) }
                         }
@@ -123,16 +123,16 @@ fn instance(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
             }
             @for rows in &commands {
                 @if whole.is_none() {
-                    tr.command { th colspan="3" scope="rowgroup" { div { (take(rows, pieces)) (said(rows)) } } }
+                    tr.command { th colspan="3" scope="rowgroup" { div { (accept_boxes(rows, pieces)) (command_list(rows)) } } }
                 }
-                @for row in *rows { (properties(&row.change)) }
+                @for row in *rows { (property_rows(&row.change)) }
             }
         }
     }
 }
 
 /// What a command does, where an instance has several.
-fn said(rows: &[&Row]) -> Markup {
+fn command_list(rows: &[&Row]) -> Markup {
     let properties = |row: &&&Row| matches!(row.change, Change::Set { .. });
     let set = rows.iter().filter(properties).count();
     let notes: Vec<String> = rows.iter().filter_map(|row| note(&row.change)).collect();
@@ -146,21 +146,21 @@ fn said(rows: &[&Row]) -> Markup {
 }
 
 /// Where a person leaves a command out.
-fn take(rows: &[&Row], pieces: &[Unit]) -> Markup {
+fn accept_boxes(rows: &[&Row], pieces: &[Unit]) -> Markup {
     let unit = rows.first().map(|row| Unit::Command(row.command as usize));
     let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));
     html! {
         @if let (Some(unit), Some(row)) = (unit, rows.first()) {
-            @let part = named(unit);
+            @let part = unit_key(unit);
             label.take {
                 input type="checkbox" name="part" value=(part) data-part=(part) checked;
-                span.hush { "Take this operation on " (path(&row.path)) }
+                span.hush { "Take this operation on " (path_text(&row.path)) }
             }
         }
     }
 }
 
-fn properties(change: &Change) -> Markup {
+fn property_rows(change: &Change) -> Markup {
     let none: Vec<(String, Value)> = Vec::new();
     let made = match change {
         Change::Created { props } => props,
@@ -171,15 +171,15 @@ fn properties(change: &Change) -> Markup {
             tr {
                 th scope="row" { (shown(name)) }
                 td.was { span.hush { "nothing" } }
-                td.came { (value(Some(it), &it.brief())) }
+                td.came { (value_view(Some(it), &it.brief())) }
             }
         }
         @if let Change::Set { property, before, after } = change {
             @let (was, now) = values(before.as_ref(), after.as_ref(), Value::brief);
             tr {
                 th scope="row" { (shown(property)) }
-                td.was { @if before.is_some() { del { (value(before.as_ref(), &was)) } } @else { (was) } }
-                td.came { (value(after.as_ref(), &now)) }
+                td.was { @if before.is_some() { del { (value_view(before.as_ref(), &was)) } } @else { (was) } }
+                td.came { (value_view(after.as_ref(), &now)) }
             }
         }
     }

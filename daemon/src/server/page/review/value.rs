@@ -11,18 +11,18 @@ const MOST: usize = 20_000;
 const ROTATED: &str = "rotated";
 
 /// A value by its short form.
-pub(super) fn value(value: Option<&Value>, short: &str) -> Markup {
-    let whole = value.and_then(|value| whole(value, short));
+pub(super) fn value_view(value: Option<&Value>, short: &str) -> Markup {
+    let whole = value.and_then(|value| full_value(value, short));
     html! {
-        @if let Some(value) = value { (swatch(value)) }
+        @if let Some(value) = value { (color_swatch(value)) }
         @if let Some(whole) = whole {
-            details.whole { summary { (shown(short)) } pre { (lines(&whole)) } }
+            details.whole { summary { (shown(short)) } pre { (line_count(&whole)) } }
         } @else { (shown(short)) }
     }
 }
 
 /// All of a value, where its short form leaves something out.
-fn whole(value: &Value, short: &str) -> Option<String> {
+fn full_value(value: &Value, short: &str) -> Option<String> {
     let text = match value {
         Value::String(text) => (format!("\"{text}\"") != short).then(|| text.clone()),
         Value::ContentId(uri) | Value::Content(Content::Uri(uri)) => {
@@ -45,12 +45,12 @@ fn whole(value: &Value, short: &str) -> Option<String> {
     })
 }
 
-fn lines(text: &str) -> String {
+fn line_count(text: &str) -> String {
     text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// A colour as it looks, or the colours of a sequence where they stand in it.
-fn swatch(value: &Value) -> Markup {
+fn color_swatch(value: &Value) -> Markup {
     let colours: Vec<(f32, [f32; 3])> = match value {
         Value::Color3(it) => vec![(0.0, [it.r, it.g, it.b])],
         Value::Color3uint8(it) => {
@@ -69,7 +69,7 @@ fn swatch(value: &Value) -> Markup {
     html! {
         svg.swatch width="14" height="14" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true" {
             @for (at, parts) in colours {
-                rect x=(at.clamp(0.0, 1.0)) width="1" height="1" fill=(hex(parts)) {}
+                rect x=(at.clamp(0.0, 1.0)) width="1" height="1" fill=(hex_color(parts)) {}
             }
         }
         " "
@@ -77,7 +77,7 @@ fn swatch(value: &Value) -> Markup {
 }
 
 /// A light may be brighter than white, which a screen cannot be.
-fn hex(parts: [f32; 3]) -> String {
+fn hex_color(parts: [f32; 3]) -> String {
     let [r, g, b] = parts.map(|part| (part.clamp(0.0, 1.0) * 255.0).round() as u8);
     format!("#{r:02x}{g:02x}{b:02x}")
 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn made(of: &Value) -> String {
-        value(Some(of), &of.brief()).into_string()
+        value_view(Some(of), &of.brief()).into_string()
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use super::*;
 
-fn script(path: &str, text: &str) -> Script {
+fn script(path: &str, text: &str) -> CheckedScript {
     let (path, class) = (path.parse().unwrap(), "ModuleScript".to_owned());
-    Script { path, class, file: None, text: Some(text.to_owned()) }
+    CheckedScript { path, class, file: None, text: Some(text.to_owned()) }
 }
 
 #[test]
 fn lines_of_both_forms_are_read() {
     let read = |line: &str| {
-        said(line).map(|it| (it.file.to_owned(), it.at.line, it.at.column, it.message.to_owned()))
+        parse_line(line)
+            .map(|it| (it.file.to_owned(), it.at.line, it.at.column, it.message.to_owned()))
     };
     let plain = "0.luau:3:7-9: (W0) TypeError: Type 'string' could not be converted into 'number'";
     let message = "TypeError: Type 'string' could not be converted into 'number'".to_owned();
@@ -28,7 +29,7 @@ fn lines_of_both_forms_are_read() {
 #[test]
 fn siblings_of_one_name_are_two_in_the_map() {
     let scripts = [script("game.A.B[1]", ""), script("game.A.B[2]", "")];
-    let map = sourcemap(&scripts, &[0, 1]);
+    let map = build_sourcemap(&scripts, &[0, 1]);
     let names: Vec<&str> = map["children"][0]["children"]
         .as_array()
         .unwrap()
@@ -42,7 +43,7 @@ fn siblings_of_one_name_are_two_in_the_map() {
 fn a_command_line_is_never_too_long() {
     let files: Vec<usize> = (0..10_000).collect();
     let base = ["analyze", "--formatter=plain"].map(OsString::from);
-    let batches = batches(Path::new("/opt/luau-lsp"), &base, &files);
+    let batches = batch_files(Path::new("/opt/luau-lsp"), &base, &files);
     assert!(batches.len() > 3, "{}", batches.len());
     assert_eq!(batches.concat(), files, "in order, each once");
     for batch in &batches {
@@ -51,7 +52,7 @@ fn a_command_line_is_never_too_long() {
     }
     // Where there is no room, one at a time is tried.
     let base = [OsString::from("x".repeat(MAX_LINE))];
-    assert_eq!(super::batches(Path::new("a"), &base, &[1, 2]), [[1], [2]]);
+    assert_eq!(super::batch_files(Path::new("a"), &base, &[1, 2]), [[1], [2]]);
 }
 
 #[cfg(unix)]
@@ -60,11 +61,11 @@ mod programs {
 
     use super::*;
 
-    fn checker(folder: &Path, name: &str, body: &str) -> Checker {
+    fn checker(folder: &Path, name: &str, body: &str) -> TypeChecker {
         let program = folder.join(name);
         fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Checker { program, definitions: None, time: Duration::from_secs(30) }
+        TypeChecker { program, definitions: None, time: Duration::from_secs(30) }
     }
 
     #[test]
@@ -81,7 +82,7 @@ mod programs {
             END\nexit 1";
         let checker = checker(home.path(), "luau-analyze", body);
         let scripts = [script("game.A", "ab\n"), script("game.B", "local a: number = ''")];
-        let found = checker.check(&scripts, &|| false).unwrap();
+        let found = checker.check_scripts(&scripts, &|| false).unwrap();
         let told: Vec<Vec<String>> =
             found.iter().map(|it| it.iter().map(ToString::to_string).collect()).collect();
         assert_eq!(told[0], ["2:1: warning: Variable 'x' is never used (LocalUnused)"]);
@@ -97,8 +98,8 @@ mod programs {
         let home = tempfile::tempdir().unwrap();
         let body = "grep -q '\"filePaths\":\\[\"0.luau\"\\]' sourcemap.json || exit 9\n\
             grep -q hello 0.luau || exit 8\n[ \"$1\" = analyze ] || exit 7";
-        let found =
-            checker(home.path(), "luau-lsp", body).check(&[script("game.A", "hello")], &|| false);
+        let found = checker(home.path(), "luau-lsp", body)
+            .check_scripts(&[script("game.A", "hello")], &|| false);
         assert_eq!(found, Ok(vec![vec![]]));
     }
 
@@ -109,7 +110,7 @@ mod programs {
         let checker = checker(home.path(), "luau-lsp", "[ ! -e 0.luau ] && [ -e 1.luau ]");
         let path = |n: usize| format!("game{}", ".A".repeat(n));
         let scripts = [script(&path(10_000), ""), script(&path(MAX_DEPTH - 1), "")];
-        let found = checker.check(&scripts, &|| false).unwrap();
+        let found = checker.check_scripts(&scripts, &|| false).unwrap();
         assert_eq!(found[0][0].code, "not_typed");
         assert!(found[1].is_empty(), "{found:?}");
     }
@@ -122,8 +123,8 @@ mod programs {
             home.path().display()
         );
         let checker = checker(home.path(), "luau-analyze", &body);
-        let scripts: Vec<Script> = (0..4_000).map(|_| script("game.A", "")).collect();
-        checker.check(&scripts, &|| false).unwrap();
+        let scripts: Vec<CheckedScript> = (0..4_000).map(|_| script("game.A", "")).collect();
+        checker.check_scripts(&scripts, &|| false).unwrap();
         let given = fs::read_to_string(home.path().join("given")).unwrap();
         assert!(given.lines().count() > 1 && given.lines().all(|line| line.len() < MAX_LINE));
         let names: Vec<&str> = given.split_whitespace().filter(|it| !it.starts_with('-')).collect();
@@ -140,8 +141,8 @@ mod programs {
         let body = "i=1; while [ $i -le 1500 ]; do echo \"0.luau:$i:1-2: (W0) TypeError: m$i\"; \
             i=$((i+1)); done; exit 1";
         let text = "a\n".repeat(1_500);
-        let found =
-            checker(home.path(), "luau-analyze", body).check(&[script("game.A", &text)], &|| false);
+        let found = checker(home.path(), "luau-analyze", body)
+            .check_scripts(&[script("game.A", &text)], &|| false);
         let found = found.unwrap();
         assert_eq!(found[0].len(), 1_001);
         assert!(found[0][0].message.starts_with("500 more findings"), "{}", found[0][0]);
@@ -153,20 +154,20 @@ mod programs {
         let home = tempfile::tempdir().unwrap();
         let scripts = [script("game.A", "")];
         let broken = checker(home.path(), "luau-lsp", "echo 'no such option' >&2; exit 3");
-        let why = broken.check(&scripts, &|| false).unwrap_err();
+        let why = broken.check_scripts(&scripts, &|| false).unwrap_err();
         assert!(why.contains("ended with") && why.contains("no such option"), "{why}");
-        let hangs = Checker {
+        let hangs = TypeChecker {
             time: Duration::from_millis(50),
             ..checker(home.path(), "luau-analyze", "exec sleep 60")
         };
         assert!(
-            hangs.check(&scripts, &|| false).unwrap_err().contains("did not end"),
+            hangs.check_scripts(&scripts, &|| false).unwrap_err().contains("did not end"),
             "it was ended"
         );
-        let patient = Checker { time: Duration::from_mins(1), ..hangs.clone() };
-        let why = patient.check(&scripts, &|| true).unwrap_err();
+        let patient = TypeChecker { time: Duration::from_mins(1), ..hangs.clone() };
+        let why = patient.check_scripts(&scripts, &|| true).unwrap_err();
         assert!(why.contains("it was ended"), "{why}");
-        let none = Checker { program: home.path().join("none"), ..hangs };
-        assert!(none.check(&scripts, &|| false).unwrap_err().contains("cannot be run"));
+        let none = TypeChecker { program: home.path().join("none"), ..hangs };
+        assert!(none.check_scripts(&scripts, &|| false).unwrap_err().contains("cannot be run"));
     }
 }

@@ -1,0 +1,127 @@
+//! The calls of a model or an agent, one line each: what was read, and what was refused.
+//!
+//! Proposals have cards of their own, and what is said is shown as words.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::tools::{self, Run};
+use vector_core::workflow::brief;
+
+/// The calls of a run, as its entries tell of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallLog(Arc<Mutex<LogLine>>);
+
+#[derive(Debug, Default)]
+struct LogLine {
+    called: HashMap<Seq, (String, String)>,
+    /// Lines that were not shown yet, each with its entry.
+    lines: Vec<(Seq, String)>,
+}
+
+impl CallLog {
+    /// Reads an entry.
+    pub(super) fn read_record(&self, record: &Record) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &record.entry {
+            Entry::Called { tool, args, .. } => {
+                log.called.insert(record.seq, (tool.clone(), brief(args)));
+            }
+            Entry::Answered { call, .. } => {
+                let call = find_call(&log, *call, record.seq);
+                if let Some((_, (tool, brief))) = call
+                    && is_shown(&tool)
+                {
+                    log.lines.push((record.seq, answered_line(&tool, &brief)));
+                }
+            }
+            Entry::Refused { call, reason, .. } => {
+                if let Some((_, (tool, _))) = find_call(&log, *call, record.seq) {
+                    log.lines.push((record.seq, refused_line(&tool, reason)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines that were not shown yet.
+    pub(super) fn take_lines(&self) -> Vec<String> {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut log.lines).into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+/// The call that an entry is about. A call that is answered at once stands right before its answer, which
+/// does not know its number.
+fn find_call(log: &LogLine, call: Seq, entry: Seq) -> Option<(Seq, (String, String))> {
+    let call = if call == Seq(0) { Seq(entry.0.checked_sub(1)?) } else { call };
+    log.called.get(&call).map(|found| (call, found.clone()))
+}
+
+/// Whether a call is worth a line when it was answered: it has looked at something.
+fn is_shown(tool: &str) -> bool {
+    tools::find(tool).is_ok_and(|tool| !matches!(tool.run, Run::Talk(_) | Run::Change(_)))
+}
+
+/// Whether a call only says something, which is shown as words or as a plan.
+pub(super) fn is_talk(tool: &str) -> bool {
+    tools::find(tool).is_ok_and(|tool| matches!(tool.run, Run::Talk(_)))
+}
+
+/// A call that was answered.
+pub(super) fn answered_line(tool: &str, brief: &str) -> String {
+    format!("· {tool} {brief}").trim_end().to_owned()
+}
+
+/// A call that was refused, by the first line of why.
+pub(super) fn refused_line(tool: &str, reason: &str) -> String {
+    let reason = reason.lines().next().unwrap_or_default();
+    let reason = reason.strip_prefix(&format!("{tool}: ")).unwrap_or(reason);
+    format!("· {tool}: refused: {reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Record;
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn record(seq: u64, entry: Entry) -> Record {
+        Record { seq: Seq(seq), workflow: Seq(1), at: 0, entry }
+    }
+
+    fn call(seq: u64, tool: &str, args: Json) -> Record {
+        let (tool, id, flaw) = (tool.to_owned(), None, None);
+        record(seq, Entry::Called { tool, args, id, flaw })
+    }
+
+    #[test]
+    fn what_is_read_and_refused_is_a_line_each() {
+        let log = CallLog::default();
+        log.read_record(&call(
+            2,
+            "read_script",
+            json!({ "path": "game.ServerScriptService.Stages" }),
+        ));
+        log.read_record(&record(
+            3,
+            Entry::Answered { call: Seq(2), answer: json!({ "text": "x" }) },
+        ));
+        log.read_record(&call(4, "create_instance", json!({ "parentPath": "game.Nope" })));
+        let reason = "create_instance: There is no game.Nope.\nMore of it.".to_owned();
+        log.read_record(&record(5, Entry::Refused { call: Seq(4), reason, conflict: None }));
+        log.read_record(&call(6, "start_plan", json!({ "steps": ["a"] })));
+        log.read_record(&record(
+            7,
+            Entry::Answered { call: Seq(6), answer: json!({ "steps": 1 }) },
+        ));
+        let expected = [
+            "· read_script game.ServerScriptService.Stages",
+            "· create_instance: refused: There is no game.Nope.",
+        ];
+        assert_eq!(log.take_lines(), expected);
+        assert_eq!(log.take_lines(), [""; 0], "each is shown once");
+    }
+}

@@ -1,0 +1,300 @@
+//! The question below a card, and what a person can answer: yes, no, all, split, edit, quit.
+//!
+//! It only turns answers into inputs; what they mean is decided by the workflow. A proposal that
+//! came of a choice is approved as the card that was shown for it, never as the one before.
+
+use std::collections::BTreeSet;
+
+use scene_schemas::Command;
+use scene_schemas::entry::{Approver, Seq};
+use scene_schemas::proposal::Proposal;
+use vector_core::policy::needs_second_confirmation;
+use vector_core::proposal::{Unit, draft_part, units};
+use vector_core::workflow::{CALLS, Input};
+use vector_engine::{Engine, EngineError};
+use vector_providers::choose::OFFLINE;
+
+use super::edit::ReviewState;
+use super::style::{PaintKind, TextStyle, safe_line};
+use super::terminal::{Terminal, print_status};
+use super::{card, editor, hunks};
+
+/// Whether the run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PromptFlow {
+    Go,
+    Quit,
+}
+
+const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit";
+
+const HELP: &str = "  y  apply this proposal
+  n  do not apply it; you can say why, and the model is told
+  a  apply this one and all that follow in this run
+  s  split it: take or leave each operation and each change of a script
+  e  edit what is proposed in your editor ($VISUAL or $EDITOR), then decide on the result
+  v  view the whole card, where it was cut
+  q  quit: nothing more is applied in this run";
+
+/// Asks about one proposal until there is an answer.
+pub(super) fn ask_decision(
+    engine: &mut Engine,
+    seq: Seq,
+    terminal: &Terminal,
+    session: &mut ReviewState,
+) -> anyhow::Result<PromptFlow> {
+    let Some(proposal) = find_proposal(engine, seq) else {
+        return Ok(PromptFlow::Go);
+    };
+    if session.all.is_some() && confirm_twice(seq, terminal)? {
+        engine.approve(seq, Approver::Person, true)?;
+        return Ok(PromptFlow::Go);
+    }
+    let style = terminal.style();
+    let whole = card::render_whole(seq, &proposal, style);
+    let view =
+        if whole == card::render_card(seq, &proposal, style) { "" } else { "[v]iew all of it " };
+    loop {
+        let question = format!("Apply proposal {seq}? {KEYS} {view}[?]");
+        let Some(answer) = terminal.ask_line(&question)? else {
+            return Ok(PromptFlow::Quit);
+        };
+        let done = match answer.to_lowercase().as_str() {
+            "y" | "yes" => approve_proposal(engine, seq, &proposal, Approver::Person, terminal)?,
+            "n" | "no" => reject_proposal(engine, seq, terminal)?,
+            "a" | "all" => {
+                let done =
+                    approve_proposal(engine, seq, &proposal, Approver::PersonForAll, terminal)?;
+                if done {
+                    session.all = Some(Approver::PersonForAll);
+                }
+                done
+            }
+            "s" | "split" => apply_pieces(engine, seq, &proposal, terminal, session)?,
+            "e" | "edit" => editor::edit_proposal(engine, seq, &proposal, terminal)?,
+            "v" | "view" => {
+                terminal.show(&whole);
+                false
+            }
+            "q" | "quit" => return Ok(PromptFlow::Quit),
+            _ => {
+                print_status(HELP);
+                false
+            }
+        };
+        if done {
+            return Ok(PromptFlow::Go);
+        }
+    }
+}
+
+fn find_proposal(engine: &Engine, seq: Seq) -> Option<Proposal> {
+    let pending = engine.workflow()?.proposal(seq)?;
+    Some(pending.proposal.clone())
+}
+
+/// Says yes; asks a second time where that is needed. False where the second answer is no.
+fn approve_proposal(
+    engine: &mut Engine,
+    seq: Seq,
+    proposal: &Proposal,
+    by: Approver,
+    terminal: &Terminal,
+) -> anyhow::Result<bool> {
+    let twice = needs_second_confirmation(proposal);
+    if twice && !confirm_twice(seq, terminal)? {
+        return Ok(false);
+    }
+    engine.approve(seq, by, twice)?;
+    Ok(true)
+}
+
+/// Asks a second time, where a warning needs it. The whole word is needed: the key that led here does not answer.
+pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let text = format!(
+        "Proposal {seq} has a warning marked !!. Type yes to apply it despite that, or press Enter to go back:"
+    );
+    let answer = terminal.ask_line(&text)?.unwrap_or_default().to_lowercase();
+    let is_sure = answer == "yes";
+    if !is_sure && answer.starts_with('y') {
+        print_status("Not applied: type the whole word, yes.");
+    }
+    Ok(is_sure)
+}
+
+fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
+    let is_heard =
+        engine.workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
+    let reason = why_not(terminal, is_heard)?;
+    engine.input(Input::Reject { proposal: seq, reason })?;
+    Ok(true)
+}
+
+/// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
+pub(super) fn why_not(terminal: &Terminal, is_heard: bool) -> anyhow::Result<Option<String>> {
+    let question =
+        if is_heard { "Reason (optional; the model is told):" } else { "Reason (optional):" };
+    let reason = terminal.ask_line(question)?;
+    Ok(reason.filter(|it| !it.is_empty()))
+}
+
+/// Shows a refusal and goes on; anything else is an error.
+pub(super) fn show_refusal<T>(outcome: Result<T, EngineError>) -> anyhow::Result<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(EngineError::Refused(refusal)) => {
+            print_status(&refusal.0);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Goes through the pieces one by one, and applies what was chosen.
+fn apply_pieces(
+    engine: &mut Engine,
+    seq: Seq,
+    proposal: &Proposal,
+    terminal: &Terminal,
+    session: &mut ReviewState,
+) -> anyhow::Result<bool> {
+    let pieces = units(proposal);
+    if pieces.len() < 2 {
+        print_status("There is only one piece; answer y or n.");
+        return Ok(false);
+    }
+    let Some(taken) = choose_pieces(proposal, &pieces, terminal)? else {
+        return Ok(false);
+    };
+    if taken.len() == pieces.len() {
+        return approve_proposal(engine, seq, proposal, Approver::Person, terminal);
+    }
+    if taken.is_empty() {
+        print_status("Nothing was chosen, so the answer is no.");
+        return reject_proposal(engine, seq, terminal);
+    }
+    let taken: Vec<Unit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
+    let revised = engine.revise(seq, |draft| draft_part(draft, proposal, &taken));
+    let Some(new) = show_refusal(revised)? else {
+        return Ok(false);
+    };
+    let Some(chosen) = self::find_proposal(engine, new) else {
+        return Ok(true);
+    };
+    terminal.show_card(new, &chosen);
+    session.shown.insert(new);
+    // The person has just chosen each piece; only a warning is worth another question, and after a
+    // no to that the new proposal is asked about as any other.
+    approve_proposal(engine, new, &chosen, Approver::Person, terminal)?;
+    Ok(true)
+}
+
+/// Asks about each piece. None where the person goes back.
+pub(super) fn choose_pieces(
+    proposal: &Proposal,
+    pieces: &[Unit],
+    terminal: &Terminal,
+) -> anyhow::Result<Option<BTreeSet<usize>>> {
+    let mut taken = BTreeSet::new();
+    let mut left_out: BTreeSet<String> = BTreeSet::new();
+    let mut at = 0;
+    while let Some(piece) = pieces.get(at) {
+        terminal.show(&describe_piece(proposal, *piece, terminal.style()));
+        let command = match piece {
+            Unit::Command(command) => proposal.commands.get(*command),
+            Unit::Hunk { .. } => None,
+        };
+        if command.is_some_and(|it| required_ids(it).any(|id| left_out.contains(id))) {
+            print_status("  left out, with what it stands on");
+            left_out.extend(command.into_iter().flat_map(created_ids));
+            at += 1;
+            continue;
+        }
+        let place = format!("Take this ({} of {})?", at + 1, pieces.len());
+        let Some(answer) = terminal
+            .ask_line(&format!("{place} [y]es [n]o [a]ll the rest [d]one, the rest not [b]ack"))?
+        else {
+            return Ok(None);
+        };
+        match answer.to_lowercase().as_str() {
+            "y" | "yes" => {
+                taken.insert(at);
+            }
+            "n" | "no" => left_out.extend(command.into_iter().flat_map(created_ids)),
+            "a" | "all" => {
+                taken.extend(independent_pieces(proposal, &pieces[at..], at, &mut left_out));
+                break;
+            }
+            "d" | "done" => break,
+            "b" | "back" => return Ok(None),
+            _ => {
+                print_status(
+                    "  y takes it, n leaves it, a takes this and the rest, d leaves this and the rest, b goes back",
+                );
+                continue;
+            }
+        }
+        at += 1;
+    }
+    Ok(Some(taken))
+}
+
+/// The rest of the pieces, without those that stand on what was left out.
+fn independent_pieces(
+    proposal: &Proposal,
+    pieces: &[Unit],
+    from: usize,
+    left_out: &mut BTreeSet<String>,
+) -> Vec<usize> {
+    let mut taken = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if let Unit::Command(command) = piece
+            && let Some(command) = proposal.commands.get(*command)
+            && required_ids(command).any(|id| left_out.contains(id))
+        {
+            left_out.extend(created_ids(command));
+        } else {
+            taken.push(from + at);
+        }
+    }
+    taken
+}
+
+/// The ids of what a command makes.
+fn created_ids(command: &Command) -> Vec<String> {
+    let (id, count) = match command {
+        Command::Create { id, .. } => (id, 1),
+        Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => (id, *count),
+        Command::Insert { id, holds, .. } => (id, holds.len() as u32),
+        _ => return Vec::new(),
+    };
+    let first: u32 = match id.0.strip_prefix("new:").and_then(|k| k.parse().ok()) {
+        Some(first) => first,
+        None => return Vec::new(),
+    };
+    (first..first.saturating_add(count)).map(|k| format!("new:{k}")).collect()
+}
+
+/// The ids of what a command cannot do without.
+fn required_ids(command: &Command) -> impl Iterator<Item = &str> {
+    let parent = match command {
+        Command::Move { parent, .. } | Command::Clone { parent, .. } => Some(parent.id.0.as_str()),
+        _ => None,
+    };
+    std::iter::once(command.target().id.0.as_str()).chain(parent)
+}
+
+fn describe_piece(proposal: &Proposal, piece: Unit, style: TextStyle) -> String {
+    match piece {
+        Unit::Command(command) => card::command_rows(proposal, command, style),
+        Unit::Hunk { script, hunk } => {
+            let Some(diff) = proposal.preview.scripts.get(script) else {
+                return String::new();
+            };
+            let path = style.paint(PaintKind::Bold, safe_line(&diff.path.to_string()));
+            let one = diff.hunks.get(hunk..=hunk).unwrap_or_default();
+            let lines = hunks::hunk_lines(one, style, true).join("\n");
+            format!("{path}\n{lines}\n")
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a command works on: a place file, or a Rojo project.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use scene_schemas::entry::Attached;
+use vector_engine::Target;
+use vector_files::place_file::{self, PlaceFile};
+use vector_place::{Node, Scene};
+use vector_providers::http::Cancel;
+use vector_rojo_project::{Project, ProjectError};
+
+use super::terminal::{Terminal, print_status};
+use crate::tasks::mentions::{FileReach, RequestPlace, gather_mentions};
+
+/// How many faults of a project's files are shown.
+const MAX_FAULTS: usize = 10;
+
+/// Whether what was named is a project: a folder, or a project file.
+fn is_project(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str());
+    path.is_dir() || matches!(end, Some("json" | "jsonc"))
+}
+
+/// What a request of the person's own shell points at.
+pub(super) fn pointed_at(
+    text: &str,
+    scene: &Scene,
+    folder: Option<&Path>,
+) -> anyhow::Result<Vec<Attached>> {
+    let (reach, has_chips, is_studio) = (FileReach::Shell, false, false);
+    let place = RequestPlace { reach, folder, has_chips, is_studio };
+    let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;
+    mentions.read_pending(&Cancel::new()).map_err(anyhow::Error::msg)
+}
+
+/// What a command works on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PlaceArg<'a> {
+    Place(&'a Path),
+    /// A project file, or the folder that has one.
+    Project(&'a Path),
+}
+
+impl<'a> PlaceArg<'a> {
+    pub(super) fn from_args(
+        place: Option<&'a Path>,
+        project: Option<&'a Path>,
+    ) -> anyhow::Result<Self> {
+        match (place, project) {
+            // Neither a folder nor a JSON file is a place.
+            (Some(place), None) if is_project(place) => Ok(Self::Project(place)),
+            (Some(place), None) => Ok(Self::Place(place)),
+            (None, Some(project)) => Ok(Self::Project(project)),
+            _ => bail!("name a place, or a project with --project"),
+        }
+    }
+
+    /// What the person named.
+    pub(super) fn path(self) -> &'a Path {
+        match self {
+            Self::Place(path) | Self::Project(path) => path,
+        }
+    }
+
+    /// The folder in which the settings of a project stand.
+    pub(super) fn settings_folder(self) -> Option<&'a Path> {
+        match self {
+            Self::Project(path) if path.is_dir() => Some(path),
+            Self::Place(path) | Self::Project(path) => path.parent(),
+        }
+    }
+
+    /// The file by which the ledger names it.
+    pub(super) fn ledger_file(self) -> Result<PathBuf, ProjectError> {
+        match self {
+            Self::Place(path) => Ok(path.to_owned()),
+            Self::Project(path) => Project::locate(path),
+        }
+    }
+
+    /// Opens it, to be written to `out` where it is a file. A project that is opened for a `dry` run is
+    /// not written.
+    pub(super) fn open_target(
+        self,
+        terminal: &Terminal,
+        out: Option<&Path>,
+        dry: bool,
+    ) -> anyhow::Result<(Target, Scene)> {
+        match self {
+            Self::Place(path) => {
+                let opened =
+                    terminal.with_spinner("Reading the place", || PlaceFile::open(path, out))?;
+                Ok((opened.0.into(), opened.1))
+            }
+            Self::Project(path) => {
+                let opened =
+                    terminal.with_spinner("Reading the project", || Project::open(path, dry))?;
+                say_faults(&opened.0);
+                Ok((opened.0.into(), opened.1))
+            }
+        }
+    }
+}
+
+/// What a command looks at and leaves as it is.
+#[derive(Debug)]
+pub(super) struct ReadPlace {
+    pub(super) scene: Scene,
+    /// The folder whose settings count.
+    pub(super) folder: PathBuf,
+    /// Of a project: the files of the scripts that have one of their own, from its folder.
+    pub(super) files: HashMap<Node, String>,
+}
+
+/// Reads a place or model, or a Rojo project by its file or its folder.
+pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
+    if is_project(path) {
+        let (project, scene) = Project::open(path, true)?;
+        say_faults(&project);
+        let (folder, files) = (project.folder().to_owned(), project.script_files());
+        return Ok(ReadPlace { scene, folder, files });
+    }
+    let scene = place_file::load(path)?;
+    let folder = place_file::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok(ReadPlace { scene, folder, files: HashMap::new() })
+}
+
+/// Says what is wrong with single files, which are left out.
+fn say_faults(project: &Project) {
+    let faults: Vec<String> = project.diagnostics().collect();
+    for fault in faults.iter().take(MAX_FAULTS) {
+        print_status(&format!("warning: {fault}"));
+    }
+    if faults.len() > MAX_FAULTS {
+        let more = faults.len() - MAX_FAULTS;
+        print_status(&format!("warning: {more} more; `vector sourcemap` lists all"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Cards of the daemon on a terminal: shown, asked about, and decided through it, as the widget in Studio
+//! does. What an answer means is known to the daemon alone.
+
+use scene_schemas::api::{Decide, Decided, Decision, Nothing, Part, ProposalStatus, ProposalView};
+use scene_schemas::entry::Seq;
+use vector_core::proposal::{Unit, units};
+
+use super::card;
+use super::daemon::DaemonClient;
+use super::decision_prompt::{choose_pieces, confirm_twice, why_not};
+use super::terminal::{Terminal, print_status};
+
+/// Where cards are decided.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RemoteReview<'a> {
+    pub(super) daemon: &'a DaemonClient,
+    pub(super) terminal: &'a Terminal,
+    /// Yes to every card.
+    pub(super) yes: bool,
+    /// Also to those that need a second confirmation.
+    pub(super) force: bool,
+}
+
+/// What a person who is asked can do besides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExtraKeys {
+    /// The keys, as they stand in the question.
+    pub(super) shown: &'static str,
+    /// What they do, each on a line.
+    pub(super) help: &'static str,
+}
+
+/// What became of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CardOutcome {
+    /// It was decided here; this is what stands now.
+    Decided(Decided),
+    /// It was decided by somebody else, or is no more.
+    Elsewhere,
+    /// It is left as it is.
+    Left,
+    /// The person wants to see no more.
+    Quit,
+}
+
+const HELP: &str = "  y  apply this proposal
+  n  do not apply it; you can say why, and whoever asked is told
+  s  split it: take or leave each operation and each change of a script
+  v  view the whole card, where it was cut";
+
+impl RemoteReview<'_> {
+    /// A proposal as it is now.
+    pub(super) fn fetch_proposal(&self, proposal: Seq) -> anyhow::Result<ProposalView> {
+        self.daemon.call("GET", &format!("/api/proposals/{proposal}"), &Nothing {})
+    }
+
+    /// Shows a card, and asks about it until it is decided, or left.
+    pub(super) fn decide_card(
+        &self,
+        view: &ProposalView,
+        keys: ExtraKeys,
+    ) -> anyhow::Result<CardOutcome> {
+        let (seq, proposal) = (view.seq, &view.proposal);
+        let style = self.terminal.style();
+        let cut = card::render_card(seq, proposal, style);
+        self.terminal.show(&cut);
+        if view.status != ProposalStatus::Waiting {
+            // A mode that the person chose has let it through.
+            return Ok(CardOutcome::Elsewhere);
+        }
+        if self.yes && (!view.needs_twice || self.force) {
+            let done = self.say_so(view, Decision::Approve { twice: view.needs_twice })?;
+            // Asked once more, it would be the same.
+            return Ok(done.unwrap_or(CardOutcome::Left));
+        }
+        let whole = card::render_whole(seq, proposal, style);
+        let more = if whole == cut { "" } else { "[v]iew all of it " };
+        loop {
+            let question = format!("Apply proposal {seq}? {} {more}[?]", keys.shown);
+            let Some(answer) = self.terminal.ask_line(&question)? else {
+                return Ok(self.leave_pending(view));
+            };
+            let done = match answer.to_lowercase().as_str() {
+                "y" | "yes" => self.approve_card(view)?,
+                "n" | "no" => self.reject_card(view)?,
+                "s" | "split" => self.split_card(view)?,
+                "v" | "view" => {
+                    self.terminal.show(&whole);
+                    None
+                }
+                "" | "k" | "skip" => Some(CardOutcome::Left),
+                "q" | "quit" => Some(CardOutcome::Quit),
+                _ => {
+                    print_status(&format!("{HELP}\n{}", keys.help));
+                    None
+                }
+            };
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// What becomes of a card that nobody answers.
+    fn leave_pending(&self, view: &ProposalView) -> CardOutcome {
+        if self.terminal.can_ask() {
+            return CardOutcome::Quit;
+        }
+        if self.yes {
+            print_status(&format!(
+                "Proposal {} has a warning that needs a second confirmation. Read it, and run again with \
+                 --force as well if you want it.",
+                view.seq
+            ));
+        }
+        CardOutcome::Left
+    }
+
+    fn approve_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        if view.needs_twice && !confirm_twice(view.seq, self.terminal)? {
+            return Ok(None);
+        }
+        self.say_so(view, Decision::Approve { twice: view.needs_twice })
+    }
+
+    fn reject_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        let reason = why_not(self.terminal, true)?;
+        self.say_so(view, Decision::Reject { reason })
+    }
+
+    /// Goes through the pieces one by one, and has those done that are chosen.
+    fn split_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
+        let pieces = units(&view.proposal);
+        if pieces.len() < 2 {
+            print_status("There is only one piece; answer y or n.");
+            return Ok(None);
+        }
+        let Some(taken) = choose_pieces(&view.proposal, &pieces, self.terminal)? else {
+            return Ok(None);
+        };
+        if taken.len() == pieces.len() {
+            return self.approve_card(view);
+        }
+        if taken.is_empty() {
+            print_status("Nothing was chosen, so the answer is no.");
+            return self.reject_card(view);
+        }
+        let parts = taken.iter().filter_map(|at| pieces.get(*at)).map(|piece| to_part(*piece));
+        let chosen = self.say_so(view, Decision::Take { parts: parts.collect() })?;
+        let Some(CardOutcome::Decided(chosen)) = chosen else {
+            return Ok(chosen);
+        };
+        let chosen = self.fetch_proposal(chosen.proposal)?;
+        self.terminal.show_card(chosen.seq, &chosen.proposal);
+        // The person has just chosen each piece; only a warning is worth another question, and after a
+        // no to that the new proposal waits as any other.
+        Ok(Some(self.approve_card(&chosen)?.unwrap_or(CardOutcome::Left)))
+    }
+
+    /// Brings a decision; none where it was not taken, and the card still waits.
+    fn say_so(
+        &self,
+        view: &ProposalView,
+        decision: Decision,
+    ) -> anyhow::Result<Option<CardOutcome>> {
+        let (patch_id, base) = (view.proposal.patch_id.clone(), view.proposal.base.clone());
+        let path = format!("/api/proposals/{}/decide", view.seq);
+        let decide = Decide { patch_id, base, decision };
+        let refused = match self.daemon.call("POST", &path, &decide) {
+            Ok(decided) => return Ok(Some(CardOutcome::Decided(decided))),
+            Err(refused) => refused,
+        };
+        let now = self.fetch_proposal(view.seq)?;
+        if now.status == ProposalStatus::Waiting {
+            print_status(&format!("note: {refused:#}"));
+            return Ok(None);
+        }
+        let was = outcome_sentence(view.seq, now.status, now.reason.as_deref());
+        print_status(&format!("note: This was decided elsewhere meanwhile. {was}"));
+        Ok(Some(CardOutcome::Elsewhere))
+    }
+}
+
+fn to_part(piece: Unit) -> Part {
+    match piece {
+        Unit::Command(command) => Part::Command { command: command as u32 },
+        Unit::Hunk { script, hunk } => Part::Hunk { script: script as u32, hunk: hunk as u32 },
+    }
+}
+
+/// What became of a proposal, in a sentence.
+pub(super) fn outcome_sentence(
+    proposal: Seq,
+    status: ProposalStatus,
+    reason: Option<&str>,
+) -> String {
+    let status = match status {
+        ProposalStatus::Waiting => "was left",
+        ProposalStatus::Approved => "was approved",
+        ProposalStatus::Applied => "was applied",
+        ProposalStatus::Failed => "was not applied",
+        ProposalStatus::Rejected => "was rejected",
+        ProposalStatus::Withdrawn => "was withdrawn",
+        ProposalStatus::Undone => "was undone in Studio",
+    };
+    match reason {
+        Some(reason) => format!("Proposal {proposal} {status}: {reason}"),
+        None => format!("Proposal {proposal} {status}."),
+    }
+}

@@ -1,0 +1,204 @@
+//! The entry of Vector in a text, in whichever form a client writes its servers down.
+//!
+//! Each change is read again before anybody writes it: it must have changed that entry and nothing
+//! else. Which file the text is of is not known here.
+
+use serde_json::{Map, Value as Json};
+
+use super::clients::FileFormat;
+use super::{json, toml};
+
+/// How the entry is called in each client.
+pub(super) const NAME: &str = "vector";
+
+type JsonFields = Map<String, Json>;
+
+/// What of ours is in a text.
+#[derive(Debug, PartialEq)]
+pub(super) struct FoundEntry {
+    /// There is a place for servers.
+    pub(super) has_servers: bool,
+    /// What has our name.
+    pub(super) entry: Option<Json>,
+}
+
+impl FileFormat {
+    fn servers_key(self) -> &'static str {
+        match self {
+            Self::Json { servers, .. } | Self::Toml { servers } => servers,
+        }
+    }
+
+    /// The entry for a command.
+    pub(super) fn build_entry(self, command: &str, args: &[String]) -> Json {
+        let mut entry = Map::new();
+        if matches!(self, Self::Json { says_stdio: true, .. }) {
+            entry.insert("type".to_owned(), "stdio".into());
+        }
+        entry.insert("command".to_owned(), command.into());
+        entry.insert("args".to_owned(), args.into());
+        Json::Object(entry)
+    }
+
+    /// What of ours is in a text.
+    ///
+    /// # Errors
+    /// What is wrong with the text, as the end of a sentence.
+    pub(super) fn find_entry(self, text: &str) -> Result<FoundEntry, String> {
+        let (servers, _) = self.split_servers(text)?;
+        let entry = servers.as_ref().and_then(|servers| servers.get(NAME)).cloned();
+        Ok(FoundEntry { has_servers: servers.is_some(), entry })
+    }
+
+    /// A text with an entry instead of what has its name.
+    ///
+    /// # Errors
+    /// As for [`Form::find`]; or the text is written in a form that cannot be changed.
+    pub(super) fn put_entry(self, text: &str, entry: &Json) -> Result<String, String> {
+        let new = match self {
+            Self::Json { servers, .. } => json::set_path(text, &[servers, NAME], entry),
+            Self::Toml { servers } => toml::remove_table(text, servers, NAME)
+                .and_then(|text| toml::add_table(&text, servers, NAME, entry)),
+        }?;
+        self.verify_change(text, new, Some(entry))
+    }
+
+    /// A text whose entry has other fields; what the entry has besides stays.
+    ///
+    /// # Errors
+    /// As for [`Form::put`].
+    pub(super) fn update_entry(self, text: &str, entry: &Json) -> Result<String, String> {
+        let mut expected = self.find_entry(text)?.entry.unwrap_or_default();
+        let mut new = text.to_owned();
+        for (field, value) in entry.as_object().into_iter().flatten() {
+            if expected.get(field) == Some(value) {
+                continue;
+            }
+            expected[field] = value.clone();
+            new = match self {
+                Self::Json { servers, .. } => json::set_path(&new, &[servers, NAME, field], value),
+                Self::Toml { servers } => toml::set_field(&new, servers, NAME, field, value),
+            }?;
+        }
+        self.verify_change(text, new, Some(&expected))
+    }
+
+    /// A text without the entry; without the place for servers too where that is empty then and
+    /// ours.
+    ///
+    /// # Errors
+    /// As for [`Form::put`].
+    pub(super) fn remove_entry(self, text: &str, is_place_ours: bool) -> Result<String, String> {
+        let new = match self {
+            Self::Json { servers, .. } => json::remove_path(text, &[servers, NAME]),
+            Self::Toml { servers } => toml::remove_table(text, servers, NAME),
+        }?;
+        let new = self.verify_change(text, new, None)?;
+        let is_empty = self.split_servers(&new)?.0.is_some_and(|servers| servers.is_empty());
+        match self {
+            Self::Json { servers, .. } if is_place_ours && is_empty => {
+                json::remove_path(&new, &[servers])
+            }
+            _ => Ok(new),
+        }
+    }
+
+    /// Whether a text says nothing.
+    pub(super) fn is_nothing(self, text: &str) -> bool {
+        match self {
+            Self::Json { .. } => matches!(text.trim(), "" | "{}"),
+            Self::Toml { .. } => text.trim().is_empty(),
+        }
+    }
+
+    /// The servers of a text, where it has a place for them, and all else that it says.
+    fn split_servers(self, text: &str) -> Result<(Option<JsonFields>, JsonFields), String> {
+        let value = match self {
+            Self::Json { .. } => {
+                json::parse_value(text)?.unwrap_or_else(|| Json::Object(Map::new()))
+            }
+            Self::Toml { .. } => toml::parse_value(text)?,
+        };
+        let Json::Object(mut all) = value else {
+            return Err("it is not an object".to_owned());
+        };
+        match all.remove(self.servers_key()) {
+            None => Ok((None, all)),
+            Some(Json::Object(servers)) => Ok((Some(servers), all)),
+            Some(_) => Err(format!("its `{}` is no object", self.servers_key())),
+        }
+    }
+
+    /// Holds what a change gives against what it should.
+    fn verify_change(
+        self,
+        before: &str,
+        after: String,
+        entry: Option<&Json>,
+    ) -> Result<String, String> {
+        let (servers, all) = self.split_servers(before)?;
+        let mut servers = servers.unwrap_or_default();
+        match entry {
+            Some(entry) => drop(servers.insert(NAME.to_owned(), entry.clone())),
+            None => drop(servers.remove(NAME)),
+        }
+        let (found, found_all) = self.split_servers(&after)?;
+        if found.unwrap_or_default() == servers && found_all == all {
+            Ok(after)
+        } else {
+            Err(format!("its `{}` cannot be changed without changing more", self.servers_key()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const JSON: FileFormat = FileFormat::Json { servers: "servers", says_stdio: true };
+    const TOML: FileFormat = FileFormat::Toml { servers: "servers" };
+
+    #[test]
+    fn what_was_put_in_is_taken_out() {
+        for (form, text) in [
+            (JSON, "{\n  // a\n  \"x\": 1\n}\n"),
+            (JSON, "{ \"servers\": { \"x\": {} } }"),
+            (TOML, "x = 1\n"),
+            (TOML, "[servers.x]\r\na = 1\r\n"),
+        ] {
+            let had = form.find_entry(text).unwrap();
+            let entry = form.build_entry("/bin/v", &["mcp".to_owned()]);
+            let put = form.put_entry(text, &entry).unwrap();
+            let found = form.find_entry(&put).unwrap();
+            assert_eq!(found, FoundEntry { has_servers: true, entry: Some(entry) });
+            assert_eq!(form.remove_entry(&put, !had.has_servers).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn other_fields_of_an_entry_stay() {
+        let entry = json!({ "command": "new", "args": ["mcp"] });
+        let text = "{\"servers\": {\"vector\": {\"command\": \"old\", \"env\": {}}}}";
+        let put = JSON.update_entry(text, &entry).unwrap();
+        let expected = "{\"command\": \"new\", \"env\": {}, \"args\": [\"mcp\"]}";
+        assert_eq!(put, format!("{{\"servers\": {{\"vector\": {expected}}}}}"));
+        let put =
+            TOML.update_entry("[servers.vector]\ncommand = 'old'\nenv = {}\n", &entry).unwrap();
+        let expected = "[servers.vector]\nargs = [\"mcp\"]\ncommand = \"new\"\nenv = {}\n";
+        assert_eq!(put, expected);
+    }
+
+    #[test]
+    fn an_entry_that_takes_anothers_place_leaves_nothing_of_it() {
+        let entry = json!({ "command": "new" });
+        for (form, text) in [
+            (JSON, "{\"servers\": {\"vector\": {\"url\": \"x\", \"command\": \"y\"}}}"),
+            (TOML, "[servers.vector]\nurl = 'x'\n[servers.vector.env]\nA = '1'\n"),
+        ] {
+            let put = form.put_entry(text, &entry).unwrap();
+            assert_eq!(form.find_entry(&put).unwrap().entry, Some(entry.clone()));
+        }
+    }
+}

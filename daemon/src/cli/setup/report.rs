@@ -1,0 +1,101 @@
+//! What a person, or a program, is told of each client.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use super::change::{ChangeOutcome, FileChange};
+use super::clients::McpClient;
+use crate::cli::style::{PaintKind, TextStyle, safe_line};
+use crate::cli::terminal::{print_line, print_status, print_stdout, stdout_style};
+
+/// How it went with one client.
+pub(super) struct ClientReport<'a> {
+    /// The client.
+    pub(super) client: McpClient,
+    /// Its file.
+    pub(super) file: &'a Path,
+    /// What was done, or why nothing.
+    pub(super) done: Result<ChangeOutcome, String>,
+    /// What would be written; none where it was.
+    pub(super) diff: Option<String>,
+}
+
+impl ClientReport<'_> {
+    /// For programs.
+    pub(super) fn to_json(&self) -> Json {
+        let file = self.file.display().to_string();
+        let mut line = json!({ "client": self.client, "file": file, "outcome": "failed" });
+        match &self.done {
+            Ok(outcome) => line["outcome"] = json!(outcome),
+            Err(why) => line["why"] = json!(why),
+        }
+        if let Some(diff) = &self.diff {
+            line["diff"] = json!(diff);
+        }
+        line
+    }
+
+    /// For people: a line, and the diff below.
+    pub(super) fn show(&self) -> anyhow::Result<()> {
+        let (client, file) = (self.client.name(), self.file.display().to_string());
+        match &self.done {
+            Err(why) => {
+                print_status(&format!("error: {client}: {file}: {why}. Nothing was changed in it."))
+            }
+            Ok(outcome) => {
+                let said = outcome_phrase(*outcome, self.diff.is_some());
+                print_line(&format!("{client}: {said} {}", safe_line(&file)));
+            }
+        }
+        print_stdout(&paint_diff(self.diff.as_deref().unwrap_or_default(), stdout_style()))
+    }
+}
+
+/// An outcome in words, before the name of the file.
+fn outcome_phrase(outcome: ChangeOutcome, is_dry: bool) -> String {
+    let done = match outcome {
+        ChangeOutcome::Added => "added to",
+        ChangeOutcome::Updated => "brought up to date in",
+        ChangeOutcome::Replaced => "put in the place of another entry in",
+        ChangeOutcome::Removed => "taken out of",
+        ChangeOutcome::Unchanged => return "already in".to_owned(),
+        ChangeOutcome::Nothing => return "nothing to take out of".to_owned(),
+        ChangeOutcome::Foreign => {
+            return "an entry `vector` that setup did not write (--force takes it out) stays in"
+                .to_owned();
+        }
+    };
+    if is_dry { format!("would be {done}") } else { done.to_owned() }
+}
+
+/// A change as a unified diff.
+pub(super) fn format_diff(
+    file: &Path,
+    before: Result<Option<&str>, String>,
+    change: &FileChange,
+) -> String {
+    let before = before.ok().flatten();
+    let name = |text: Option<&str>| match text {
+        Some(_) => file.display().to_string(),
+        None => "/dev/null".to_owned(),
+    };
+    let (old, new) = (before.unwrap_or_default(), change.text.as_deref().unwrap_or_default());
+    similar::TextDiff::from_lines(old, new)
+        .unified_diff()
+        .header(&name(before), &name(change.text.as_deref()))
+        .to_string()
+}
+
+fn paint_diff(diff: &str, style: TextStyle) -> String {
+    let line = |line: &str| {
+        let text = safe_line(line);
+        let text = match line.as_bytes().first() {
+            Some(b'+') => style.paint(PaintKind::Added, text),
+            Some(b'-') => style.paint(PaintKind::Removed, text),
+            _ => text.into_owned(),
+        };
+        text + "\n"
+    };
+    diff.lines().map(line).collect()
+}

@@ -1,0 +1,100 @@
+//! Conversations, as whoever opens one late is shown them: what the stream would have said from the
+//! beginning, and what has come of a message that is still on its way.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+
+use scene_schemas::api::{EventRecord, Failure, Talk, TalkHead, Usage};
+use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::workflow::events;
+use vector_ledger::Ledger;
+
+use super::DaemonActor;
+use super::views::{ledger_failure, not_found};
+use crate::server::Reply;
+
+/// How many tasks of a conversation are told; of an older one, the last.
+const MAX_TASKS: usize = 20;
+
+impl DaemonActor {
+    /// Tells the conversation that a workflow is the end of. A long one takes a while to be read, which
+    /// keeps nobody waiting.
+    pub(super) fn send_conversation(&mut self, seq: Seq, reply: Reply<Talk>) {
+        // What happens from here on is told by the stream, once or twice.
+        let (cursor, moments) = self.board.of_the_moment(seq);
+        let head = match self.talk_head(seq) {
+            Ok(head) => head,
+            Err(failure) => return drop(reply.send(Err(failure))),
+        };
+        let ledger = Arc::clone(&self.ledger);
+        thread::spawn(move || {
+            let told = read_events(&ledger, &head.tasks);
+            let _ = reply.send(told.map(|mut events| {
+                events.extend(moments);
+                Talk { head, events, cursor }
+            }));
+        });
+    }
+
+    /// What stands above it.
+    pub(super) fn talk_head(&mut self, seq: Seq) -> Result<TalkHead, Failure> {
+        let started = self.started_at(seq)?.ok_or_else(|| not_found(seq))?;
+        let Entry::Started { place, .. } = &started.entry else {
+            return Err(not_found(seq));
+        };
+        let tasks = self.conversation_tasks(seq)?;
+        let (mut usage, mut sent) = (Usage { input: 0, output: 0, cost: None }, None);
+        for task in &tasks {
+            let read =
+                self.readings.whole(&self.ledger, *task).map_err(|error| ledger_failure(&error))?;
+            usage.input += read.usage.input;
+            usage.output += read.usage.output;
+            usage.cost = read.usage.cost.map(|it| it + usage.cost.unwrap_or(0.0)).or(usage.cost);
+            sent = read.sent.or(sent);
+        }
+        let (at, place) = (started.at, place.name());
+        Ok(TalkHead {
+            workflow: self.view_workflow(seq)?,
+            at,
+            place,
+            tasks: tasks.into(),
+            usage,
+            sent,
+        })
+    }
+
+    fn started_at(&self, seq: Seq) -> Result<Option<Record>, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        Ok(record.filter(|record| record.workflow == seq))
+    }
+
+    /// A task, and those before it that it goes on with, oldest first.
+    fn conversation_tasks(&self, last: Seq) -> Result<VecDeque<Seq>, Failure> {
+        let mut tasks = VecDeque::from([last]);
+        while let Some(first) = tasks.front().filter(|_| tasks.len() < MAX_TASKS) {
+            match self.started_at(*first)?.map(|record| record.entry) {
+                Some(Entry::Started { follows: Some(before), .. }) => tasks.push_front(before),
+                _ => break,
+            }
+        }
+        Ok(tasks)
+    }
+}
+
+/// What has happened in these tasks.
+fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failure> {
+    let mut told = Vec::new();
+    for task in tasks {
+        let records = ledger.workflow(*task).map_err(|error| ledger_failure(&error))?;
+        told.extend(records.iter().flat_map(told_of));
+    }
+    Ok(told)
+}
+
+/// What the stream says of a record.
+pub(super) fn told_of(record: &Record) -> Vec<EventRecord> {
+    let (seq, at, workflow) = (record.seq, record.at, record.workflow);
+    let told = events(record).into_iter();
+    told.map(|event| EventRecord { seq, at, workflow, event }).collect()
+}

@@ -1,0 +1,103 @@
+//! Who settles what earlier processes left in files: no two at once in the same file, and nobody waits for
+//! whoever is at work in another, whose drive may be slow or gone.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The files in which somebody settles something now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FileLocks(Arc<LockedFiles>);
+
+#[derive(Debug, Default)]
+struct LockedFiles {
+    files: Mutex<HashSet<String>>,
+    less: Condvar,
+}
+
+impl LockedFiles {
+    fn files(&self) -> MutexGuard<'_, HashSet<String>> {
+        // Whoever panicked has left a whole set behind.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nobody else settles anything in these files until it is dropped.
+#[derive(Debug)]
+pub(super) struct FileLockGuard {
+    taken: Arc<LockedFiles>,
+    own: HashSet<String>,
+}
+
+impl FileLocks {
+    /// Waits until nobody is at work in any of these files. They are taken together, so that no two wait
+    /// for each other.
+    pub(super) fn lock(&self, own: HashSet<String>) -> FileLockGuard {
+        let mut files = self.0.files();
+        while !files.is_disjoint(&own) {
+            files = self.0.less.wait(files).unwrap_or_else(PoisonError::into_inner);
+        }
+        files.extend(own.iter().cloned());
+        FileLockGuard { taken: Arc::clone(&self.0), own }
+    }
+}
+
+impl Drop for FileLockGuard {
+    fn drop(&mut self) {
+        self.taken.files().retain(|it| !self.own.contains(it));
+        self.taken.less.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn files(names: &[usize]) -> HashSet<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn who_settles_another_file_waits_for_nobody() {
+        let settling = FileLocks::default();
+        let _alone = settling.lock(files(&[0, 1]));
+        let (other, (done, is_done)) = (settling.clone(), channel());
+        thread::spawn(move || {
+            drop(other.lock(files(&[2, 3])));
+            done.send(()).unwrap();
+        });
+        is_done.recv_timeout(Duration::from_mins(1)).expect("it is none of theirs");
+    }
+
+    #[test]
+    fn no_two_settle_the_same_file() {
+        let settling = FileLocks::default();
+        let is_busy: [AtomicBool; 4] = Default::default();
+        let all = Barrier::new(4);
+        thread::scope(|scope| {
+            for at in 0..4 {
+                let (settling, is_busy, all) = (&settling, &is_busy, &all);
+                scope.spawn(move || {
+                    let own = [at, (at + 1) % 4];
+                    all.wait();
+                    for _ in 0..500 {
+                        let _alone = settling.lock(files(&own));
+                        for file in own {
+                            assert!(!is_busy[file].swap(true, Ordering::SeqCst), "file {file}");
+                        }
+                        thread::yield_now();
+                        for file in own {
+                            is_busy[file].store(false, Ordering::SeqCst);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(settling.0.files().is_empty());
+    }
+}

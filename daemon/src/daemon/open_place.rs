@@ -1,0 +1,354 @@
+//! What a person has opened besides the places in Studio: sessions without a plugin, which stay for as
+//! long as the daemon does.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{io, thread};
+
+use scene_schemas::api::{Failure, FailureKind, Open, Opened};
+use scene_schemas::entry::Place;
+use vector_engine::{EngineError, Target};
+use vector_files::place_file::PlaceError;
+use vector_ledger::Ledger;
+use vector_place::Scene;
+use vector_rojo_project::{Heard, Watch};
+
+use super::background::JobResult;
+use super::file_locks::FileLocks;
+use super::{DaemonActor, STACK, SessionMessage, places, projects, random_text};
+use crate::server::{Reply, TokenHash, failure};
+
+/// Why something is not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    /// It is not there.
+    #[error("there is no file {}", .0.display())]
+    Missing(PathBuf),
+    /// It is no file.
+    #[error("{} is no file that could be a place (a folder, or a device)", .0.display())]
+    NoFile(PathBuf),
+    /// It is another file than that of a project.
+    #[error("{} is no project: that is a folder, or a file like game.project.json", .0.display())]
+    NoProject(PathBuf),
+    /// It cannot be written.
+    #[error("{} is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    /// It cannot be read, or what was begun in it cannot be settled.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its files cannot be followed, or there is no thread for it.
+    #[error("{file} cannot be served: {why}")]
+    NotServed {
+        /// The file or project.
+        file: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl NotOpened {
+    /// As the wire says it.
+    fn to_failure(&self) -> Failure {
+        let (kind, hint) = match self {
+            Self::Missing(_) => (FailureKind::NotFound, "Check the spelling and the folder."),
+            Self::NoFile(_) => (
+                FailureKind::BadRequest,
+                "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file; the folder of a Rojo project is opened as a \
+                 project.",
+            ),
+            Self::NoProject(_) => (
+                FailureKind::BadRequest,
+                "Name a folder with a Rojo project, or a .rbxl, .rbxlx, .rbxm or .rbxmx file.",
+            ),
+            Self::ReadOnly(_) => (FailureKind::Settled, "Make it writable, and open it again."),
+            Self::Engine(EngineError::Place(PlaceError::Open { .. })) => {
+                (FailureKind::BadRequest, "Name a .rbxl, .rbxlx, .rbxm or .rbxmx file.")
+            }
+            Self::Engine(EngineError::Place(PlaceError::NoProject(_))) => {
+                (FailureKind::NotFound, "Check the spelling and the folder.")
+            }
+            Self::Engine(EngineError::Place(_)) => {
+                (FailureKind::Settled, "Mend that, and open it again.")
+            }
+            Self::Engine(_) | Self::NotServed { .. } => (FailureKind::Internal, "Try again."),
+        };
+        let mut message = format!("{self}.");
+        // A sentence; a path from the root begins with no letter, or with that of a drive.
+        if let Some(first) = message.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        failure(kind, message, hint)
+    }
+}
+
+/// What somebody wants opened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum OpenRequest {
+    /// A place or model file.
+    Place(PathBuf),
+    /// A project, by its file or its folder.
+    Project(PathBuf),
+}
+
+impl OpenRequest {
+    fn from_open(open: &Open) -> Self {
+        match open {
+            Open::Place { place } => Self::Place(place.into()),
+            Open::Project { project } => Self::Project(project.into()),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        let (Self::Place(path) | Self::Project(path)) = self;
+        path
+    }
+
+    /// The same of the file that it is.
+    fn of_file(&self, file: PathBuf) -> Self {
+        match self {
+            Self::Place(_) => Self::Place(file),
+            Self::Project(_) => Self::Project(file),
+        }
+    }
+
+    /// Whether that is what is open in a session.
+    fn is_open_as(&self, place: &Place) -> bool {
+        let name = self.path().display().to_string();
+        match (self, place) {
+            (Self::Place(_), Place::File(place)) => place.file == name,
+            (Self::Project(_), Place::Project(place)) => place.project == name,
+            _ => false,
+        }
+    }
+
+    /// Which file it is.
+    fn locate(&self) -> Result<PathBuf, NotOpened> {
+        match self {
+            Self::Place(path) => places::find_file(path),
+            Self::Project(path) => projects::find_project_file(path),
+        }
+    }
+
+    /// Reads its file, which was found.
+    fn read_file(&self, means: &ReadContext) -> WasRead {
+        let mut notes = Vec::new();
+        let begins = with_deep_stack(|| match self {
+            Self::Place(file) => places::read_place(means, file, &mut notes),
+            Self::Project(file) => projects::read_project(means, file, &mut notes),
+        });
+        let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
+        WasRead { notes, begins }
+    }
+}
+
+/// A file as it was read, whose session has not begun.
+pub(super) struct WasRead {
+    /// What a person is told of it, whatever came of it.
+    notes: Vec<String>,
+    begins: Result<SessionStart, NotOpened>,
+}
+
+/// What a session begins with.
+pub(super) struct SessionStart {
+    pub(super) opened: (Target, Scene),
+    /// The way to the session for who follows its files, once there is one.
+    pub(super) words: Arc<OnceLock<Sender<SessionMessage>>>,
+    pub(super) watch: Option<Watch>,
+    /// What a person is told when it is open.
+    pub(super) last: Option<String>,
+}
+
+/// What a file is read with.
+#[derive(Clone)]
+pub(super) struct ReadContext {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
+    settling: FileLocks,
+}
+
+impl ReadContext {
+    /// Settles what an earlier process left unfinished in a file, while nobody else does.
+    pub(super) fn settle_file<T>(
+        &self,
+        file: &Path,
+        settle: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let _alone = self.settling.lock(vector_engine::concerned(&self.ledger, file)?);
+        settle()
+    }
+}
+
+/// Who waits for what is read: nothing is read by two.
+#[derive(Default)]
+pub(super) struct PendingOpens {
+    /// Those for whom it is looked which file it is.
+    sought: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    /// Those whose file is being read, by what they want it as.
+    in_hand: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    settling: FileLocks,
+}
+
+fn answer_each(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+    for reply in waiting {
+        let _ = reply.send(opened.clone());
+    }
+}
+
+fn not_served(file: &Path, why: &impl ToString) -> NotOpened {
+    NotOpened::NotServed { file: file.display().to_string(), why: why.to_string() }
+}
+
+impl DaemonActor {
+    /// Opens what a person names, or finds it open. Where it is, and what stands in it, is read beside the
+    /// house, however long that takes.
+    pub(super) fn open_path(&mut self, open: &Open, reply: Reply<Opened>) {
+        let wish = OpenRequest::from_open(open);
+        if !wish.path().is_absolute() {
+            let message = format!("`{}` is not a full path.", wish.path().display());
+            let hint = "Give the full path: the daemon does not know the folder that you are in.";
+            let _ = reply.send(Err(failure(FailureKind::BadRequest, message, hint)));
+            return;
+        }
+        if let Some(waiting) = self.opening.sought.get_mut(&wish) {
+            return waiting.push(reply);
+        }
+        self.opening.sought.insert(wish.clone(), vec![reply]);
+        let sought = wish.clone();
+        let begun = self.ways.spawn(move || {
+            let found = with_deep_stack(|| sought.locate());
+            let found = found.unwrap_or_else(|why| Err(not_served(sought.path(), &why)));
+            JobResult::Found(sought, found)
+        });
+        if let Err(why) = begun {
+            self.finish_locating(&wish, Err(not_served(wish.path(), &why)));
+        }
+    }
+
+    /// It is known which file somebody wants opened.
+    pub(super) fn finish_locating(
+        &mut self,
+        wish: &OpenRequest,
+        found: Result<PathBuf, NotOpened>,
+    ) {
+        let waiting = self.opening.sought.remove(wish).unwrap_or_default();
+        let wish = match found {
+            Ok(file) => wish.of_file(file),
+            Err(why) => return answer_each(waiting, &Err(why.to_failure())),
+        };
+        if let Some(opened) = self.find_open(&wish) {
+            return answer_each(waiting, &Ok(opened));
+        }
+        if let Some(others) = self.opening.in_hand.get_mut(&wish) {
+            return others.extend(waiting);
+        }
+        self.opening.in_hand.insert(wish.clone(), waiting);
+        let (means, of) = (self.read_context(), wish.clone());
+        let begun = self.ways.spawn(move || {
+            let read = of.read_file(&means);
+            JobResult::Read(of, Box::new(read))
+        });
+        if let Err(why) = begun {
+            let begins = Err(not_served(wish.path(), &why));
+            self.was_read(&wish, WasRead { notes: Vec::new(), begins });
+        }
+    }
+
+    /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
+    pub(super) fn was_read(&mut self, wish: &OpenRequest, read: WasRead) {
+        self.tell_all(|| SessionMessage::TakeUp);
+        let waiting = self.opening.in_hand.remove(wish).unwrap_or_default();
+        answer_each(waiting, &self.begin_read(wish, read).map_err(|error| error.to_failure()));
+    }
+
+    /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
+    /// left unfinished in it is settled first.
+    ///
+    /// # Errors
+    /// It is not opened.
+    pub fn open_place(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+        self.open_now(&OpenRequest::Place(path.to_owned()))
+    }
+
+    /// Opens a project in the same way: its file, or its folder.
+    ///
+    /// # Errors
+    /// It is not opened.
+    pub fn open_project(&mut self, path: &Path) -> Result<Opened, NotOpened> {
+        self.open_now(&OpenRequest::Project(path.to_owned()))
+    }
+
+    fn open_now(&mut self, wish: &OpenRequest) -> Result<Opened, NotOpened> {
+        let wish = wish.of_file(wish.locate()?);
+        match self.find_open(&wish) {
+            Some(opened) => Ok(opened),
+            None => self.begin_read(&wish, wish.read_file(&self.read_context())),
+        }
+    }
+
+    fn read_context(&self) -> ReadContext {
+        ReadContext {
+            ledger: Arc::clone(&self.ledger),
+            followers: Arc::clone(&self.followers),
+            settling: self.opening.settling.clone(),
+        }
+    }
+
+    fn begin_read(&mut self, wish: &OpenRequest, read: WasRead) -> Result<Opened, NotOpened> {
+        for note in &read.notes {
+            (self.say)(note);
+        }
+        let SessionStart { opened, words, watch, last } = read.begins?;
+        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
+        // What changed between the reading and this was told to nobody.
+        let _ = words.get_or_init(|| way).send(SessionMessage::Files(Heard::All));
+        self.watches.extend(watch);
+        if let OpenRequest::Project(file) = wish {
+            self.is_beside(file);
+        }
+        (self.say)(&format!(
+            "{} is open: `vector chat --session {}` talks about it.",
+            opened.name, opened.session
+        ));
+        if let Some(last) = last {
+            (self.say)(&last);
+        }
+        Ok(opened)
+    }
+
+    /// The session of a file or project that is open. One that panicked hears nothing any more, and is
+    /// opened anew.
+    fn find_open(&self, wish: &OpenRequest) -> Option<Opened> {
+        let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
+        known.words.send(SessionMessage::GoOn).ok()?;
+        let epoch = self.board.slot(session)?.epoch();
+        Some(Opened { session: session.clone(), epoch, name: known.place.name() })
+    }
+
+    /// Lets a session begin that stays.
+    fn begin_here(
+        &mut self,
+        opened: (Target, Scene),
+    ) -> io::Result<(Opened, Sender<SessionMessage>)> {
+        let place = opened.0.place();
+        let session = place.session();
+        // Nobody holds its token: a person decides with their own.
+        let token = random_text(24)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.epoch = (now as u64).max(self.epoch + 1);
+        let seat = self.board.register(&session, self.epoch, TokenHash::of_token(&token));
+        seat.mark_permanent();
+        let words = self.start_session(&seat, opened)?;
+        Ok((Opened { session, epoch: seat.epoch(), name: place.name() }, words))
+    }
+}
+
+/// Reads on a stack that is large enough for whatever stands in a file. Whoever panics reads nothing.
+fn with_deep_stack<T: Send>(read: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read)?;
+        reader.join().map_err(|_| io::Error::other("the reader stopped"))
+    })
+}

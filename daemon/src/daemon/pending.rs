@@ -1,0 +1,88 @@
+//! The proposals that wait for a person: whole, or as much of them as a list shows.
+
+use std::iter::successors;
+
+use scene_schemas::api::{Failure, ProposalView, Proposals};
+use scene_schemas::entry::Seq;
+use vector_core::workflow::{Pending, Status, Workflow};
+use vector_ledger::Ledger;
+
+use super::DaemonActor;
+use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
+use crate::server::PendingProposal;
+
+/// How far it is looked back for what a proposal was before it was planned again.
+const REPLACED: usize = 16;
+
+impl DaemonActor {
+    pub(super) fn list_proposals(&mut self) -> Result<Proposals, Failure> {
+        let view = |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &Pending)| {
+            proposal_view(ledger, workflow, name, seq)
+        };
+        let mut proposals = self.all_waiting(view)?;
+        proposals.sort_unstable_by_key(|it| it.seq);
+        Ok(Proposals { proposals })
+    }
+
+    /// The same, without what they change.
+    pub(super) fn list_pending(&mut self) -> Result<Vec<PendingProposal>, Failure> {
+        let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &Pending)| {
+            Some(PendingProposal::from_proposal(
+                (name, seq),
+                workflow.place.session(),
+                &it.proposal,
+            ))
+        };
+        let mut waiting = self.all_waiting(of)?;
+        waiting.sort_unstable_by_key(|it| it.seq);
+        Ok(waiting)
+    }
+
+    fn all_waiting<T>(
+        &mut self,
+        of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &Pending)) -> Option<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut found = Vec::new();
+        for started in self.ledger.unfinished().map_err(|error| ledger_failure(&error))? {
+            let read = self.readings.of(&self.ledger, started.seq);
+            let state = read.map_err(|error| ledger_failure(&error))?;
+            let Some(workflow) = state.workflow(started.seq) else {
+                continue;
+            };
+            // What waits on a terminal is decided there.
+            if is_elsewhere(&self.ledger, started.seq, workflow) {
+                continue;
+            }
+            let waiting = workflow.proposals().filter(|(_, it)| it.status == Status::Waiting);
+            found.extend(waiting.filter_map(|it| of(&self.ledger, workflow, started.seq, it)));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
+        let view =
+            |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
+        self.in_workflow_of(seq, view)?.ok_or_else(|| not_found(seq))
+    }
+
+    /// What a proposal was before it was planned again, the last of that first.
+    pub(super) fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
+        self.in_workflow_of(seq, |_, workflow, _| {
+            let before = |seq: &Seq| workflow.proposal(*seq)?.proposal.replaces;
+            successors(before(&seq), before).take(REPLACED).collect()
+        })
+    }
+
+    /// Reads something out of the workflow of a proposal.
+    fn in_workflow_of<T>(
+        &mut self,
+        seq: Seq,
+        look: impl FnOnce(&Ledger, &Workflow, Seq) -> T,
+    ) -> Result<T, Failure> {
+        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
+        let read = self.readings.of(&self.ledger, workflow);
+        let found = read.map_err(|error| ledger_failure(&error))?.workflow(workflow);
+        Ok(look(&self.ledger, found.ok_or_else(|| not_found(seq))?, workflow))
+    }
+}

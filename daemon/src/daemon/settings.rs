@@ -1,0 +1,58 @@
+//! What a person has chosen, whom they can choose, and what models have taken.
+
+use scene_schemas::api::{Failure, FailureKind, HandKeys, ProviderKeys, Settings, Usage};
+
+use super::DaemonActor;
+use super::views::ledger_failure;
+use crate::daemon::settings_store::keep_settings;
+use crate::server::failure;
+
+impl DaemonActor {
+    /// The settings, with whom a person can choose now: keys come and go.
+    pub(super) fn shown_settings(&self) -> Settings {
+        let mut models = self.who.names();
+        let model =
+            self.chosen_model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
+        if !models.contains(&model) {
+            models.push(model.clone());
+        }
+        Settings { model, models, ..self.settings.clone() }
+    }
+
+    /// The model that a person has chosen here.
+    pub(super) fn chosen_model(&self) -> Option<String> {
+        Some(self.settings.model.clone()).filter(|model| !model.is_empty())
+    }
+
+    pub(super) fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
+        if let Err(why) = self.who.answers(Some(&settings.model)) {
+            let hint = format!("Choose one of: {}.", self.who.names().join(", "));
+            return Err(failure(FailureKind::BadRequest, why, hint));
+        }
+        // Whoever answers anyhow was not chosen: that may become another.
+        let is_usual = self.who.names().first() == Some(&settings.model);
+        let model = if is_usual { String::new() } else { settings.model.clone() };
+        self.settings = Settings { model, models: Vec::new(), ..settings };
+        self.chosen.update(&self.settings);
+        self.board.settings_change();
+        keep_settings(&self.home, &self.settings).map_err(|error| {
+            let message = format!("The settings cannot be kept: {error}.");
+            failure(FailureKind::Internal, message, "They hold until Vector ends.")
+        })?;
+        Ok(self.shown_settings())
+    }
+
+    /// Takes keys from a person's terminal, and says which providers can be asked now.
+    pub(super) fn take_keys(&self, handed: HandKeys) -> ProviderKeys {
+        if self.who.take_keys(handed) {
+            // Whom a person can choose, and who answers, may be others now.
+            self.board.settings_change();
+        }
+        self.who.keys()
+    }
+
+    /// What models have taken, all in all.
+    pub(super) fn read_usage(&self) -> Result<Usage, Failure> {
+        self.measured.read_usage(&self.ledger).map_err(|error| ledger_failure(&error))
+    }
+}

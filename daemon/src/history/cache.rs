@@ -1,0 +1,524 @@
+//! What was looked at of the ledger so far: the newest entries as lines, so that a filter need not read
+//! them again, and what became of all that was read.
+//!
+//! It is read backwards, as far as somebody has looked, and what is new is read before anybody looks.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use scene_schemas::api::{HistoryEntry, HistoryOutcome, SessionId};
+use scene_schemas::command::Command;
+use scene_schemas::entry::{Entry, Place, Record, Seq};
+use scene_schemas::proposal::{Change as Changed, Class, Proposal};
+use serde_json::Value as Json;
+use vector_engine::thread::is_same;
+use vector_ledger::{Ledger, LedgerError};
+
+use super::facts::{OutcomeFacts, ReadOrder};
+use super::row::{HistoryRow, RowSubject, verdict_of};
+
+/// How many entries are read at once.
+pub(super) const READ: usize = 100;
+/// How much memory the lines may take, in bytes; older ones are read again.
+const LINES: usize = 16 << 20;
+/// How much memory what was read of places, calls and proposals may take before it is read anew.
+const TOLD: usize = 16 << 20;
+/// How many paths of a proposal are kept; those of larger ones are read again.
+const PATHS: usize = 64;
+/// How many paths a line names.
+const SHOWN: usize = 3;
+/// So many of the newest changes of a script are followed.
+const CHANGES: usize = 1_000;
+/// So many of the newest answers with its text are looked at.
+const READS: usize = 20;
+/// How long a title is, in characters.
+const TITLE: usize = 160;
+/// Of how many of the newest workflows the places are named.
+const LISTED: usize = 100;
+
+/// What was looked at so far.
+#[derive(Debug)]
+pub(super) struct HistoryCache {
+    /// The last position that was read.
+    high: Seq,
+    /// What became of all behind this position is known.
+    low: Seq,
+    /// The lines of all behind this position.
+    floor: Seq,
+    rows: VecDeque<Arc<HistoryRow>>,
+    size: usize,
+    pub(super) facts: OutcomeFacts,
+    told: EntryNames,
+    places: BTreeSet<String>,
+    tools: BTreeSet<String>,
+    is_begun: bool,
+}
+
+impl Default for HistoryCache {
+    fn default() -> Self {
+        Self {
+            high: Seq(0),
+            low: Seq(0),
+            floor: Seq(0),
+            rows: VecDeque::new(),
+            size: 0,
+            facts: OutcomeFacts::default(),
+            told: EntryNames::default(),
+            places: BTreeSet::new(),
+            tools: BTreeSet::new(),
+            is_begun: false,
+        }
+    }
+}
+
+/// What places, calls and proposals say of themselves.
+#[derive(Debug, Default)]
+struct EntryNames {
+    workflows: HashMap<Seq, Arc<WorkPlace>>,
+    calls: HashMap<Seq, Arc<CallName>>,
+    proposals: HashMap<Seq, Arc<ProposalName>>,
+    size: usize,
+}
+
+/// Where a workflow works.
+#[derive(Debug, Default)]
+pub(super) struct WorkPlace {
+    pub(super) name: String,
+    pub(super) session: Option<SessionId>,
+    place: Option<Place>,
+}
+
+/// A place that a person means.
+#[derive(Debug)]
+pub enum PlaceSelector {
+    /// One that is open.
+    Open(Place),
+    /// One that was called so, or was this session.
+    Called(String),
+}
+
+/// An entry that changed a script, or may have.
+#[derive(Debug)]
+pub(super) struct ScriptChange {
+    pub(super) seq: Seq,
+    pub(super) at: u64,
+    pub(super) kind: &'static str,
+    pub(super) proposal: Seq,
+}
+
+#[derive(Debug, Default)]
+struct CallName {
+    tool: String,
+    path: Option<String>,
+}
+
+#[derive(Debug)]
+struct ProposalName {
+    call: Seq,
+    title: String,
+    class: Class,
+    paths: Vec<String>,
+    more: u32,
+    /// The project whose files it changes as well.
+    project: Option<String>,
+}
+
+/// A line, with what it is about.
+#[derive(Debug)]
+pub(super) struct HistoryLine {
+    pub(super) entry: HistoryEntry,
+    /// The paths that it is about, as far as they are kept.
+    pub(super) paths: Vec<String>,
+}
+
+impl HistoryCache {
+    /// Reads what is new.
+    pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+        if !self.is_begun {
+            self.high = ledger.head()?;
+            (self.low, self.floor) = (self.high, self.high);
+            for started in ledger.started(LISTED)? {
+                self.note_place(&started);
+            }
+            self.is_begun = true;
+        }
+        loop {
+            let new = ledger.read(self.high, READ)?;
+            let Some(last) = new.last() else {
+                return Ok(());
+            };
+            self.high = last.seq;
+            for record in &new {
+                self.note_record(record, ReadOrder::Forwards);
+                self.note_place(record);
+                let row = HistoryRow::from_record(record);
+                self.size += row.memory_size();
+                self.rows.push_back(Arc::new(row));
+            }
+            while self.size > LINES
+                && let Some(row) = self.rows.pop_front()
+            {
+                self.size -= row.memory_size();
+                self.floor = row.seq;
+            }
+        }
+    }
+
+    /// The position behind the last one.
+    pub(super) fn end_position(&self) -> Seq {
+        Seq(self.high.0 + 1)
+    }
+
+    /// The places of what was begun lately.
+    pub(super) fn recent_places(&self) -> Vec<String> {
+        self.places.iter().cloned().collect()
+    }
+
+    /// The tools that were called in what was read.
+    pub(super) fn tool_names(&self) -> Vec<String> {
+        self.tools.iter().cloned().collect()
+    }
+
+    /// Reads as far back as what became of things from this position on needs.
+    pub(super) fn read_back_to(&mut self, ledger: &Ledger, seq: Seq) -> Result<(), LedgerError> {
+        while self.low >= seq && self.low > Seq(0) {
+            self.extend_back(ledger)?;
+        }
+        Ok(())
+    }
+
+    /// Some lines before a position, newest first, and whether they had to be read; none where nothing
+    /// is left.
+    pub(super) fn rows_before(
+        &mut self,
+        ledger: &Ledger,
+        seq: Seq,
+    ) -> Result<(Vec<Arc<HistoryRow>>, bool), LedgerError> {
+        let seq = seq.min(self.end_position());
+        let kept = seq.0.saturating_sub(1).saturating_sub(self.floor.0) as usize;
+        if kept > 0 {
+            let rows = self.rows.range(..kept).rev().take(READ).cloned().collect();
+            return Ok((rows, false));
+        }
+        if seq.0 == self.low.0 + 1 {
+            return Ok((self.extend_back(ledger)?, true));
+        }
+        let read = ledger.read_before(seq, READ)?;
+        for record in &read {
+            self.note_record(record, ReadOrder::Backwards);
+        }
+        Ok((read.iter().map(|record| Arc::new(HistoryRow::from_record(record))).collect(), true))
+    }
+
+    /// Reads what stands before all that was read, and keeps it while there is room.
+    fn extend_back(&mut self, ledger: &Ledger) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
+        let read = ledger.read_before(Seq(self.low.0 + 1), READ)?;
+        let mut rows = Vec::with_capacity(read.len());
+        for record in &read {
+            self.note_record(record, ReadOrder::Backwards);
+            let row = Arc::new(HistoryRow::from_record(record));
+            if self.floor == self.low && self.size + row.memory_size() <= LINES {
+                self.size += row.memory_size();
+                self.rows.push_front(Arc::clone(&row));
+                self.floor = Seq(record.seq.0 - 1);
+            }
+            self.low = Seq(record.seq.0 - 1);
+            rows.push(row);
+        }
+        if read.is_empty() {
+            self.low = Seq(0);
+        }
+        Ok(rows)
+    }
+
+    /// Keeps what a record says of itself and of others.
+    fn note_record(&mut self, record: &Record, order: ReadOrder) {
+        self.facts.read_record(record, order);
+        match &record.entry {
+            Entry::Called { tool, args, .. } => {
+                if !self.tools.contains(tool) {
+                    self.tools.insert(tool.clone());
+                }
+                self.told.note_call(record.seq, tool, args);
+            }
+            Entry::Proposed { call, proposal, .. } => {
+                self.told.note_proposal(record.seq, *call, proposal);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_place(&mut self, record: &Record) {
+        if let Entry::Started { place, .. } = &record.entry {
+            self.places.insert(place.name());
+        }
+    }
+
+    /// What became of what an entry is about, and the proposal that this is.
+    pub(super) fn outcome_of(&self, row: &HistoryRow) -> (Option<HistoryOutcome>, Option<Seq>) {
+        match row.about {
+            RowSubject::Nothing => (None, None),
+            RowSubject::Call(call) => self.facts.of_call(call, row.workflow),
+            RowSubject::Proposal(seq) => (Some(self.facts.of_proposal(seq)), Some(seq)),
+        }
+    }
+
+    /// Where a workflow works.
+    pub(super) fn work_place(
+        &mut self,
+        ledger: &Ledger,
+        workflow: Seq,
+    ) -> Result<Arc<WorkPlace>, LedgerError> {
+        if let Some(known) = self.told.workflows.get(&workflow) {
+            return Ok(Arc::clone(known));
+        }
+        let place = match ledger.record(workflow)?.map(|record| record.entry) {
+            Some(Entry::Started { place, .. }) => {
+                WorkPlace { name: place.name(), session: Some(place.session()), place: Some(place) }
+            }
+            _ => WorkPlace::default(),
+        };
+        let place = Arc::new(place);
+        self.told.make_room(place.name.len());
+        self.told.workflows.insert(workflow, Arc::clone(&place));
+        Ok(place)
+    }
+
+    /// The tool of what an entry is about.
+    pub(super) fn tool_of(
+        &mut self,
+        ledger: &Ledger,
+        row: &HistoryRow,
+    ) -> Result<Option<String>, LedgerError> {
+        let call = match row.about {
+            RowSubject::Nothing => return Ok(None),
+            RowSubject::Call(call) => call,
+            RowSubject::Proposal(seq) => match self.told.proposal_name(ledger, seq)? {
+                Some(proposed) => proposed.call,
+                None => return Ok(None),
+            },
+        };
+        let called = self.told.call_name(ledger, call)?;
+        Ok(Some(called.tool.clone()).filter(|tool| !tool.is_empty()))
+    }
+
+    /// The entries by which a script was changed in a place, in order, and the newest calls that were
+    /// answered with its text. A script is known by its path.
+    pub(super) fn script_changes(
+        &mut self,
+        ledger: &Ledger,
+        meant: &PlaceSelector,
+        path: &str,
+    ) -> Result<(Vec<ScriptChange>, Vec<Seq>), LedgerError> {
+        let (mut changes, mut reads, mut at) = (Vec::new(), Vec::new(), self.end_position());
+        loop {
+            let (rows, _) = self.rows_before(ledger, at)?;
+            let Some(last) = rows.last() else {
+                break;
+            };
+            at = last.seq;
+            for row in rows {
+                let (seq, kind) = (row.seq, row.kind);
+                match row.about {
+                    RowSubject::Proposal(proposal)
+                        if matches!(kind, "applied" | "undone" | "redone")
+                            && self.may_change(ledger, &row, proposal, (meant, path))? =>
+                    {
+                        changes.push(ScriptChange { seq, at: row.at, kind, proposal });
+                    }
+                    RowSubject::Call(call) if kind == "answered" && reads.len() < READS => {
+                        let called = self.told.call_name(ledger, call)?;
+                        let is_its =
+                            called.tool == "read_script" && called.path.as_deref() == Some(path);
+                        if is_its && self.work_place(ledger, row.workflow)?.matches(meant) {
+                            reads.push(seq);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if changes.len() >= CHANGES {
+                break;
+            }
+        }
+        changes.reverse();
+        Ok((changes, reads))
+    }
+
+    /// Whether a proposal in a place, or in the files of the project that it is, touches a script.
+    fn may_change(
+        &mut self,
+        ledger: &Ledger,
+        row: &HistoryRow,
+        proposal: Seq,
+        (meant, path): (&PlaceSelector, &str),
+    ) -> Result<bool, LedgerError> {
+        let Some(proposed) = self.told.proposal_name(ledger, proposal)? else {
+            return Ok(false);
+        };
+        // What stands above it may have taken it along.
+        let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_end);
+        if proposed.more == 0 && !proposed.paths.iter().any(touches) {
+            return Ok(false);
+        }
+        let is_project = match meant {
+            PlaceSelector::Open(place) => proposed.project.as_ref() == Some(&place.name()),
+            PlaceSelector::Called(name) => proposed.project.as_ref() == Some(name),
+        };
+        Ok(is_project || self.work_place(ledger, row.workflow)?.matches(meant))
+    }
+
+    /// A line as it is shown. Whether its session is open is not known here.
+    pub(super) fn build_line(
+        &mut self,
+        ledger: &Ledger,
+        row: &HistoryRow,
+    ) -> Result<HistoryLine, LedgerError> {
+        let place = self.work_place(ledger, row.workflow)?;
+        let tool = self.tool_of(ledger, row)?;
+        let (outcome, proposal) = self.outcome_of(row);
+        let proposed = match proposal {
+            Some(seq) => self.told.proposal_name(ledger, seq)?,
+            None => None,
+        };
+        let (mut paths, more) = match &proposed {
+            Some(proposed) => (proposed.paths.clone(), proposed.more),
+            None => (Vec::new(), 0),
+        };
+        if let (RowSubject::Call(call), None) = (row.about, &proposed) {
+            paths.extend(self.told.call_name(ledger, call)?.path.clone());
+        }
+        let said = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let title = match (verdict_of(row.kind), &proposed) {
+            (Some(verdict), Some(proposed)) if said.is_empty() => {
+                format!("{verdict}: {}", proposed.title)
+            }
+            (Some(verdict), Some(proposed)) => format!("{verdict}: {} ({said})", proposed.title),
+            _ => said.to_owned(),
+        };
+        let shown: Vec<String> = paths.iter().take(SHOWN).cloned().collect();
+        let entry = HistoryEntry {
+            seq: row.seq,
+            at: row.at,
+            workflow: row.workflow,
+            session: place.session.clone(),
+            place: place.name.clone(),
+            kind: row.kind.to_owned(),
+            title: shorten_text(title),
+            tool,
+            outcome,
+            proposal,
+            more_paths: more + (paths.len() - shown.len()) as u32,
+            paths: shown,
+            by: row.by,
+            class: proposed.map(|it| it.class),
+        };
+        Ok(HistoryLine { entry, paths })
+    }
+}
+
+impl WorkPlace {
+    /// Whether it is the place that is meant.
+    fn matches(&self, meant: &PlaceSelector) -> bool {
+        match meant {
+            PlaceSelector::Open(open) => {
+                self.place.as_ref().is_some_and(|place| is_same(place, open))
+            }
+            PlaceSelector::Called(name) => {
+                self.name == *name || self.session.as_ref().is_some_and(|it| it.0 == *name)
+            }
+        }
+    }
+}
+
+/// Whether a path may end before this.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['.', '['])
+}
+
+impl EntryNames {
+    /// Makes room for so many bytes more: what was kept is read again when it is asked for.
+    fn make_room(&mut self, bytes: usize) {
+        self.size += bytes + 200;
+        if self.size > TOLD {
+            *self = Self { size: bytes + 200, ..Self::default() };
+        }
+    }
+
+    fn note_call(&mut self, seq: Seq, tool: &str, args: &Json) -> Arc<CallName> {
+        let path = args.get("path").and_then(Json::as_str).map(str::to_owned);
+        let called = Arc::new(CallName { tool: tool.to_owned(), path });
+        self.make_room(tool.len() + called.path.as_ref().map_or(0, String::len));
+        self.calls.insert(seq, Arc::clone(&called));
+        called
+    }
+
+    fn call_name(&mut self, ledger: &Ledger, seq: Seq) -> Result<Arc<CallName>, LedgerError> {
+        if let Some(known) = self.calls.get(&seq) {
+            return Ok(Arc::clone(known));
+        }
+        Ok(match ledger.record(seq)?.map(|record| record.entry) {
+            Some(Entry::Called { tool, args, .. }) => self.note_call(seq, &tool, &args),
+            _ => Arc::default(),
+        })
+    }
+
+    fn note_proposal(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Arc<ProposalName> {
+        let mut paths = touched_paths(proposal);
+        let more = paths.len().saturating_sub(PATHS) as u32;
+        paths.truncate(PATHS);
+        let title = proposal.title.clone();
+        let project = proposal.files.as_ref().map(|files| files.project.clone());
+        self.make_room(title.len() + paths.iter().map(|path| path.len() + 24).sum::<usize>());
+        let proposed =
+            Arc::new(ProposalName { call, title, class: proposal.class, paths, more, project });
+        self.proposals.insert(seq, Arc::clone(&proposed));
+        proposed
+    }
+
+    fn proposal_name(
+        &mut self,
+        ledger: &Ledger,
+        seq: Seq,
+    ) -> Result<Option<Arc<ProposalName>>, LedgerError> {
+        if let Some(known) = self.proposals.get(&seq) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        Ok(match ledger.record(seq)?.map(|record| record.entry) {
+            Some(Entry::Proposed { call, proposal, .. }) => {
+                Some(self.note_proposal(seq, call, &proposal))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The instances that a proposal touches, by their paths, each once and in the order of the commands.
+pub(super) fn touched_paths(proposal: &Proposal) -> Vec<String> {
+    let mut all = Vec::new();
+    for command in &proposal.commands {
+        all.push(match command {
+            Command::Create { parent, name, .. } | Command::Clone { parent, name, .. } => {
+                parent.path.child(name, None).to_string()
+            }
+            command => command.target().path.to_string(),
+        });
+    }
+    for row in &proposal.preview.rows {
+        all.push(row.path.to_string());
+        if let Changed::Moved { to } = &row.change {
+            all.push(to.to_string());
+        }
+    }
+    all.extend(proposal.preview.scripts.iter().map(|script| script.path.to_string()));
+    let mut seen = std::collections::HashSet::new();
+    all.retain(|path| seen.insert(path.clone()));
+    all
+}
+
+fn shorten_text(text: String) -> String {
+    match text.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

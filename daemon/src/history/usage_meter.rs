@@ -1,0 +1,578 @@
+//! How long models and tools took, and how often they failed: a reading of the ledger that goes on where
+//! it has stopped. Of each entry it reads no more than it counts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use scene_schemas::api::{
+    FailureFigures, FailureKind, Figures, ModelFigures, Times, ToolFigures, Usage, UsageFigures,
+};
+use scene_schemas::entry::{Approver, Seq};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use vector_core::calendar::date;
+use vector_engine::spent::{Message, Spent, day};
+use vector_ledger::{Ledger, LedgerError, Part};
+
+/// How many entries are read at once.
+const READ: usize = 1_000;
+
+/// What was measured, for several threads. It grows with the ledger, by some hundred bytes a call.
+#[derive(Debug, Default)]
+pub struct UsageMeter {
+    spent: Mutex<Spent>,
+    work: Mutex<MeteredWork>,
+}
+
+impl UsageMeter {
+    /// What models took, all in all.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn read_usage(&self, ledger: &Ledger) -> Result<Usage, LedgerError> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.read(ledger)?;
+        let mut usage = Usage { input: 0, output: 0, cost: None };
+        for message in spent.messages() {
+            let tokens = message.tokens.unwrap_or_default();
+            usage.input += tokens.prompt;
+            usage.output += tokens.generated;
+            if let Some(dollars) = message.dollars {
+                usage.cost = Some(usage.cost.unwrap_or(0.0) + dollars);
+            }
+        }
+        Ok(usage)
+    }
+
+    /// The figures since a day, from 1970.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn read_figures(&self, ledger: &Ledger, since: u64) -> Result<Figures, LedgerError> {
+        let usage = {
+            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.read(ledger)?;
+            sum_usage(spent.messages(), since)
+        };
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        work.read_new(ledger)?;
+        let (models, tools) = (work.model_figures(since), work.tool_figures(since));
+        Ok(Figures { since: date(since), usage, models, tools })
+    }
+}
+
+fn sum_usage(messages: &[Message], since: u64) -> Vec<UsageFigures> {
+    let mut sums: BTreeMap<(u64, &str, &str), UsageFigures> = BTreeMap::new();
+    for message in messages.iter().filter(|message| day(message.at) >= since) {
+        let key = (day(message.at), message.model.as_str(), message.project.as_str());
+        let sum = sums.entry(key).or_insert_with(|| UsageFigures {
+            day: date(key.0),
+            model: message.model.clone(),
+            project: message.project.clone(),
+            messages: 0,
+            read: 0,
+            cached: 0,
+            written: 0,
+            usd: 0.0,
+            unpriced: 0,
+        });
+        let tokens = message.tokens.unwrap_or_default();
+        sum.messages += 1;
+        sum.read += tokens.prompt;
+        sum.cached += tokens.cache_read;
+        sum.written += tokens.generated;
+        sum.usd += message.dollars.unwrap_or(0.0);
+        sum.unpriced += u64::from(message.dollars.is_none());
+    }
+    sums.into_values().collect()
+}
+
+/// What was asked of models and tools.
+#[derive(Debug)]
+struct MeteredWork {
+    read: Seq,
+    asks: Vec<ModelCall>,
+    calls: Vec<ToolCall>,
+    /// Of each workflow: who is asked where nobody says it, and the request that is not answered.
+    workflows: HashMap<Seq, (String, Option<usize>)>,
+    by_call: HashMap<Seq, usize>,
+    by_proposal: HashMap<Seq, (usize, u64)>,
+}
+
+impl Default for MeteredWork {
+    fn default() -> Self {
+        Self {
+            read: Seq(0),
+            asks: Vec::new(),
+            calls: Vec::new(),
+            workflows: HashMap::new(),
+            by_call: HashMap::new(),
+            by_proposal: HashMap::new(),
+        }
+    }
+}
+
+/// A model that was asked, or was to be.
+#[derive(Debug)]
+struct ModelCall {
+    at: u64,
+    model: String,
+    /// How long it took to answer, where it did.
+    took: Option<u64>,
+    failed: Option<FailureKind>,
+}
+
+/// A call, and what came of it.
+#[derive(Debug)]
+struct ToolCall {
+    at: u64,
+    tool: String,
+    planned: Option<u64>,
+    decided: Option<u64>,
+    is_answered: bool,
+    is_refused: bool,
+    proposed: u32,
+    applied: u32,
+    rejected: u32,
+    withdrawn: u32,
+    failed: u32,
+}
+
+/// What is counted of an entry.
+#[derive(Debug, Deserialize)]
+struct CountedEntry {
+    entry: EntryKind,
+    driver: Option<String>,
+    model: Option<String>,
+    request: Option<RequestFields>,
+    code: Option<FailureKind>,
+    tool: Option<String>,
+    call: Option<Seq>,
+    #[serde(default, deserialize_with = "deserialize_proposal")]
+    proposal: Option<ProposalReference>,
+    by: Option<Approver>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RequestFields {
+    model: String,
+}
+
+/// Which proposal an entry is about.
+#[derive(Debug, Clone, Copy)]
+enum ProposalReference {
+    /// One that stands elsewhere.
+    At(Seq),
+    /// The one that stands there, and which it was made from.
+    Here(Option<Seq>),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum EntryKind {
+    Started,
+    Requested,
+    Replied,
+    Unanswered,
+    Called,
+    Questioned,
+    Answered,
+    Refused,
+    Proposed,
+    Approved,
+    Rejected,
+    Withdrawn,
+    Applied,
+    Failed,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum EntryField {
+    From,
+    #[serde(other)]
+    Other,
+}
+
+/// The position of a proposal, or the proposal itself, of which nothing else is read.
+fn deserialize_proposal<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ProposalReference>, D::Error> {
+    struct ProposalVisitor;
+    impl<'de> Visitor<'de> for ProposalVisitor {
+        type Value = Option<ProposalReference>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a proposal, or its position")
+        }
+
+        fn visit_u64<E>(self, seq: u64) -> Result<Self::Value, E> {
+            Ok(Some(ProposalReference::At(Seq(seq))))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut from = None;
+            while let Some(field) = map.next_key()? {
+                match field {
+                    EntryField::From => from = map.next_value()?,
+                    EntryField::Other => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(Some(ProposalReference::Here(from)))
+        }
+    }
+    deserializer.deserialize_any(ProposalVisitor)
+}
+
+impl MeteredWork {
+    /// Reads what is new.
+    fn read_new(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+        loop {
+            let new = ledger.read_as::<CountedEntry>(self.read, READ)?;
+            let Some(last) = new.last() else {
+                return Ok(());
+            };
+            self.read = last.seq;
+            for part in new {
+                self.count_entry(part);
+            }
+        }
+    }
+
+    fn count_entry(&mut self, part: Part<CountedEntry>) {
+        let Part { seq, at, workflow, body } = part;
+        match body.entry {
+            EntryKind::Started => {
+                let driver = body.driver.unwrap_or_default();
+                self.workflows.insert(workflow, (driver, None));
+            }
+            EntryKind::Requested => {
+                let model = body.request.map_or_else(String::new, |request| request.model);
+                self.asks.push(ModelCall { at, model, took: None, failed: None });
+                if let Some((_, open)) = self.workflows.get_mut(&workflow) {
+                    *open = Some(self.asks.len() - 1);
+                }
+            }
+            EntryKind::Replied | EntryKind::Unanswered => {
+                self.note_answer(at, workflow, body.model, body.code);
+            }
+            EntryKind::Called => {
+                self.by_call.insert(seq, self.calls.len());
+                self.calls.push(ToolCall::started(at, body.tool.unwrap_or_default()));
+            }
+            EntryKind::Questioned | EntryKind::Answered | EntryKind::Refused => {
+                self.note_settled(&body, seq, at)
+            }
+            EntryKind::Proposed => {
+                let Some(index) = body.call.and_then(|call| self.by_call.get(&call)).copied()
+                else {
+                    return;
+                };
+                let call = &mut self.calls[index];
+                call.planned.get_or_insert(at.saturating_sub(call.at));
+                let from = match body.proposal {
+                    Some(ProposalReference::Here(from)) => {
+                        from.and_then(|from| self.by_proposal.get(&from))
+                    }
+                    _ => None,
+                };
+                // What a person chose of it stands for the whole, to which nobody has said no.
+                let whole = from.filter(|(whole, _)| *whole == index).map(|(_, at)| *at);
+                if whole.is_some() {
+                    call.rejected = call.rejected.saturating_sub(1);
+                } else {
+                    call.proposed += 1;
+                }
+                self.by_proposal.insert(seq, (index, whole.unwrap_or(at)));
+            }
+            _ => self.note_decided(&body, at),
+        }
+    }
+
+    /// A model has answered, or has not.
+    fn note_answer(
+        &mut self,
+        at: u64,
+        workflow: Seq,
+        model: Option<String>,
+        code: Option<FailureKind>,
+    ) {
+        let known = self.workflows.get_mut(&workflow);
+        let (driver, open) =
+            known.map_or((String::new(), None), |(driver, open)| (driver.clone(), open.take()));
+        let index = open.unwrap_or_else(|| {
+            // It could not even be asked.
+            let model = model.unwrap_or(driver);
+            self.asks.push(ModelCall { at, model, took: None, failed: None });
+            self.asks.len() - 1
+        });
+        let ask = &mut self.asks[index];
+        match code {
+            Some(code) => ask.failed = Some(code),
+            None => ask.took = open.map(|_| at.saturating_sub(ask.at)),
+        }
+    }
+
+    /// A call has come to an end without a proposal, or to a question.
+    fn note_settled(&mut self, body: &CountedEntry, seq: Seq, at: u64) {
+        let Some(named) = body.call else {
+            return;
+        };
+        // What is written with its call names it by 0, and nobody knows when it was called.
+        let is_timed = named != Seq(0);
+        let call = if is_timed { named } else { Seq(seq.0 - 1) };
+        let Some(call) = self.by_call.get(&call).and_then(|index| self.calls.get_mut(*index))
+        else {
+            return;
+        };
+        if is_timed {
+            call.planned.get_or_insert(at.saturating_sub(call.at));
+        }
+        match body.entry {
+            EntryKind::Answered => call.is_answered = true,
+            EntryKind::Refused => call.is_refused = true,
+            _ => {}
+        }
+    }
+
+    /// Something became of a proposal.
+    fn note_decided(&mut self, body: &CountedEntry, at: u64) {
+        let Some(ProposalReference::At(proposal)) = body.proposal else {
+            return;
+        };
+        let Some((call, proposed)) = self.by_proposal.get(&proposal).copied() else {
+            return;
+        };
+        let call = &mut self.calls[call];
+        let by_person = match body.entry {
+            EntryKind::Approved => body.by == Some(Approver::Person),
+            EntryKind::Rejected => {
+                call.rejected += 1;
+                true
+            }
+            EntryKind::Withdrawn => {
+                call.withdrawn += 1;
+                false
+            }
+            EntryKind::Applied => {
+                call.applied += 1;
+                false
+            }
+            EntryKind::Failed => {
+                call.failed += 1;
+                false
+            }
+            _ => false,
+        };
+        if by_person {
+            call.decided = Some(at.saturating_sub(proposed));
+        }
+    }
+
+    fn model_figures(&self, since: u64) -> Vec<ModelFigures> {
+        let mut by_model: BTreeMap<&str, Vec<&ModelCall>> = BTreeMap::new();
+        for ask in self.asks.iter().filter(|ask| day(ask.at) >= since) {
+            by_model.entry(&ask.model).or_default().push(ask);
+        }
+        let figures = |(model, asks): (&str, Vec<&ModelCall>)| {
+            let mut failures: Vec<FailureFigures> = Vec::new();
+            for code in asks.iter().filter_map(|ask| ask.failed) {
+                match failures.iter_mut().find(|known| known.code == code) {
+                    Some(known) => known.count += 1,
+                    None => failures.push(FailureFigures { code, count: 1 }),
+                }
+            }
+            failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+            ModelFigures {
+                provider: model.split('/').next().unwrap_or(model).to_owned(),
+                model: model.to_owned(),
+                asked: asks.len() as u64,
+                answered: asks.iter().filter(|ask| ask.took.is_some()).count() as u64,
+                failures,
+                answering: summarize_times(asks.iter().filter_map(|ask| ask.took)),
+            }
+        };
+        by_model.into_iter().map(figures).collect()
+    }
+
+    fn tool_figures(&self, since: u64) -> Vec<ToolFigures> {
+        let mut by_tool: BTreeMap<&str, Vec<&ToolCall>> = BTreeMap::new();
+        for call in self.calls.iter().filter(|call| day(call.at) >= since) {
+            by_tool.entry(&call.tool).or_default().push(call);
+        }
+        let figures = |(tool, calls): (&str, Vec<&ToolCall>)| {
+            let sum = |of: fn(&ToolCall) -> u32| calls.iter().map(|call| u64::from(of(call))).sum();
+            ToolFigures {
+                tool: tool.to_owned(),
+                calls: calls.len() as u64,
+                answered: sum(|call| call.is_answered.into()),
+                refused: sum(|call| call.is_refused.into()),
+                proposed: sum(|call| call.proposed),
+                applied: sum(|call| call.applied),
+                rejected: sum(|call| call.rejected),
+                withdrawn: sum(|call| call.withdrawn),
+                failed: sum(|call| call.failed),
+                planning: summarize_times(calls.iter().filter_map(|call| call.planned)),
+                deciding: summarize_times(calls.iter().filter_map(|call| call.decided)),
+            }
+        };
+        by_tool.into_iter().map(figures).collect()
+    }
+}
+
+impl ToolCall {
+    fn started(at: u64, tool: String) -> Self {
+        Self {
+            at,
+            tool,
+            planned: None,
+            decided: None,
+            is_answered: false,
+            is_refused: false,
+            proposed: 0,
+            applied: 0,
+            rejected: 0,
+            withdrawn: 0,
+            failed: 0,
+        }
+    }
+}
+
+/// What can be said of times; nothing of none.
+fn summarize_times(all: impl Iterator<Item = u64>) -> Option<Times> {
+    let mut all: Vec<u64> = all.collect();
+    all.sort_unstable();
+    // The smallest that so many of 100 are not above.
+    let at = |percent: usize| all.get((all.len() * percent).div_ceil(100).max(1) - 1).copied();
+    Some(Times { count: all.len() as u64, median: at(50)?, p95: at(95)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    /// Counts entries of workflow 1, each with its position and time.
+    fn counted(entries: &[(u64, u64, Json)]) -> MeteredWork {
+        let mut work = MeteredWork::default();
+        for (seq, at, entry) in entries {
+            let body = serde_json::from_value(entry.clone()).unwrap();
+            work.count_entry(Part { seq: Seq(*seq), at: *at, workflow: Seq(1), body });
+        }
+        work
+    }
+
+    fn begun(more: &[(u64, u64, Json)]) -> MeteredWork {
+        let started = json!({ "entry": "started", "driver": "maker/usual", "place": {} });
+        let mut all = vec![(1, 0, started)];
+        all.extend_from_slice(more);
+        counted(&all)
+    }
+
+    fn requested() -> Json {
+        json!({ "entry": "requested", "request": { "model": "maker/model", "turns": 3 } })
+    }
+
+    #[test]
+    fn models_are_timed_from_the_request_to_the_answer() {
+        let unanswered = |code: &str| json!({ "entry": "unanswered", "code": code });
+        let replied = json!({ "entry": "replied", "model": "maker/model" });
+        let work = begun(&[
+            (2, 100, requested()),
+            (3, 350, replied.clone()),
+            (4, 400, requested()),
+            (5, 500, unanswered("provider")),
+            (6, 600, requested()),
+            (7, 1_600, replied),
+            // A cap: nobody was asked.
+            (8, 1_700, unanswered("payment_required")),
+        ]);
+        let models = work.model_figures(0);
+        assert_eq!(models.len(), 2);
+        assert_eq!(
+            (models[0].provider.as_str(), models[0].model.as_str()),
+            ("maker", "maker/model")
+        );
+        assert_eq!((models[0].asked, models[0].answered), (3, 2));
+        assert_eq!(models[0].answering, Some(Times { count: 2, median: 250, p95: 1_000 }));
+        let failed = |code| vec![FailureFigures { code, count: 1 }];
+        assert_eq!(models[0].failures, failed(FailureKind::Provider));
+        assert_eq!((models[1].model.as_str(), models[1].answering), ("maker/usual", None));
+        assert_eq!(models[1].failures, failed(FailureKind::PaymentRequired));
+        assert!(work.model_figures(1).is_empty(), "another day");
+    }
+
+    #[test]
+    fn tools_are_timed_where_it_is_known_when_they_were_called() {
+        let called = |tool: &str| json!({ "entry": "called", "tool": tool, "args": {} });
+        let proposed =
+            |call: u64| json!({ "entry": "proposed", "call": call, "proposal": { "title": "x" } });
+        let work = begun(&[
+            (2, 10, called("read_script")),
+            (3, 10, json!({ "entry": "answered", "call": 0, "answer": {} })),
+            (4, 20, called("read_script")),
+            (5, 50, json!({ "entry": "refused", "call": 4, "reason": "no" })),
+            (6, 60, called("move_instance")),
+            (7, 100, proposed(6)),
+            (
+                8,
+                200,
+                json!({ "entry": "withdrawn", "proposal": 7, "reason": "moved", "again": true }),
+            ),
+            (9, 250, proposed(6)),
+            (10, 1_250, json!({ "entry": "approved", "proposal": 9, "by": "person" })),
+            (11, 1_260, json!({ "entry": "applied", "proposal": 9, "ack": {} })),
+            (12, 2_000, called("move_instance")),
+            (13, 2_030, proposed(12)),
+            (14, 2_030, json!({ "entry": "approved", "proposal": 13, "by": "mode" })),
+            (15, 2_040, json!({ "entry": "failed", "proposal": 13, "reason": "full" })),
+        ]);
+        let tools = work.tool_figures(0);
+        let [moves, reads] = &tools[..] else { panic!("{tools:?}") };
+        assert_eq!((reads.tool.as_str(), reads.calls), ("read_script", 2));
+        assert_eq!((reads.answered, reads.refused), (1, 1));
+        assert_eq!(reads.planning, Some(Times { count: 1, median: 30, p95: 30 }));
+        assert_eq!((moves.calls, moves.proposed, moves.applied), (2, 3, 1));
+        assert_eq!((moves.withdrawn, moves.failed, moves.rejected), (1, 1, 0));
+        assert_eq!(moves.planning, Some(Times { count: 2, median: 30, p95: 40 }));
+        let by_person = Some(Times { count: 1, median: 1_000, p95: 1_000 });
+        assert_eq!(moves.deciding, by_person, "a mode does not think");
+    }
+
+    #[test]
+    fn a_part_that_was_chosen_is_no_rejection() {
+        let called = json!({ "entry": "called", "tool": "replace_text", "args": {} });
+        let proposed = |from: Json| {
+            let proposal = json!({ "title": "x", "commands": [{ "from": 9 }], "from": from });
+            json!({ "entry": "proposed", "call": 2, "proposal": proposal })
+        };
+        let rejected = |proposal: u64| json!({ "entry": "rejected", "proposal": proposal });
+        let chosen = [
+            (2, 0, called),
+            (3, 10, proposed(Json::Null)),
+            (4, 500, rejected(3)),
+            (5, 500, proposed(json!(3))),
+        ];
+        let mut all = chosen.to_vec();
+        all.push((6, 1_010, json!({ "entry": "approved", "proposal": 5, "by": "person" })));
+        let tools = begun(&all).tool_figures(0);
+        assert_eq!((tools[0].proposed, tools[0].rejected), (1, 0));
+        let whole = Some(Times { count: 1, median: 1_000, p95: 1_000 });
+        assert_eq!(tools[0].deciding, whole, "since the whole was there");
+        let mut all = chosen.to_vec();
+        all.push((6, 600, rejected(5)));
+        assert_eq!(begun(&all).tool_figures(0)[0].rejected, 1);
+    }
+
+    #[test]
+    fn the_middle_and_the_slow_end_are_named() {
+        assert_eq!(summarize_times([].into_iter()), None);
+        let all = summarize_times((1..=100).rev()).unwrap();
+        assert_eq!((all.median, all.p95), (50, 95));
+        let few = summarize_times([7, 9].into_iter()).unwrap();
+        assert_eq!((few.median, few.p95), (7, 9));
+    }
+}

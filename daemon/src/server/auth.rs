@@ -1,0 +1,289 @@
+//! Who may call, and how: every check that a request passes before anybody hears of it.
+//!
+//! The wire is for this machine. A page in a browser can reach it too, so `Host` and `Origin` have to
+//! be ours (a foreign name that resolves to this machine is refused), and a body has to say that it is
+//! JSON, which no plain form can. Source: the rules that Rojo's server follows against rebinding.
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use scene_schemas::Fingerprint;
+use scene_schemas::api::{Failure, FailureKind, Method, ROUTES, Route, SessionId, Token};
+use subtle::ConstantTimeEq;
+
+use super::event_hub::EventHub;
+use super::failure::failure;
+
+/// Where a browser says whether a page of ours asks.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Where it says what the answer becomes.
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The hash of a token. It is compared in constant time.
+#[derive(Debug, Clone)]
+pub struct TokenHash(Fingerprint);
+
+impl TokenHash {
+    /// Of this token.
+    pub fn of_token(token: &str) -> Self {
+        Self(Fingerprint::of(token.as_bytes()))
+    }
+
+    /// Of this hash, as it was kept; none where it is none.
+    pub fn from_hex(hash: &str) -> Option<Self> {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| Self(Fingerprint(hash.to_owned())))
+    }
+
+    /// The hash.
+    pub fn hash(&self) -> &str {
+        &self.0.0
+    }
+
+    /// Whether it is of this token.
+    pub fn matches(&self, token: &str) -> bool {
+        self.equals(&Self::of_token(token))
+    }
+
+    /// Whether both are of one token.
+    pub fn equals(&self, other: &Self) -> bool {
+        self.hash().as_bytes().ct_eq(other.hash().as_bytes()).into()
+    }
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Nobody knows.
+    Anyone,
+    /// A plugin.
+    Plugin(SessionId),
+    /// A person at the terminal or the page.
+    Human,
+    /// An agent of its own.
+    Agent,
+}
+
+/// The route of a request, and the part of its path that is `{id}`; empty where it has none.
+///
+/// # Errors
+/// There is none, or not by this method.
+pub(super) fn match_route<'p>(
+    method: &str,
+    path: &'p str,
+) -> Result<(&'static Route, &'p str), Failure> {
+    let mut is_path = false;
+    for route in ROUTES {
+        if let Some(id) = match_path(route.path, path) {
+            is_path = true;
+            if route.method.as_str() == method {
+                return Ok((route, id));
+            }
+        }
+    }
+    Err(if is_path {
+        failure(
+            FailureKind::MethodNotAllowed,
+            format!("{path} is not called by {method}."),
+            "The methods are in openapi.json.",
+        )
+    } else {
+        failure(
+            FailureKind::NotFound,
+            format!("There is no {path} here."),
+            "The routes are in openapi.json.",
+        )
+    })
+}
+
+/// What stands for `{id}` where a path fits a pattern.
+fn match_path<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
+    let (mut wanted, mut there) = (pattern.split('/'), path.split('/'));
+    let mut id = "";
+    loop {
+        match (wanted.next(), there.next()) {
+            (None, None) => return Some(id),
+            (Some("{id}"), Some(part)) if !part.is_empty() => id = part,
+            (Some(wanted), Some(part)) if wanted == part => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Whether a request that names its server in the first line, as for a proxy, names this one: that
+/// counts before `Host`.
+///
+/// # Errors
+/// It names another.
+pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
+    match target.authority() {
+        Some(named) if !is_ours(named.as_str(), port) => Err(forbidden_host(port)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a request comes from this machine, of somebody who may call the route.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_caller(
+    route: &Route,
+    headers: &HeaderMap,
+    port: u16,
+    board: &EventHub,
+) -> Result<Caller, Failure> {
+    check_origin(route, headers, port)?;
+    let caller = identify_caller(headers, board)?;
+    check_host(route, headers, port, &caller)?;
+    if route.has_body() && !is_json(headers) {
+        return Err(failure(
+            FailureKind::UnsupportedMediaType,
+            "The body is not sent as application/json.",
+            "Send the header `Content-Type: application/json`.",
+        ));
+    }
+    match (route.token, &caller) {
+        (Token::None, _)
+        | (Token::Plugin, Caller::Plugin(_))
+        | (Token::Human, Caller::Plugin(_) | Caller::Human)
+        | (Token::Client, Caller::Plugin(_) | Caller::Human | Caller::Agent) => Ok(caller),
+        (_, Caller::Anyone) => Err(unauthorized("A token is needed.")),
+        (Token::Human, Caller::Agent) => Err(failure(
+            FailureKind::Unauthorized,
+            "That is for the person alone, and this is the token of an agent.",
+            "A person decides in Studio's widget, on the page that `vector open` shows, or with `vector review`.",
+        )),
+        (Token::Plugin, Caller::Human | Caller::Agent) => {
+            Err(unauthorized("That is for plugins alone."))
+        }
+    }
+}
+
+fn unauthorized(message: &str) -> Failure {
+    failure(
+        FailureKind::Unauthorized,
+        message,
+        "`vector open` opens the page, and `vector pair` shows a code for a plugin; a client sends a token of \
+         `vector sessions token NAME` as `Authorization: Bearer …`.",
+    )
+}
+
+fn single_header<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, Failure> {
+    let mut all = headers.get_all(name).iter();
+    let bad = || {
+        failure(
+            FailureKind::BadRequest,
+            format!("The header `{name}` is not clear."),
+            "Send it once.",
+        )
+    };
+    let first = match all.next() {
+        None => return Ok(None),
+        Some(value) => value.to_str().map_err(|_| bad())?,
+    };
+    if all.next().is_some() { Err(bad()) } else { Ok(Some(first)) }
+}
+
+/// Whether this is a name of this machine with our port.
+fn is_ours(host: &str, port: u16) -> bool {
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
+        host.strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .is_some_and(|it| it == port.to_string())
+    })
+}
+
+fn check_host(
+    route: &Route,
+    headers: &HeaderMap,
+    port: u16,
+    caller: &Caller,
+) -> Result<(), Failure> {
+    let is_first = matches!(route.path, "/api/hello" | "/api/pair");
+    match single_header(headers, &HOST)? {
+        Some(host) if is_ours(host, port) => Ok(()),
+        // A plugin may send none for an address.
+        None if is_first || *caller != Caller::Anyone => Ok(()),
+        _ => Err(forbidden_host(port)),
+    }
+}
+
+fn forbidden_host(port: u16) -> Failure {
+    failure(
+        FailureKind::Forbidden,
+        "The request was not sent to this machine.",
+        format!("Call http://127.0.0.1:{port}."),
+    )
+}
+
+/// Pictures, scripts and links of a page are asked for without an origin; then the browser itself says
+/// whether the page is another one. A link may lead to the page from anywhere: its shell says nothing, and
+/// no frame shows it.
+fn check_origin(route: &Route, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
+    let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_ours(it, port));
+    let is_page = single_header(headers, &ORIGIN)?.is_none_or(is_own);
+    let is_site =
+        single_header(headers, &FETCH_SITE)?.is_none_or(|it| matches!(it, "same-origin" | "none"));
+    let is_link = route.path == "/" && single_header(headers, &FETCH_DEST)? == Some("document");
+    if is_page && (is_site || is_link) {
+        return Ok(());
+    }
+    Err(failure(
+        FailureKind::Forbidden,
+        "The request comes from another page.",
+        "Only Vector's own page may call it.",
+    ))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Ok(Some(kind)) = single_header(headers, &CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// The token that is sent.
+///
+/// # Errors
+/// Several are.
+pub(super) fn token_header(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let text = single_header(headers, &AUTHORIZATION)?;
+    Ok(text.map(|text| text.strip_prefix("Bearer ").map(str::trim).unwrap_or_default()))
+}
+
+fn identify_caller(headers: &HeaderMap, board: &EventHub) -> Result<Caller, Failure> {
+    let Some(token) = token_header(headers)? else {
+        return Ok(Caller::Anyone);
+    };
+    if board.is_human(token) {
+        return Ok(Caller::Human);
+    }
+    if board.is_agent(token) {
+        return Ok(Caller::Agent);
+    }
+    match board.session_of(token) {
+        Some(session) => Ok(Caller::Plugin(session)),
+        None => Err(unknown_token()),
+    }
+}
+
+/// The token is nobody's, or nobody's any more.
+pub(super) fn unknown_token() -> Failure {
+    unauthorized("The token is not known: it was taken back, or Vector was started anew.")
+}
+
+/// Whether a method only reads.
+pub(super) fn is_read(method: Method) -> bool {
+    method == Method::Get
+}
+
+/// Whether a method comes with a body.
+pub(super) fn has_body(method: Method) -> bool {
+    matches!(method, Method::Post | Method::Put)
+}

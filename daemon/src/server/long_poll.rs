@@ -1,0 +1,180 @@
+//! What is held: polls that wait for something to happen, and the stream of a page.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderValue, Response};
+use futures_util::stream::{self, Stream};
+use scene_schemas::api::{
+    AgentCall, CallView, EventRecord, Failure, FailureKind, MAX_HOLD, MAX_WAIT, Poll, Polled,
+    SessionId, StreamPage,
+};
+use scene_schemas::entry::Seq;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::daemon_handle::{DaemonHandle, DaemonRequest, daemon_closed};
+use super::event_hub::EventHub;
+use super::failure::failure;
+
+/// How often a stream says that it is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+
+fn deadline(hold: u64) -> Instant {
+    Instant::now() + Duration::from_secs(hold.min(MAX_HOLD))
+}
+
+/// Waits until something is new; false where the time is up, or Vector closes.
+async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bool {
+    let is_open = matches!(timeout_at(until, wakes.changed()).await, Ok(Ok(())));
+    is_open && *wakes.borrow() != u64::MAX
+}
+
+/// What there is for a plugin, as soon as there is something.
+///
+/// # Errors
+/// The session is another one by now.
+pub(super) async fn poll(
+    board: &EventHub,
+    session: &SessionId,
+    poll: Poll,
+) -> Result<Polled, Failure> {
+    let Some(seat) = board.slot(session) else {
+        return Err(stale_session(session));
+    };
+    let (mut wakes, until) = (seat.subscribe(), deadline(poll.hold));
+    loop {
+        wakes.mark_unchanged();
+        if seat.epoch() != poll.epoch {
+            return Err(stale_session(session));
+        }
+        let (polled, is_something) = seat.answer_poll(board, session, &poll);
+        if is_something || !wait_for_change(&mut wakes, until).await {
+            return Ok(polled);
+        }
+    }
+}
+
+/// Calls a tool, and waits until that is planned or the call's time is up. A call that could not even be
+/// written down by then is not made.
+///
+/// # Errors
+/// It was not made.
+pub(super) async fn call_tool(desk: &DaemonHandle, call: AgentCall) -> Result<CallView, Failure> {
+    let until = Instant::now() + Duration::from_secs(call.hold.min(MAX_WAIT));
+    let (noted, mut number) = oneshot::channel();
+    let (reply, answer) = oneshot::channel();
+    if !desk.send(DaemonRequest::Call(Box::new(call), noted, reply)) {
+        return Err(daemon_closed());
+    }
+    if let Ok(answer) = timeout_at(until, answer).await {
+        return answer.map_err(|_| daemon_closed())?;
+    }
+    // From here on it is not written down any more.
+    number.close();
+    number.try_recv().map_err(|_| {
+        failure(
+            FailureKind::Settled,
+            "The place is busy with something else, and the call was not made.",
+            "Call again in a moment.",
+        )
+    })
+}
+
+/// What became of a call, as soon as that is settled.
+///
+/// # Errors
+/// There is no such call.
+pub(super) async fn wait_for_call(
+    board: &EventHub,
+    desk: &DaemonHandle,
+    seq: Seq,
+    hold: u64,
+) -> Result<CallView, Failure> {
+    let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
+    let mut view = desk.request(|reply| DaemonRequest::Called(seq, reply)).await?;
+    // What happens elsewhere changes nothing of it.
+    let Some(seat) = board.slot(&view.session) else {
+        return Ok(view);
+    };
+    let mut wakes = seat.subscribe();
+    loop {
+        wakes.mark_unchanged();
+        // It may have been settled before anybody listened.
+        view = desk.request(|reply| DaemonRequest::Called(seq, reply)).await?;
+        if view.became.is_settled() || !wait_for_change(&mut wakes, until).await {
+            return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
+        }
+    }
+}
+
+/// The session began anew.
+pub(super) fn stale_session(session: &SessionId) -> Failure {
+    failure(
+        FailureKind::Stale,
+        format!("Session {session} has ended or began anew."),
+        "Say hello again.",
+    )
+}
+
+/// What has happened, as soon as something has.
+pub(super) async fn poll_events(board: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
+    let (mut wakes, until) = (board.subscribe(), deadline(hold));
+    loop {
+        wakes.mark_unchanged();
+        let page = board.read_page(cursor, None);
+        if !page.events.is_empty() || !wait_for_change(&mut wakes, until).await {
+            return page;
+        }
+    }
+}
+
+/// What has happened, for as long as somebody reads.
+pub(super) fn stream_events(board: Arc<EventHub>, cursor: Seq) -> Response<Body> {
+    let told =
+        event_stream(board, cursor, |event| serde_json::to_string(event).unwrap_or_default());
+    let body = Body::from_stream(told);
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Server-sent events: each event as a line of text, and now and then that the stream is alive.
+pub(super) fn event_stream(
+    board: Arc<EventHub>,
+    cursor: Seq,
+    line: fn(&EventRecord) -> String,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+    let wakes = board.subscribe();
+    stream::unfold((board, wakes, cursor), move |(board, mut wakes, cursor)| async move {
+        wakes.mark_unchanged();
+        let (behind, events) = board.events_after(cursor, None);
+        if !events.is_empty() {
+            let mut text = String::new();
+            for (at, event) in &events {
+                text.push_str(&format!("id: {at}\ndata: {}\n\n", line(event)));
+            }
+            return Some((Ok(Bytes::from(text)), (board, wakes, behind)));
+        }
+        if *wakes.borrow() == u64::MAX {
+            return None;
+        }
+        let alive = tokio::select! {
+            changed = wakes.changed() => {
+                if changed.is_err() { return None; }
+                ""
+            }
+            () = sleep(ALIVE) => {
+                // Whoever listens is there.
+                board.record_activity();
+                ": alive\n\n"
+            }
+        };
+        Some((Ok(Bytes::from_static(alive.as_bytes())), (board, wakes, cursor)))
+    })
+}

@@ -1,0 +1,360 @@
+//! What a client is told: calls, sessions and the record, as text for the model behind it.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use scene_schemas::api::{
+    AgentLog, AppliedChange, Became, CallView, Failure, FailureKind, LoggedCall, ProposalStatus,
+    Sessions,
+};
+use serde_json::{Value as Json, json};
+use vector_core::prompt::{fenced, picture, without_picture};
+
+/// How long a text becomes, in bytes: what a model reads without losing what it read before.
+const LONGEST: usize = 100_000;
+
+/// A call that was waited for.
+pub(super) fn call_result(view: &CallView) -> CallToolResult {
+    match &view.became {
+        Became::Done { answer, applied: None } if !is_whole(answer) => error_result(format!(
+            "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
+             (maxNodes, limit), maxBytes, a range of lines, or a path further down.",
+            view.tool,
+            answer.to_string().len()
+        )),
+        Became::Done { answer, applied: None } => {
+            let mut content = content_blocks(answer);
+            content.extend(as_it_would_be(view).map(ContentBlock::text));
+            CallToolResult::success(content)
+        }
+        Became::Done { answer, applied: Some(change) } => {
+            let mut text = describe_applied(change);
+            if !answer.is_null() {
+                text.push_str(&format!("{answer}\n"));
+            }
+            CallToolResult::success(vec![ContentBlock::text(truncate(text))])
+        }
+        Became::Refused { reason, .. } => error_result(reason.clone()),
+        Became::Pending { .. } | Became::Working {} => unsettled_result(view),
+    }
+}
+
+/// A call that is not settled. Several clients hand their model the structured content alone where there
+/// is any, and others the text alone: each says everything.
+fn unsettled_result(view: &CallView) -> CallToolResult {
+    let text = format!("{} {}", describe_pending(view), describe_next_step(view));
+    let said = json!({
+        "status": outcome_word(&view.became), "id": view.call, "tool": view.tool, "text": text.as_str(),
+    });
+    structured_result(text, said)
+}
+
+fn describe_applied(change: &AppliedChange) -> String {
+    format!("Applied as proposal {}.\n{}", change.proposal, fenced(&change.diff, "diff"))
+}
+
+/// What proposal_status says of a call.
+pub(super) fn status_result(view: &CallView) -> CallToolResult {
+    let mut said =
+        json!({ "status": outcome_word(&view.became), "id": view.call, "tool": view.tool });
+    let text = match &view.became {
+        Became::Working {} | Became::Pending { .. } => return unsettled_result(view),
+        Became::Done { answer, applied: None } => {
+            format!("Answered: {}", without_picture(answer, false))
+        }
+        Became::Done { applied: Some(change), .. } => describe_applied(change),
+        Became::Refused { reason, .. } => reason.clone(),
+    };
+    said["text"] = truncate(text).into();
+    structured_result(said.to_string(), said)
+}
+
+fn structured_result(text: String, said: Json) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(said);
+    result
+}
+
+/// What became of a call, in a word.
+fn outcome_word(became: &Became) -> &'static str {
+    match became {
+        Became::Working {} => "working",
+        Became::Pending { status: ProposalStatus::Waiting, .. } => "pending",
+        Became::Pending { .. } => "approved",
+        Became::Done { applied: None, .. } => "answered",
+        Became::Done { applied: Some(_), .. } => "applied",
+        Became::Refused { status, .. } => match status {
+            Some(ProposalStatus::Rejected) => "rejected",
+            Some(ProposalStatus::Withdrawn) => "withdrawn",
+            Some(ProposalStatus::Failed) => "failed",
+            Some(ProposalStatus::Undone) => "undone",
+            _ => "refused",
+        },
+    }
+}
+
+/// What a call waits for.
+pub(super) fn describe_pending(view: &CallView) -> String {
+    match &view.became {
+        Became::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
+            format!(
+                "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
+                 on the page that `vector open` shows, or in `vector review`."
+            )
+        }
+        Became::Pending { proposal, title, .. } => {
+            format!("approved: proposal {proposal} ({title}) is being applied.")
+        }
+        _ => format!("working: {} is still at work.", view.tool),
+    }
+}
+
+/// What an answer counts as done though it is not.
+fn as_it_would_be(view: &CallView) -> Option<String> {
+    let names: Vec<String> = view.on_top_of.iter().map(ToString::to_string).collect();
+    let which = match names.len() {
+        0 => return None,
+        1 => format!("proposal {}, which waits for the person", names[0]),
+        _ => format!("proposals {}, which wait for the person", names.join(", ")),
+    };
+    Some(format!("(The place as it would be with {which}.)"))
+}
+
+fn describe_next_step(view: &CallView) -> String {
+    let so_far = match &view.became {
+        Became::Pending { status: ProposalStatus::Waiting, .. } => "Nothing of it is done yet. ",
+        _ => "",
+    };
+    format!(
+        "{so_far}Call proposal_status with {{\"id\": {}}} for what became of it; do not call {} again for the \
+         same thing.",
+        view.call, view.tool
+    )
+}
+
+/// What the person is told in their client.
+pub(super) fn where_to_decide(view: &CallView) -> String {
+    let Became::Pending { proposal, title, .. } = &view.became else {
+        return describe_pending(view);
+    };
+    format!(
+        "Vector: proposal {proposal} waits for you ({title}). Look at it and decide in Studio's Vector \
+         widget, on the page that `vector open` shows, or with `vector review` on a terminal. What you answer here decides nothing."
+    )
+}
+
+/// The open places.
+pub(super) fn sessions_result(open: &Sessions) -> CallToolResult {
+    let open = open.sessions.iter().map(|it| {
+        let mut said = json!({
+            "session": it.session, "name": it.place.name, "connected": it.connected,
+        });
+        // Nothing is known yet of a place that Studio has not told.
+        if it.instances > 0 {
+            said["instances"] = it.instances.into();
+        }
+        if let Some(project) = &it.project {
+            said["rojoProject"] = project.as_str().into();
+        }
+        said
+    });
+    let said = json!({ "sessions": open.collect::<Vec<Json>>() });
+    CallToolResult::success(vec![ContentBlock::text(said.to_string())])
+}
+
+/// The last calls.
+pub(super) fn log_result(log: &AgentLog) -> CallToolResult {
+    let text = truncate(log_lines(log));
+    structured_result(text.clone(), json!({ "text": text }))
+}
+
+/// What is not settled, and the last calls, one a line.
+pub(super) fn log_lines(log: &AgentLog) -> String {
+    if log.calls.is_empty() {
+        return "No agent has called anything yet.".to_owned();
+    }
+    let mut text = String::new();
+    if !log.unsettled.is_empty() {
+        text.push_str("Not settled:\n");
+        text.extend(log.unsettled.iter().map(log_line));
+        text.push_str("Last:\n");
+    }
+    text.extend(log.calls.iter().map(log_line));
+    text
+}
+
+/// A call in a line.
+pub(super) fn log_line(it: &LoggedCall) -> String {
+    let proposal = match &it.view.became {
+        Became::Pending { proposal, .. } => format!(", proposal {proposal}"),
+        Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
+        _ => String::new(),
+    };
+    let LoggedCall { client, place, brief, disconnected, view } = it;
+    let (word, gone) =
+        (outcome_word(&view.became), if *disconnected { " disconnected" } else { "" });
+    format!("{} {word}{proposal}: {} {brief} ({client}{gone}, in {place})\n", view.call, view.tool)
+}
+
+/// Something went wrong before there was a call, or nobody knows whether there is one.
+pub(super) fn failure_result(failure: &Failure) -> CallToolResult {
+    let text = format!("{} {}", failure.message, failure.hint);
+    if failure.kind == FailureKind::Lost {
+        return structured_result(
+            format!("unknown: {text}"),
+            json!({ "status": "unknown", "text": text }),
+        );
+    }
+    error_result(text)
+}
+
+fn error_result(text: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(truncate(text))])
+}
+
+/// An answer: a picture as one, everything else as text.
+fn content_blocks(answer: &Json) -> Vec<ContentBlock> {
+    if let Some(png) = picture(answer) {
+        let text = without_picture(answer, true).to_string();
+        return vec![ContentBlock::text(text), ContentBlock::image(png, "image/png")];
+    }
+    let text = match answer {
+        Json::Null => "Done.".to_owned(),
+        // Texts of the place stand in fences that nothing in them can close; JSON is one by itself.
+        Json::String(text) => fenced(text, ""),
+        answer => answer.to_string(),
+    };
+    vec![ContentBlock::text(truncate(text))]
+}
+
+/// Whether a text can be read whole.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= LONGEST
+}
+
+/// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
+fn is_whole(answer: &Json) -> bool {
+    picture(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
+}
+
+/// A text that is cut where it is too long to be read, and says so.
+pub(super) fn truncate(text: String) -> String {
+    if is_short(&text) {
+        return text;
+    }
+    let shown = &text[..text.floor_char_boundary(LONGEST)];
+    format!(
+        "{shown}\n[cut: {} of {} bytes are shown. Ask for less: a smaller page, a range of lines, or a \
+         path further down.]",
+        shown.len(),
+        text.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::api::SessionId;
+    use scene_schemas::entry::Seq;
+
+    use super::*;
+
+    fn call(tool: &str, became: Became) -> CallView {
+        CallView {
+            call: Seq(2),
+            workflow: Seq(1),
+            session: SessionId("window".to_owned()),
+            tool: tool.to_owned(),
+            became,
+            on_top_of: Vec::new(),
+        }
+    }
+
+    fn answered(answer: Json) -> (bool, String) {
+        let view = call("list_children", Became::Done { answer, applied: None });
+        let told = serde_json::to_value(call_result(&view)).unwrap();
+        (told["isError"] == true, told["content"][0]["text"].as_str().unwrap().to_owned())
+    }
+
+    /// What a model reads of a result: in Claude Code and Codex the structured content alone where there is
+    /// any, in others the text alone.
+    fn read_by_models(result: &CallToolResult) -> Vec<String> {
+        let said = serde_json::to_value(result).unwrap();
+        let text = said["content"][0]["text"].as_str().unwrap().to_owned();
+        let structured = said.get("structuredContent").map(ToString::to_string);
+        [Some(text), structured].into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn every_form_of_an_unsettled_result_says_what_to_do_next() {
+        let pending = |status| Became::Pending {
+            proposal: Seq(3),
+            status,
+            title: "Create Door".to_owned(),
+            class: scene_schemas::proposal::Class::Additive,
+        };
+        let cases = [
+            (pending(ProposalStatus::Waiting), ["Nothing of it is done yet", "waits"]),
+            (pending(ProposalStatus::Approved), ["approved", "is being applied"]),
+            (Became::Working {}, ["working", "still at work"]),
+        ];
+        for (became, says) in cases {
+            let view = call("create_instance", became);
+            for result in [call_result(&view), status_result(&view)] {
+                for read in read_by_models(&result) {
+                    let next = ["proposal_status", "do not call create_instance again"];
+                    for words in says.iter().chain(&next) {
+                        assert!(read.contains(words), "{words:?} is missing in {read}");
+                    }
+                    assert!(read.contains("\"id\": 2") || read.contains("\\\"id\\\": 2"), "{read}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_refusal_says_the_reason() {
+        let lost = Failure {
+            kind: FailureKind::Lost,
+            message: "The daemon does not answer.".to_owned(),
+            hint: "Call proposal_status first.".to_owned(),
+        };
+        let refused = |status| {
+            let reason = "The person said no: too dark".to_owned();
+            call("create_instance", Became::Refused { reason, status, proposal: Some(Seq(3)) })
+        };
+        let rejected = refused(Some(ProposalStatus::Rejected));
+        for read in read_by_models(&failure_result(&lost)) {
+            assert!(read.contains("does not answer") && read.contains("proposal_status"), "{read}");
+        }
+        for result in
+            [call_result(&rejected), status_result(&rejected), call_result(&refused(None))]
+        {
+            for read in read_by_models(&result) {
+                assert!(read.contains("too dark"), "{read}");
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_told_whole_or_not_at_all() {
+        let short = json!({ "children": ["a"] });
+        assert_eq!(answered(short.clone()), (false, short.to_string()));
+        let (failed, text) = answered(json!({ "children": ["a".repeat(LONGEST)] }));
+        assert!(failed && text.contains("Ask for less"), "{text}");
+    }
+
+    #[test]
+    fn a_picture_is_told_as_one_however_large_it_is() {
+        let png = "A".repeat(2 * LONGEST);
+        let answer = json!({ "shown": "game", "png": png });
+        let content = serde_json::to_value(content_blocks(&answer)).unwrap();
+        assert_eq!(content[0]["text"], "{\"shown\":\"game\"}");
+        assert_eq!((&content[1]["type"], &content[1]["data"]), (&json!("image"), &json!(png)));
+        assert_eq!(answered(answer), (false, "{\"shown\":\"game\"}".to_owned()));
+    }
+
+    #[test]
+    fn a_text_stands_in_a_fence_and_is_cut_where_it_is_too_long() {
+        assert_eq!(answered("a ``` b".into()), (false, "````\na ``` b\n````\n".to_owned()));
+        let (failed, text) = answered("é".repeat(LONGEST).into());
+        assert!(!failed && text.len() < LONGEST + 200 && text.contains("[cut: "), "{}", text.len());
+    }
+}

@@ -1,0 +1,286 @@
+//! What is going on: the sessions, their tasks, and one conversation with its plan and what it took.
+
+use maud::{Markup, html};
+use scene_schemas::api::{
+    Sent, SessionId, SessionView, Sessions, Settings, Talk, TalkHead, ThinkingPhase, Usage,
+    WorkflowState, WorkflowView, Workflows,
+};
+use vector_core::prompt::REST;
+
+use super::format;
+use super::format::safe_text;
+use super::item::waiting_text;
+use super::log::ConversationLog;
+use crate::server::FoundInstance;
+
+/// How many tasks of a session are listed.
+const TASKS: usize = 12;
+
+/// How the sessions of Rojo projects are called.
+const PROJECT: &str = "project-";
+/// The same of those of files.
+const FILE: &str = "file-";
+
+/// The sessions with their tasks.
+pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup {
+    let of = |session: Option<&SessionId>| {
+        let tasks = workflows.workflows.iter().filter(move |it| it.session.as_ref() == session);
+        tasks.take(TASKS).collect::<Vec<_>>()
+    };
+    let known = |it: &&WorkflowView| {
+        let is_open =
+            |session: &SessionId| sessions.sessions.iter().any(|open| open.session == *session);
+        it.session.as_ref().is_some_and(is_open)
+    };
+    let mut others: Vec<&WorkflowView> =
+        workflows.workflows.iter().filter(|it| !known(it)).collect();
+    others.sort_unstable_by_key(|it| std::cmp::Reverse(it.seq));
+    html! {
+        @if sessions.sessions.is_empty() { (nothing_open()) }
+        @for session in &sessions.sessions {
+            section.session data-session=(session.session) aria-label=(format::place_name(&session.place.name)) {
+                (place_entry(session))
+                (task_list(&of(Some(&session.session))))
+            }
+        }
+        @if !sessions.sessions.is_empty() {
+            details.session.more {
+                summary { "Open another place" }
+                (start_view())
+            }
+        }
+        @if !others.is_empty() {
+            details.session.more.elsewhere #elsewhere {
+                summary { "Elsewhere (" (others.len()) ")" }
+                p.dim { "In a terminal, or in a place that is closed; newest first" }
+                input type="search" #elsewhere-search aria-label="Search these tasks" placeholder="Search";
+                (task_list(&others))
+                button.plain type="button" data-act="hide-elsewhere" { "Hide these" }
+            }
+        }
+    }
+}
+
+fn nothing_open() -> Markup {
+    html! {
+        section.session.empty {
+            h2 { "No place is open" }
+            p { "Open a place in Studio with the plugin, or give Vector a file or a project:" }
+            (start_view())
+        }
+    }
+}
+
+fn start_view() -> Markup {
+    html! {
+        form data-act="open" {
+            label for="open-path" { "A place file or a Rojo project, by its full path" }
+            input #open-path name="path" autocomplete="off" spellcheck="false" required;
+            button type="submit" { "Open" }
+            p.bad role="alert" {}
+        }
+    }
+}
+
+fn place_entry(session: &SessionView) -> Markup {
+    let is_file = [FILE, PROJECT].iter().any(|kind| session.session.0.starts_with(kind));
+    let (state, word) = match (session.connected, is_file) {
+        (true, _) => ("here", "connected"),
+        (false, true) => ("away", "the file is gone"),
+        (false, false) => ("away", "away"),
+    };
+    html! {
+        header {
+            h2 title=(safe_text(&session.place.name)) { span.dot data-state=(state) {} (format::place_name(&session.place.name)) }
+            p.dim {
+                (word)
+                // Of a file it is not known.
+                @if session.instances > 0 { ", " (format::count_text(session.instances as usize, "instance")) }
+                @if session.session.0.starts_with(PROJECT) { ", " a href={ "#/deploy/" (session.session) } { "deploy" } }
+                @if let Some(project) = &session.project { ", synced with " (format::place_name(project)) }
+            }
+        }
+    }
+}
+
+fn task_list(tasks: &[&WorkflowView]) -> Markup {
+    html! {
+        @if tasks.is_empty() { p.dim { "Nothing was asked for yet" } }
+        ul.tasks {
+            @for task in tasks {
+                @let (state, word) = format::state_name(task.state, task.outcome);
+                li {
+                    a.task href={ "#/now/" (task.seq) } data-task=(task.seq) data-state=(state) {
+                        span.goal { (format::first_line(&task.goal)) }
+                        span.dim { (safe_text(&task.driver)) ", " (word) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A conversation: its head, and the end of what was said.
+pub(super) fn conversation_view(talk: &Talk) -> Markup {
+    let head = &talk.head;
+    html! {
+        div.talk data-task=(head.workflow.seq) data-cursor=(talk.cursor)
+            data-session=[head.workflow.session.as_ref()] data-tasks=(task_count(head)) {
+            div #head { (self::conversation_head(head)) }
+            div.log #log role="log" aria-label="Conversation" { (ConversationLog::from_talk(talk).render_before(None)) }
+            p.waits #waits role="status" {
+                @if waits_for_person(head.workflow.state) { (waiting_text(ThinkingPhase::Decision)) }
+            }
+        }
+    }
+}
+
+fn task_count(talk: &TalkHead) -> String {
+    talk.tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What stands above a conversation: what was asked for, how far it is, what it took, and what can be
+/// done with it.
+pub(super) fn conversation_head(talk: &TalkHead) -> Markup {
+    let task = &talk.workflow;
+    let (state, word) = format::state_name(task.state, task.outcome);
+    html! {
+        header.head data-state=(state) data-tasks=(task_count(talk)) {
+            div {
+                h1 { (format::first_line(&task.goal)) }
+                p.dim {
+                    span.state data-state=(state) { (word) } " · " (safe_text(&task.driver)) " · " (format::mode_name(task.mode)) " · "
+                    (format::place_name(&talk.place)) " · " (format::time_element(talk.at))
+                }
+            }
+            div.buttons { (task_actions(task)) }
+        }
+        @if !task.plan.is_empty() { (plan_view(task)) }
+        (usage_line(talk))
+    }
+}
+
+fn waits_for_person(state: WorkflowState) -> bool {
+    matches!(state, WorkflowState::Waiting | WorkflowState::Disconnected)
+}
+
+/// Whether a person is to decide upon a proposal.
+fn is_undecided(task: &WorkflowView) -> bool {
+    waits_for_person(task.state) && !task.proposals.is_empty()
+}
+
+fn task_actions(task: &WorkflowView) -> Markup {
+    let is_over = task.state == WorkflowState::Finished;
+    let verb = |verb: &str, text: &str| {
+        html! { button type="button" data-act="task" data-task=(task.seq) data-verb=(verb) { (text) } }
+    };
+    html! {
+        @if task.state == WorkflowState::Stopped { (verb("retry", "Try again")) (verb("resume", "Go on")) }
+        @if is_undecided(task) { (verb("clear", "Reject all that waits")) }
+        @if !is_over { (verb("cancel", "Stop")) }
+    }
+}
+
+fn plan_view(task: &WorkflowView) -> Markup {
+    let done = task.plan.iter().filter(|step| step.done).count();
+    let next = task.plan.iter().find(|step| !step.done);
+    // What is left to do is offered when nothing else is done.
+    let is_offered = next.is_some() && task.state == WorkflowState::Finished;
+    html! {
+        details.plan data-key=(if is_offered { "plan-next" } else { "plan" }) open[is_offered] {
+            summary {
+                span { "Plan: " (done) " of " (format::count_text(task.plan.len(), "step")) }
+                @if let Some(next) = next { span.next { (safe_text(&next.text)) } }
+                progress max=(task.plan.len()) value=(done) aria-label="Steps that are done" {}
+            }
+            ol {
+                @for step in &task.plan {
+                    li data-state=[step.done.then_some("done")] { (safe_text(&step.text)) @if step.done { span.hush { " (done)" } } }
+                }
+            }
+            @if let Some(next) = next.filter(|_| is_offered) {
+                @let next = format!("Go on with the next step of the plan: {}", next.text);
+                div.buttons {
+                    button type="button" data-act="answer" data-stance="act" data-text=(next) { "Next step" }
+                    button.main type="button" data-act="answer" data-stance="act" data-text=(REST) { "Build" }
+                }
+            }
+        }
+    }
+}
+
+/// What models took in a conversation, and how full the last request was.
+fn usage_line(head: &TalkHead) -> Markup {
+    let Usage { input, output, cost } = head.usage;
+    html! {
+        @if input + output > 0 || head.sent.is_some() {
+            dl.took {
+                @if input + output > 0 {
+                    div { dt { "Input" } dd { (format::short_count(input)) " tokens" } }
+                    div { dt { "Output" } dd { (format::short_count(output)) " tokens" } }
+                }
+                @if let Some(dollars) = cost.filter(|it| *it > 0.0) { div { dt { "Cost" } dd { (format!("{dollars:.4} USD")) } } }
+                @if let Some(Sent { turns, bytes, window }) = head.sent {
+                    div {
+                        dt { "Context" }
+                        dd {
+                            (format::count_text(turns as usize, "message")) ", " (format::short_count(bytes)) "B "
+                            // A token is about four bytes of text.
+                            meter min="0" max=(window.max(1)) value=(bytes / 4) aria-label="How full the model's window is" {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What can be pointed at behind `@`, besides what can only be typed: files, folders and addresses.
+pub(super) fn mention_list(found: &[FoundInstance], typed: &str) -> Markup {
+    let is_begun = |name: &str| name.starts_with(&typed.to_lowercase());
+    html! {
+        @if is_begun("problems") {
+            button type="button" data-act="mention" data-text="@problems" { b { "@problems" } span.dim { "what is wrong with the scripts" } }
+        }
+        @for it in found {
+            button type="button" data-act="mention" data-text={ "@file:" (it.path) } { b { (safe_text(&it.path)) } span.dim { (safe_text(&it.class)) } }
+        }
+    }
+}
+
+/// Where a person types what they want.
+pub(super) fn composer_form(sessions: &Sessions, settings: &Settings) -> Markup {
+    html! {
+        form.composer data-act="ask" aria-label="Ask for something" {
+            label.hush for="ask-text" { "What do you want?" }
+            div.mentions #mentions role="group" aria-label="Attach" hidden {}
+            textarea #ask-text name="text" rows="2" required aria-describedby="ask-hint"
+                placeholder="Ask for a change, or about the place" {}
+            p.hush #ask-hint { "Enter sends, Shift with Enter begins a line. @ attaches a script, an instance or problems." }
+            div.row {
+                @if sessions.sessions.len() > 1 {
+                    label { span.hush { "Place" }
+                        select name="session" {
+                            @for it in &sessions.sessions {
+                                option value=(it.session) data-epoch=(it.epoch) { (format::place_name(&it.place.name)) }
+                            }
+                        }
+                    }
+                } @else if let Some(it) = sessions.sessions.first() {
+                    input type="hidden" name="session" value=(it.session) data-epoch=(it.epoch);
+                }
+                label { span.hush { "How far it may go" }
+                    select name="stance" {
+                        option value="act" { "Act" }
+                        option value="plan" { "Plan first" }
+                        option value="ask" { "Only answer" }
+                    }
+                }
+                button.plain type="button" data-act="attach" aria-controls="mentions" { "Attach" }
+                label.check { input type="checkbox" name="begins"; "New conversation" }
+                span.dim { a href="#/settings" { (safe_text(&settings.model)) } ", " (format::mode_name(settings.mode)) @if settings.dry_run { ", dry run" } }
+                button.main type="submit" disabled[sessions.sessions.is_empty()] { "Ask" }
+            }
+        }
+    }
+}

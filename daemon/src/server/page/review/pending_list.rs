@@ -1,0 +1,91 @@
+//! The proposals that wait, under the tasks that they are of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+use scene_schemas::api::{Sessions, WorkflowView};
+use scene_schemas::entry::Seq;
+use vector_core::shown::shown;
+
+use super::{author_name, diff, goal_line, place_name, proposal_url};
+use crate::server::page::format;
+use crate::server::pending::PendingProposal;
+
+/// Those that wait, oldest first: one may stand on another.
+pub(super) fn pending_list(
+    waiting: &[PendingProposal],
+    tasks: &BTreeMap<Seq, WorkflowView>,
+    sessions: &Sessions,
+) -> Markup {
+    if waiting.is_empty() {
+        return nothing_pending();
+    }
+    let plain = at_once(waiting);
+    let behind = waiting.iter().filter(|it| it.is_plain()).count() - plain.len();
+    html! {
+        header.waiting {
+            h1 { (format::count_text(waiting.len(), "proposal")) }
+            p.dim { (waiting.len()) " to review" }
+            @if !plain.is_empty() {
+                button type="button" data-act="accept-additive" data-behind=(behind) {
+                    "Accept all additive (" (plain.len()) ")"
+                }
+            }
+        }
+        @for views in waiting.chunk_by(|a, b| a.workflow == b.workflow) {
+            @let first = &views[0];
+            section.asks data-key={ "asks-" (first.seq) } {
+                @if let Some(task) = tasks.get(&first.workflow) { (task_header(task, sessions)) }
+                ol { @for view in views { (pending_entry(view, plain.contains(&view.seq))) } }
+            }
+        }
+    }
+}
+
+/// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
+fn at_once(waiting: &[PendingProposal]) -> BTreeSet<Seq> {
+    let mut taken = BTreeSet::new();
+    for view in waiting {
+        let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
+        let stands = view.after.iter().all(|it| taken.contains(it) || !waits(it));
+        if view.is_plain() && stands {
+            taken.insert(view.seq);
+        }
+    }
+    taken
+}
+
+fn nothing_pending() -> Markup {
+    html! {
+        div.empty #nothing-waits {
+            h1 { "Nothing to review" }
+            p { "What is proposed in Studio, in a conversation or by an agent appears here, and waits until you have decided." }
+        }
+    }
+}
+
+fn task_header(task: &WorkflowView, sessions: &Sessions) -> Markup {
+    html! {
+        h2 { a href={ "#/now/" (task.seq) } { (goal_line(task)) } }
+        p.dim { "In " (format::place_name(place_name(task, sessions))) ", by " (author_name(task)) }
+    }
+}
+
+fn pending_entry(view: &PendingProposal, is_plain: bool) -> Markup {
+    let class = format::class_name(view.class);
+    html! {
+        li {
+            a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
+                data-class=(class) data-plain[is_plain] {
+                span.title { (shown(&view.title)) }
+                span.row {
+                    span.class { (class) }
+                    @if view.warnings > 0 {
+                        span.tag.warn { (format::count_text(view.warnings, "warning")) }
+                    }
+                    span.dim { (diff::size_badge(view.extent)) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A proposal with everything on it.
+
+use maud::{Markup, html};
+use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Proposal, WarningKind};
+use vector_core::proposal::{marks, units, why};
+use vector_core::shown::shown;
+
+use super::diff::{self, DiffLayout};
+use super::{author_name, goal_line, place_name, proposal_url, second_question, table, unit_key};
+use crate::server::page::format;
+
+/// Proposals that are named where it stands on several.
+const NAMED: usize = 6;
+
+/// Said where nothing can be decided here.
+pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and decide here; if it waits in a terminal, decide there.";
+
+/// A proposal of a task, and those that it was before it was planned again, newest first.
+pub(super) fn proposal_view(
+    (view, replaced): (&ProposalView, &[Seq]),
+    task: &WorkflowView,
+    sessions: &Sessions,
+    layout: DiffLayout,
+) -> Markup {
+    let proposal = &view.proposal;
+    let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
+    let pieces = if is_open { units(proposal) } else { Vec::new() };
+    let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
+    let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
+    html! {
+        article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(format::status_name(view.status))
+            data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marks(proposal, &pieces).join(" "))
+            data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
+            header.about {
+                p.dim {
+                    "Proposal " (view.seq) " · in " (format::place_name(place_name(task, sessions))) " · by " (author_name(task)) " · "
+                    a href={ "#/now/" (task.seq) } { (goal_line(task)) }
+                }
+                h1 #proposal-title { (shown(&proposal.title)) }
+                p { span.class { (format::class_name(proposal.class)) } " " (class_reason(proposal)) }
+                (outcome_view(view))
+                (remarks_view(proposal, replaced))
+            }
+            (warnings_view(proposal))
+            (picture_view(view))
+            (table::operation_table(proposal, &pieces))
+            @if !proposal.preview.scripts.is_empty() {
+                section.scripts {
+                    header {
+                        h2 { "Scripts" }
+                        (layout_switch(layout))
+                    }
+                    (diff::text_changes(proposal, &pieces, layout))
+                }
+            }
+            (decision_form(view))
+        }
+    }
+}
+
+/// Why it is classed as it is.
+pub(super) fn class_reason(proposal: &Proposal) -> Markup {
+    html! { (shown(&why(proposal))) }
+}
+
+/// What became of it.
+fn outcome_view(view: &ProposalView) -> Markup {
+    let status = format::outcome_name(view);
+    html! {
+        @if view.status != ProposalStatus::Waiting {
+            p.stands { span.state data-state=(status) { (status) } " " (outcome_text(view)) }
+        }
+    }
+}
+
+/// Why it does not wait any more, and what stands for it.
+pub(super) fn outcome_text(view: &ProposalView) -> Markup {
+    let is_replaced = view.status == ProposalStatus::Rejected && view.successor.is_some();
+    html! {
+        @if let (true, Some(now)) = (is_replaced, view.successor) {
+            "Replaced by " (proposal_link(now)) "."
+        } @else {
+            @if let Some(reason) = &view.reason { (shown(reason)) }
+            @if let Some(now) = view.successor { " See " (proposal_link(now)) "." }
+        }
+    }
+}
+
+/// The way to a proposal, by its number.
+pub(super) fn proposal_link(of: Seq) -> Markup {
+    html! { a href=(proposal_url(of)) { "proposal " (of) } }
+}
+
+/// What else there is to know before one decides.
+fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
+    html! {
+        ul.remarks {
+            @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
+            @if let Some(files) = proposal.files_sentence() { li { (shown(&files)) } }
+            @if !proposal.after.is_empty() {
+                li {
+                    "It stands on what comes before it: "
+                    @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (proposal_link(*before)) }
+                    @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
+                }
+            }
+            @if let Some(before) = replaced.first() {
+                li { "It is " (proposal_link(*before)) ", planned again on what is there now" }
+            }
+            @if let Some(from) = proposal.from { li { "It was made from " (proposal_link(from)) } }
+        }
+    }
+}
+
+/// Why to look twice: by kinds, each with what that means.
+pub(super) fn warnings_view(proposal: &Proposal) -> Markup {
+    let mut kinds: Vec<WarningKind> = Vec::new();
+    for warning in &proposal.warnings {
+        if !kinds.contains(&warning.kind) {
+            kinds.push(warning.kind);
+        }
+    }
+    html! {
+        @if !kinds.is_empty() {
+            ul.warnings aria-label="Warnings" {
+                @for kind in kinds {
+                    @let (name, meaning) = warning_meaning(kind);
+                    li data-twice[kind.needs_second_confirmation()] {
+                        b { (name) }
+                        @for warning in proposal.warnings.iter().filter(|it| it.kind == kind) { p { (shown(&warning.text)) } }
+                        p.dim { (meaning) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a kind of warning is called, and what it means.
+fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
+    match kind {
+        WarningKind::ParentCreated => {
+            ("New parent", "A parent that is not there is made on the way.")
+        }
+        WarningKind::Name => {
+            ("Name", "Paths with this name are easily taken for those of another instance.")
+        }
+        WarningKind::Duplication => {
+            ("Twice", "The passage already stands nearby; it may have been inserted before.")
+        }
+        WarningKind::Lint => ("Lint", "It runs, and may not do what was meant."),
+        WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
+        WarningKind::Range => ("Out of range", "Roblox changes it to a value that it takes."),
+        WarningKind::References => ("References", "What points to it points to nothing then."),
+        WarningKind::Scripts => ("Scripts", "They run in your game: read them before you accept."),
+        WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
+        WarningKind::Fuzzy => (
+            "Made to fit",
+            "What was asked for did not fit exactly: look whether it stands where it should. You are asked twice.",
+        ),
+        WarningKind::FilesStay => {
+            ("Files stay", "The instance goes from the project; its files are not deleted.")
+        }
+        WarningKind::Generated => (
+            "Generated file",
+            "Another tool writes this file and will overwrite the change. You are asked twice.",
+        ),
+        WarningKind::Security => (
+            "Security",
+            "It reaches outside the place or hides what it does. Accept only what you understand; you are asked twice.",
+        ),
+    }
+}
+
+/// Pictures of what it does to the place; nothing where no picture would show it.
+fn picture_view(view: &ProposalView) -> Markup {
+    let views = [("iso", "Isometric"), ("top", "From above"), ("front", "From the front")];
+    let picture = |when: &str, text: &str| {
+        let alt = format!("The place {when} the change");
+        let from = format!("/api/proposals/{}/picture?view=iso&when={when}&size=640", view.seq);
+        html! {
+            figure data-state="loading" {
+                img data-picture=(from) alt=(alt) width="640" height="640";
+                figcaption { (text) }
+                p.why role="status" {}
+            }
+        }
+    };
+    html! {
+        @if view.has_geometry {
+            section.pictures aria-label="Pictures" {
+                header {
+                    h2 { "Pictures" }
+                    div.choice role="group" aria-label="Seen from" {
+                        @for (name, text) in views {
+                            button type="button" data-act="view" data-view=(name) aria-pressed=(name == "iso") { (text) }
+                        }
+                    }
+                }
+                div.both { (picture("before", "Before")) (picture("after", "After")) }
+                p.dim {
+                    "What is new has a green outline, what changes an amber one, and what goes is red. Meshes and unions are drawn by their bounds, and \
+                     terrain is not drawn."
+                }
+            }
+        }
+    }
+}
+
+fn layout_switch(layout: DiffLayout) -> Markup {
+    let choice = |name: &str, text: &str, is_chosen: bool| {
+        html! {
+            button type="button" data-act="layout" data-layout=(name) aria-pressed=(is_chosen) { (text) }
+        }
+    };
+    html! {
+        div.choice role="group" aria-label="How texts stand" {
+            (choice("unified", "Unified", layout == DiffLayout::Unified))
+            (choice("split", "Side by side", layout == DiffLayout::Split))
+        }
+    }
+}
+
+/// What a person can answer.
+fn decision_form(view: &ProposalView) -> Markup {
+    let is_waiting = view.status == ProposalStatus::Waiting;
+    html! {
+        @if is_waiting && view.session.is_none() {
+            p.decision.dim { (ELSEWHERE) }
+        } @else if is_waiting {
+            div.decision {
+                (decided_by(view, html! {
+                    button.main type="button" data-act="accept" { span #accept { "Accept" } " " kbd { "a" } }
+                    button type="button" data-act="reject" { "Reject " kbd { "r" } }
+                    button type="button" data-act="next" { "Skip " kbd { "s" } }
+                    button.plain type="button" data-act="keys" { "Keys " kbd { "?" } }
+                }))
+            }
+        }
+    }
+}
+
+/// Buttons with what they decide upon: what was seen is what is decided.
+pub(super) fn decided_by(view: &ProposalView, buttons: Markup) -> Markup {
+    html! {
+        div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
+            data-base=(view.proposal.base.0) data-title=(shown(&view.proposal.title)) data-twice=[second_question(view)] {
+            (buttons)
+        }
+    }
+}

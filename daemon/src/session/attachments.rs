@@ -1,0 +1,306 @@
+//! What a person attaches to a request: it is looked at before the request is taken, and written down
+//! as it was then.
+//!
+//! The plugin says the text of a script once more before it sends what was selected in it, so that the
+//! mirror is not behind. Nobody is asked here: a plugin that waits for its answer says nothing meanwhile.
+
+use std::collections::HashMap;
+
+use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
+use scene_schemas::entry::{Attached, Seq, Stance};
+use scene_schemas::proposal::Mode;
+use scene_schemas::{Fingerprint, InstanceId, Target};
+use vector_core::mention::find;
+use vector_core::workflow::Input;
+use vector_engine::asked;
+use vector_engine::thread;
+use vector_place::{Node, Scene};
+use vector_providers::Provider;
+use vector_providers::http::Cancel;
+
+use super::{Asked, Driver, SessionActor, SessionMessage, engine_failure};
+use crate::server::{FoundInstance, Reply, WorkflowAction, failure};
+use crate::tasks::mentions::{FileReach, RequestMentions, RequestPlace, gather_mentions};
+
+/// More than this is refused.
+const MAX_ATTACHED: usize = 20;
+/// How many requests are remembered, for the case that one is made again.
+const REMEMBERED: usize = 100;
+
+/// The stack of whoever reads what is pointed at: parsers recurse.
+const STACK: usize = 64 << 20;
+
+/// A request, and how it is to be done.
+#[derive(Debug)]
+pub(in super::super) struct SessionRequest {
+    pub(in super::super) chat: Chat,
+    pub(in super::super) mode: Mode,
+    /// The model that is asked; none is the offline planner.
+    pub(in super::super) model: Option<String>,
+}
+
+/// Requests whose mentions are being read, by their names, and who made them again meanwhile.
+pub(super) type PendingMentions = HashMap<String, Vec<Reply<Started>>>;
+
+impl SessionActor {
+    /// Takes a request with what was attached to it. What it points at is read first, beside the session where
+    /// that takes long.
+    pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<Started>) {
+        let name = request.chat.request.as_ref();
+        if let Some((_, workflow)) = self.requests.iter().find(|(known, _)| Some(known) == name) {
+            let _ = reply.send(Ok(Started { workflow: *workflow }));
+            return;
+        }
+        if let Some(waiting) = name.and_then(|name| self.reading.get_mut(name)) {
+            waiting.push(reply);
+            return;
+        }
+        match self.find_mentions(&request.chat) {
+            Err(failure) => drop(reply.send(Err(failure))),
+            Ok(mentions) if mentions.is_ready() => {
+                let read = mentions.read_pending(&Cancel::new());
+                self.has_read(request, read, reply);
+            }
+            Ok(mentions) => {
+                if let Some(name) = name {
+                    self.reading.insert(name.clone(), Vec::new());
+                }
+                let words = self.words.clone();
+                let read = move || {
+                    let read = mentions.read_pending(&Cancel::new());
+                    let _ = words.send(SessionMessage::Mentioned(Box::new(request), read, reply));
+                };
+                // Where no thread can be had, the reply is dropped, which says so.
+                let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);
+            }
+        }
+    }
+
+    /// What a request points at was read, or cannot be.
+    pub(super) fn has_read(
+        &mut self,
+        SessionRequest { chat, mode, model }: SessionRequest,
+        read: Result<Vec<Attached>, String>,
+        reply: Reply<Started>,
+    ) {
+        let name = chat.request.clone();
+        let started = match read {
+            Ok(mentioned) => self.begin_request((chat, mentioned), mode, model.as_deref()),
+            Err(why) => Err(not_attached(why)),
+        };
+        if let Some(name) = name {
+            for waiting in self.reading.remove(&name).unwrap_or_default() {
+                let _ = waiting.send(started.clone());
+            }
+            if let Ok(started) = &started {
+                self.requests.push_back((name, started.workflow));
+                while self.requests.len() > REMEMBERED {
+                    self.requests.pop_front();
+                }
+            }
+        }
+        let _ = reply.send(started);
+    }
+
+    /// What a request points at.
+    fn find_mentions(&mut self, chat: &Chat) -> Result<RequestMentions, Failure> {
+        let folder =
+            self.engine.folder().or_else(|| Some(self.engine.joined()?.folder().to_owned()));
+        let place = RequestPlace {
+            reach: FileReach::Folder(folder.as_deref()),
+            folder: folder.as_deref(),
+            has_chips: !chat.attached.is_empty(),
+            is_studio: self.engine.studio().is_some(),
+        };
+        // A person points at what is there, and not at what is proposed. That costs nothing where nobody points.
+        if find(&chat.text).is_empty() {
+            return Ok(RequestMentions::default());
+        }
+        let scene = self.engine.told();
+        let gathered = gather_mentions(&chat.text, scene, place);
+        // What the mirror misses is not asked for.
+        let _ = scene.take_missing();
+        gathered.map_err(not_attached)
+    }
+
+    /// Begins a task with what a person says, or goes on with one.
+    fn begin_request(
+        &mut self,
+        (chat, mentioned): (Chat, Vec<Attached>),
+        mode: Mode,
+        model: Option<&str>,
+    ) -> Result<Started, Failure> {
+        // A person points at what is there, and not at what is proposed.
+        let scene = self.engine.told();
+        let attached = resolve_attachments(scene, &chat.attached);
+        // What the mirror misses is not asked for.
+        let _ = scene.take_missing();
+        let mut attached = attached?;
+        attached.extend(mentioned);
+        let driver = match self.driver_of(model) {
+            Driver::Missing { why, .. } => {
+                let hint = "Mend that, or choose another model in the settings.";
+                return Err(failure(FailureKind::Provider, why, hint));
+            }
+            driver => driver,
+        };
+        let Driver::Provider(Provider::Model(models)) = &driver else {
+            let (place, stance) = (self.engine.place(), chat.stance);
+            let follows = thread::planned(&self.ledger, &place, (&chat.text, stance))
+                .map_err(|error| engine_failure(&error.into()))?;
+            let asked = Asked { goal: chat.text, attached, stance, follows };
+            return self.start_workflow(asked, driver, mode, |_| {});
+        };
+        let models = models.clone();
+        let place = self.engine.place();
+        let mut follows = thread::last(&self.ledger, &place, asked::now())
+            .map_err(|error| engine_failure(&error.into()))?;
+        let at_work = follows.filter(|it| self.engine.is_at_work(*it));
+        if chat.begins {
+            if let Some(workflow) = at_work {
+                self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
+            }
+            let cleared = thread::clear(&self.ledger, &place, asked::now());
+            cleared.map_err(|error| engine_failure(&error.into()))?;
+            follows = None;
+        } else if let Some(workflow) = at_work {
+            return self.says_more(workflow, chat, attached, driver);
+        }
+        let asked = Asked { goal: chat.text, attached, stance: chat.stance, follows };
+        asked::fits(&models, &asked).map_err(|why| {
+            failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
+        })?;
+        self.start_workflow(asked, driver, mode, |_| {})
+    }
+
+    /// Says more in a task that is at work: it is read with the next request, or answers the question
+    /// that is open.
+    fn says_more(
+        &mut self,
+        workflow: Seq,
+        chat: Chat,
+        attached: Vec<Attached>,
+        driver: Driver,
+    ) -> Result<Started, Failure> {
+        self.engine.turn_to(workflow);
+        let stance = self.engine.workflow().map_or(Stance::Act, |it| it.stance);
+        if chat.stance != stance && chat.stance != Stance::Act {
+            let message = "The task before is still at work.";
+            return Err(failure(
+                FailureKind::Settled,
+                message,
+                "Stop it first, on the page or with /stop.",
+            ));
+        }
+        if let Some(job) = self.jobs.get_mut(&workflow) {
+            job.stopped = false;
+        }
+        if self.engine.has_trouble() {
+            // Whoever was not to be asked may not be the one who is chosen now.
+            self.engine.drive(driver);
+        }
+        let said = Input::Asked { text: chat.text, attached };
+        self.engine.input(said).map_err(|error| engine_failure(&error))?;
+        Ok(Started { workflow })
+    }
+}
+
+/// Why a request was not taken: something that it points at cannot be attached.
+fn not_attached(why: String) -> Failure {
+    let hint = "Take it out of the text, or write it in `backticks` where it is only a word.";
+    failure(FailureKind::BadRequest, why, hint)
+}
+
+fn find_instance(scene: &Scene, id: &InstanceId) -> Option<Node> {
+    scene.by_id(id).filter(|node| scene.is_live(*node))
+}
+
+fn attachment_refused(message: String, hint: &str) -> Failure {
+    failure(FailureKind::Settled, message, hint)
+}
+
+/// What was attached, as it is in the place.
+fn resolve_attachments(
+    scene: &Scene,
+    attachments: &[Attachment],
+) -> Result<Vec<Attached>, Failure> {
+    if attachments.len() > MAX_ATTACHED {
+        let message = format!("At most {MAX_ATTACHED} things can be attached to one request.");
+        return Err(attachment_refused(message, "Take some off."));
+    }
+    let one = |attachment: &Attachment| {
+        let (Attachment::Instance { id } | Attachment::Text { id, .. }) = attachment;
+        let Some(node) = find_instance(scene, id) else {
+            let message = "Something that you attached is not in the place any more.".to_owned();
+            return Err(attachment_refused(
+                message,
+                "Take it off, and select what you mean again.",
+            ));
+        };
+        let target = scene.target(node);
+        match attachment {
+            Attachment::Instance { .. } => {
+                Ok(Attached::Instance { target, class: scene.class(node).to_owned() })
+            }
+            Attachment::Text { hash, selected, .. } => {
+                quote_selection(scene, node, (target, hash, selected))
+            }
+        }
+    };
+    attachments.iter().map(one).collect()
+}
+
+/// Text that was selected in a script, where it stands there still.
+fn quote_selection(
+    scene: &Scene,
+    node: Node,
+    (target, hash, selected): (Target, &Fingerprint, &str),
+) -> Result<Attached, Failure> {
+    let path = &target.path;
+    let Some(text) = scene.source(node) else {
+        let message = format!("{path} is no script, so no text of it can be attached.");
+        return Err(attachment_refused(message, "Attach the instance itself."));
+    };
+    if Fingerprint::of(text.as_bytes()) != *hash {
+        let message = if scene.has_draft(node) {
+            format!("{path} has an unsaved draft that has changed since you selected this.")
+        } else {
+            format!("{path} has changed since you selected this.")
+        };
+        return Err(attachment_refused(message, "Select it again."));
+    }
+    let mut places = text.match_indices(selected);
+    let Some((at, _)) = places.next().filter(|_| !selected.is_empty()) else {
+        let message = format!("What you attached does not stand in {path}.");
+        return Err(attachment_refused(message, "Select it again."));
+    };
+    let line = text[..at].matches('\n').count() as u32 + 1;
+    let line = places.next().is_none().then_some(line);
+    Ok(Attached::Text { target, hash: hash.clone(), line, selected: selected.to_owned() })
+}
+
+/// How many instances are offered.
+const OFFERED: usize = 12;
+
+/// The instances whose names have what was typed in them, scripts first, and short paths before long ones. What
+/// stands before a full stop has to stand in the path.
+pub(super) fn search_instances(scene: &Scene, typed: &str) -> Vec<FoundInstance> {
+    let typed = typed.to_lowercase();
+    let name = typed.rsplit('.').next().unwrap_or_default();
+    let fits = |node: &Node| scene.name(*node).to_lowercase().contains(name);
+    let mut found: Vec<(bool, usize, FoundInstance)> = scene
+        .subtree(scene.root())
+        .filter(|node| *node != scene.root() && fits(node))
+        .map(|node| (node, scene.path(node)))
+        .filter(|(_, path)| {
+            name.len() == typed.len() || path.to_string().to_lowercase().contains(&typed)
+        })
+        .map(|(node, path)| {
+            let found =
+                FoundInstance { path: path.to_string(), class: scene.class(node).to_owned() };
+            (!scene.is_script(node), found.path.len(), found)
+        })
+        .collect();
+    found.sort_by(|(a, b, c), (d, e, f)| (a, b, &c.path).cmp(&(d, e, &f.path)));
+    found.into_iter().map(|(_, _, found)| found).take(OFFERED).collect()
+}

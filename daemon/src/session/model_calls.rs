@@ -1,0 +1,172 @@
+//! A model that is asked for a session: somewhere else, so that a decision, a cancel and what the
+//! plugin says are never behind it.
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use scene_schemas::api::{Event, EventRecord, SessionId};
+use scene_schemas::entry::Seq;
+use vector_engine::asked::Ask;
+use vector_engine::look::Looking;
+use vector_providers::client::Heard;
+use vector_providers::http::{Cancel, HttpError, Notice};
+
+use super::SessionMessage;
+use crate::server::EventHub;
+use crate::tasks::fetch;
+use crate::tasks::read_queue::{compute_queue, network_queue};
+
+/// What a model says is told this often: three times a second.
+const GATHERED: Duration = Duration::from_millis(333);
+
+/// A request on its way. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct ModelRequest {
+    cancel: Cancel,
+    /// The call that it is for; none of a model.
+    call: Option<Seq>,
+}
+
+impl Drop for ModelRequest {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// Sees to it that a session hears of a request, whatever becomes of whoever reads the answer.
+struct ReplyGuard {
+    words: Sender<SessionMessage>,
+    word: Option<SessionMessage>,
+}
+
+impl ReplyGuard {
+    /// Says something else than what would be said of a reader that is lost.
+    fn replace_message(mut self, word: SessionMessage) {
+        self.word = Some(word);
+    }
+}
+
+impl Drop for ReplyGuard {
+    fn drop(&mut self) {
+        // A session that is gone has nobody to tell.
+        if let Some(word) = self.word.take() {
+            let _ = self.words.send(word);
+        }
+    }
+}
+
+/// What is said where whoever reads is lost.
+const LOST: &str = "reading the answer failed within Vector";
+
+/// Says things of the moment to those who watch a workflow.
+#[derive(Clone)]
+struct ProgressWatchers {
+    board: Arc<EventHub>,
+    session: SessionId,
+    workflow: Seq,
+}
+
+impl ProgressWatchers {
+    fn emit(&self, event: Event) {
+        let record = EventRecord { seq: self.workflow, at: 0, workflow: self.workflow, event };
+        self.board.publish(Some(&self.session), record, true);
+    }
+
+    fn emit_notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Stalled(silence) => {
+                self.emit(Event::Stalled { seconds: silence.as_secs() as u32 });
+            }
+            Notice::Again { after, reason, .. } => {
+                // What came of the try that failed is void.
+                self.emit(Event::AssistantStart {});
+                let (reason, seconds) = (reason.clone(), after.as_secs() as u32);
+                self.emit(Event::Retrying { reason, seconds });
+            }
+        }
+    }
+}
+
+impl ModelRequest {
+    /// Whether something is looked at for this call.
+    pub(super) fn is_for(&self, call: Seq) -> bool {
+        self.call == Some(call)
+    }
+
+    /// Looks at something when it is the client's turn. What is seen is a word to the session.
+    pub(super) fn fetch(
+        looking: Looking,
+        (workflow, call): (Seq, Seq),
+        client: &str,
+        words: Sender<SessionMessage>,
+    ) -> Self {
+        let cancel = Cancel::new();
+        let own = cancel.clone();
+        let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
+        let lost = SessionMessage::Looked(workflow, call, Err(lost));
+        let tell = ReplyGuard { words, word: Some(lost) };
+        let queue = if looking.is_fetched() { network_queue() } else { compute_queue() };
+        // Where it cannot wait, what was to be done is dropped, and says so.
+        queue.push(client, move || {
+            let seen = fetch::perform_fetch(&looking, &own);
+            tell.replace_message(SessionMessage::Looked(workflow, call, seen));
+        });
+        Self { cancel, call: Some(call) }
+    }
+
+    /// Sends a request. What comes of it is a word to the session.
+    pub(super) fn send_request(
+        ask: Ask,
+        workflow: Seq,
+        (board, session): (Arc<EventHub>, SessionId),
+        words: Sender<SessionMessage>,
+    ) -> Self {
+        let cancel = Cancel::new();
+        let watchers = ProgressWatchers { board, session, workflow };
+        let models = ask.models.clone();
+        let own = cancel.clone();
+        let lost = Box::new(Err(HttpError::Unable(LOST.to_owned())));
+        let lost = SessionMessage::Replied(workflow, Box::new(ask.clone()), lost);
+        let tell = ReplyGuard { words, word: Some(lost) };
+        models.spawn(async move {
+            let text = Arc::new(Mutex::new(String::new()));
+            let answer = {
+                let (more, telling) = (Arc::clone(&text), watchers.clone());
+                let hear = move |heard: Heard| match heard {
+                    Heard::Text(piece) => {
+                        more.lock().unwrap_or_else(PoisonError::into_inner).push_str(&piece);
+                    }
+                    Heard::Reasoning(_) => {}
+                    Heard::Notice(notice) => {
+                        more.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                        telling.emit_notice(&notice);
+                    }
+                };
+                let answer = ask.client.ask(&ask.request, &own, hear);
+                tokio::pin!(answer);
+                let mut gathered = tokio::time::interval(GATHERED);
+                loop {
+                    tokio::select! {
+                        answer = &mut answer => break answer,
+                        _ = gathered.tick() => {
+                            let piece = {
+                                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+                                std::mem::take(&mut *text)
+                            };
+                            if !piece.is_empty() {
+                                watchers.emit(Event::AssistantUpdate { text: piece });
+                            }
+                        }
+                    }
+                }
+            };
+            tell.replace_message(SessionMessage::Replied(
+                workflow,
+                Box::new(ask),
+                Box::new(answer),
+            ));
+        });
+        Self { cancel, call: None }
+    }
+}

@@ -1,0 +1,132 @@
+//! What is said of the moment: what each workflow waits for, and what Studio is asked.
+
+use scene_schemas::api::{Event, EventRecord, FailureKind, ThinkingPhase, Wanted, Work};
+use scene_schemas::entry::Seq;
+use vector_core::workflow::{Status, Workflow};
+use vector_engine::studio::Studio;
+use vector_engine::{Due, EngineError};
+use vector_files::place_file::PlaceError;
+use vector_place::count;
+
+use super::SessionActor;
+
+impl SessionActor {
+    /// Says something of the moment, to those whom [`Self::post`] wakes.
+    fn emit_progress(&self, workflow: Seq, event: Event) {
+        let record = EventRecord { seq: workflow, at: 0, workflow, event };
+        self.board.record_event(Some(&self.session), record, true);
+    }
+
+    /// Says what a workflow waits for, where that is something new.
+    pub(super) fn emit_thinking(&mut self, workflow: Seq, due: Due) {
+        if matches!(due, Due::GoAhead | Due::Call) {
+            // It waits for nothing but the person, as the entry says, or for an agent.
+            if let Some(job) = self.jobs.get_mut(&workflow) {
+                job.moment = None;
+            }
+            return;
+        }
+        let phase = self.thinking_phase(workflow, due);
+        if let Some(job) = self.jobs.get_mut(&workflow)
+            && job.moment != Some(phase)
+        {
+            job.moment = Some(phase);
+            self.emit_progress(workflow, Event::Thinking { phase });
+        }
+    }
+
+    fn thinking_phase(&mut self, workflow: Seq, due: Due) -> ThinkingPhase {
+        self.engine.turn_to(workflow);
+        let its = |seq: Seq| self.engine.proposal(seq).is_some_and(|(it, _)| it == workflow);
+        let mut work = self.engine.studio().map_or(&[][..], Studio::work).iter();
+        let mut all = self.engine.workflow().into_iter().flat_map(Workflow::proposals);
+        match due {
+            Due::Decision(_) | Due::Answer(_) => ThinkingPhase::Decision,
+            Due::Model => ThinkingPhase::Model,
+            Due::Look(_) => ThinkingPhase::Reading,
+            _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
+                ThinkingPhase::Applying
+            }
+            // Studio is at work for another.
+            _ if self.engine.asks() != Some(workflow)
+                && all.any(|(_, it)| it.status == Status::Waiting) =>
+            {
+                ThinkingPhase::Decision
+            }
+            _ => ThinkingPhase::Reading,
+        }
+    }
+
+    /// Says what more is asked of Studio.
+    pub(super) fn say_what_is_asked(&mut self) {
+        let work = self.engine.studio().map_or(&[][..], Studio::work);
+        let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
+        if asked > self.asked
+            && let Some(workflow) = self.engine.asks().or(self.jobs.keys().next().copied())
+        {
+            self.emit_progress(workflow, Event::ContextRequested { what: describe_work(work) });
+        }
+        self.asked = asked;
+    }
+
+    /// What is approved cannot be applied for the moment. It is tried again whenever the session hears
+    /// anything, and the person hears of it once.
+    pub(super) fn is_held_up(&mut self, workflow: Seq, error: &PlaceError) {
+        let job = self.jobs.entry(workflow).or_default();
+        if std::mem::replace(&mut job.held_up, true) {
+            return;
+        }
+        self.emit_progress(
+            workflow,
+            Event::Error {
+                code: FailureKind::Internal,
+                message: format!("{error}. What you approved stays approved."),
+                retryable: true,
+                hint: "It is tried again; close programs that have many files open.".to_owned(),
+                setting: None,
+            },
+        );
+    }
+
+    /// Stops a workflow until a person has it tried again.
+    pub(super) fn went_wrong(&mut self, workflow: Seq, error: &EngineError) {
+        self.jobs.entry(workflow).or_default().stopped = true;
+        self.emit_progress(
+            workflow,
+            Event::Error {
+                code: FailureKind::Internal,
+                message: error.to_string(),
+                retryable: true,
+                hint: "Try again; where it stays, start Vector anew.".to_owned(),
+                setting: None,
+            },
+        );
+    }
+}
+
+/// What is asked of a plugin, in a person's words.
+fn describe_work(work: &[Work]) -> String {
+    let (mut instances, mut scripts, mut others) = (0, 0, Vec::new());
+    for work in work {
+        let Work::Tell { wanted, .. } = work else {
+            continue;
+        };
+        match wanted {
+            Wanted::Properties { of } => instances += of.len(),
+            Wanted::Sources { ids } => scripts += ids.len(),
+            Wanted::ActiveScript {} => others.push("the script that is open".to_owned()),
+            Wanted::Selection {} => others.push("the selection".to_owned()),
+            Wanted::Documents { .. } => others.push("the open scripts".to_owned()),
+            Wanted::Reveal { .. } => others.push("something to show".to_owned()),
+            Wanted::Capture {} => others.push("the viewport".to_owned()),
+            Wanted::Asset { asset } => others.push(format!("asset {asset}")),
+        }
+    }
+    if instances > 0 {
+        others.push(format!("properties of {}", count(instances, "instance", "instances")));
+    }
+    if scripts > 0 {
+        others.push(count(scripts, "script", "scripts"));
+    }
+    others.join(", ")
+}

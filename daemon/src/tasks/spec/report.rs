@@ -1,0 +1,150 @@
+//! What a model is told of specs that ran: what failed, and as much of it as it can read. Who passed is
+//! a number.
+
+use serde_json::{Value as Json, json};
+
+use super::{CaseOutcome, SpecCase, SpecResult, truncate_text};
+
+/// The whole answer, in bytes: about so much.
+const MAX_ANSWER: usize = 30_000;
+/// The title of a case, in bytes.
+const MAX_TITLE: usize = 200;
+/// Why something failed, in bytes.
+const MAX_FAILURE: usize = 1_000;
+/// The lines of output with each failure, and a line of them in bytes.
+const MAX_OUTPUT: usize = 20;
+const MAX_LINE: usize = 200;
+
+/// What became of specs: how many passed, and those that failed or did not run to their end.
+pub fn report_json(results: &[SpecResult]) -> Json {
+    let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
+    let mut room = ReportBudget { left: MAX_ANSWER, cases: 0, specs: 0 };
+    let bad = results.iter().filter(|spec| !spec.is_good());
+    let specs: Vec<Json> = bad.filter_map(|spec| room.spec_json(spec)).collect();
+    let mut answer = json!({
+        "passed": sum(CaseOutcome::Passed),
+        "failed": sum(CaseOutcome::Failed),
+        "skipped": sum(CaseOutcome::Skipped),
+        "specsPassed": results.iter().filter(|spec| spec.is_good()).count(),
+        "specs": specs,
+    });
+    answer["note"] = match (room.specs, room.cases) {
+        (0, 0) => "Only specs that failed, or did not run to their end, are listed.".into(),
+        (specs, cases) => format!(
+            "Not all fits: {specs} specs that failed and {cases} failed cases of those above are left \
+             out. Mend what is listed, or name fewer specs in `paths`."
+        )
+        .into(),
+    };
+    answer
+}
+
+/// How much more can be told, and what was left out.
+struct ReportBudget {
+    left: usize,
+    cases: usize,
+    specs: usize,
+}
+
+impl ReportBudget {
+    fn try_take(&mut self, told: &Json) -> bool {
+        let size = told.to_string().len();
+        let fits = size <= self.left;
+        if fits {
+            self.left -= size;
+        }
+        fits
+    }
+
+    /// A spec with as many of its failures as fit; none where it does not fit at all.
+    fn spec_json(&mut self, spec: &SpecResult) -> Option<Json> {
+        let mut told = json!({
+            "path": truncate_text(&spec.path, MAX_FAILURE),
+            "passed": spec.count_outcome(CaseOutcome::Passed),
+            "failed": spec.count_outcome(CaseOutcome::Failed),
+            "skipped": spec.count_outcome(CaseOutcome::Skipped),
+        });
+        if let Some(failure) = &spec.failure {
+            told["didNotRun"] = truncate_text(&failure.to_string(), MAX_FAILURE).into();
+        }
+        if !self.try_take(&told) {
+            self.specs += 1;
+            return None;
+        }
+        let mut failures = Vec::new();
+        for case in spec.cases.iter().filter(|case| case.outcome == CaseOutcome::Failed) {
+            let failure = failure_json(case);
+            if self.cases == 0 && self.try_take(&failure) {
+                failures.push(failure);
+            } else {
+                self.cases += 1;
+            }
+        }
+        if !failures.is_empty() {
+            told["failures"] = failures.into();
+        }
+        Some(told)
+    }
+}
+
+fn failure_json(case: &SpecCase) -> Json {
+    let why = case.failure.as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut failure = json!({
+        "case": truncate_text(&case.name, MAX_TITLE),
+        "failure": truncate_text(&why, MAX_FAILURE),
+    });
+    if !case.output.is_empty() {
+        let lines = case.output.iter().take(MAX_OUTPUT).map(|line| truncate_text(line, MAX_LINE));
+        failure["output"] = lines.collect::<Vec<_>>().into();
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CaseFailure;
+    use super::*;
+
+    fn case(name: &str, why: Option<String>) -> SpecCase {
+        let outcome = if why.is_some() { CaseOutcome::Failed } else { CaseOutcome::Passed };
+        let output = why.iter().map(|_| "ü".repeat(500)).collect();
+        let failure = why.map(|message| CaseFailure { at: None, message });
+        SpecCase { name: name.to_owned(), outcome, failure, output }
+    }
+
+    fn spec(path: &str, cases: Vec<SpecCase>) -> SpecResult {
+        SpecResult { path: path.to_owned(), cases, failure: None }
+    }
+
+    #[test]
+    fn what_passed_is_a_number() {
+        let failed = case("b", Some("x".to_owned()));
+        let specs = [
+            spec("game.A", vec![case("a", None), case("b", None)]),
+            spec("game.B", vec![case("a", None), failed]),
+        ];
+        let told = report_json(&specs);
+        assert_eq!((&told["passed"], &told["failed"]), (&3.into(), &1.into()));
+        assert_eq!(told["specsPassed"], 1);
+        assert_eq!(told["specs"].as_array().map(Vec::len), Some(1), "{told}");
+        assert_eq!(told["specs"][0]["path"], "game.B");
+        assert_eq!(told["specs"][0]["failures"][0]["case"], "b");
+        assert!(told["note"].as_str().unwrap().starts_with("Only specs that failed"), "{told}");
+    }
+
+    #[test]
+    fn an_answer_is_no_longer_than_a_model_can_read() {
+        let long = || case(&"ü".repeat(5_000), Some("é".repeat(5_000)));
+        let mut specs: Vec<SpecResult> =
+            (0..500).map(|at| spec(&format!("game.A{at}"), vec![long(), long()])).collect();
+        specs[0].failure = Some(CaseFailure { at: None, message: "y".repeat(5_000) });
+        let told = report_json(&specs);
+        assert!(told.to_string().len() < 31_000, "{}", told.to_string().len());
+        assert_eq!(told["failed"], 1_000);
+        let first = &told["specs"][0]["failures"][0];
+        assert!(first["case"].as_str().unwrap().len() <= 200);
+        assert!(first["failure"].as_str().unwrap().len() <= 1_000);
+        assert!(told["specs"][0]["didNotRun"].as_str().unwrap().len() <= 1_000);
+        assert!(told["note"].as_str().unwrap().starts_with("Not all fits"), "{told}");
+    }
+}
