@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use vector_core::code::{self, Index};
+use vector_core::code::{self, CodeIndex};
 use vector_luau::index;
 use vector_place::Scene;
 use vector_tests::cases::cases;
@@ -52,12 +52,12 @@ fn real_scripts_define_what_a_parser_finds() {
         };
         wrong.extend(thread.spawn(look).unwrap().join().unwrap());
         // Every name can be asked for, whatever it is.
-        let index = Index::new(&scene);
-        for node in index.scripts().iter().take(20) {
+        let index = CodeIndex::new(&scene);
+        for node in index.script_nodes().iter().take(20) {
             let text = scene.source(*node).unwrap_or_default();
             for byte in (0..text.len() as u32).step_by(97) {
-                if let Some(symbol) = code::symbol(&index, &scene, *node, byte) {
-                    code::definitions(&index, &scene, &symbol);
+                if let Some(symbol) = code::symbol_at(&index, &scene, *node, byte) {
+                    code::find_definitions(&index, &scene, &symbol);
                 }
             }
         }

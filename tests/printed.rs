@@ -8,7 +8,7 @@ use vector_tests::{printed, vectors};
 
 #[test]
 fn the_tools_schemas_are_fresh() {
-    let tools = vector_core::tools::print();
+    let tools = vector_core::tools::tool_list();
     printed::check("scene-schemas/tools.json", &vectors::pretty(&tools));
 }
 

@@ -6,7 +6,7 @@ use rbx_types::Variant;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
-use vector_core::proposal::Blobs;
+use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
 use vector_place::Scene;
 use vector_tests::places::{self, Format};
@@ -67,14 +67,14 @@ fn generated_paths_are_those_of_the_scene() {
 fn the_benchmarks_operations_can_be_planned() {
     let dom = generated::generated(22_000);
     let mut scene = Scene::decode(&places::encode(&dom, Format::Rbxl)).unwrap();
-    let (base, blobs) = (Fingerprint::of(b""), Blobs::default());
+    let (base, blobs) = (Fingerprint::of(b""), BlobStore::default());
     let list = operations::operations(&dom);
     assert_eq!(list.lines().count(), 1_000);
     for (call, line) in list.lines().enumerate() {
         let op: Json = serde_json::from_str(line).unwrap();
         let tool = op["tool"].as_str().unwrap();
         let plan =
-            tools::plan(Seq(call as u64), tool, &op["args"], &mut scene, &base, &blobs, None);
+            tools::plan_call(Seq(call as u64), tool, &op["args"], &mut scene, &base, &blobs, None);
         assert!(matches!(plan, Ok(Plan::Propose(..))), "{line}: {plan:?}");
     }
 }

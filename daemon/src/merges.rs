@@ -92,7 +92,7 @@ impl MergeState {
                 let (folder, file) = (tree.merge_folder(path)?, tree.top.join(path));
                 (folder, file, Some(InGit { tree, path: path.to_owned() }))
             }
-            None => (state_folder(output), place_file::real(output)?, None),
+            None => (state_folder(output), place_file::real_path(output)?, None),
         };
         let (written, conflicts) = (Fingerprint::of(b""), Vec::new());
         let state = Self { folder, in_git, file, written, conflicts };
@@ -216,7 +216,8 @@ impl MergeState {
     /// A place cannot be read or written, or a decision is not possible.
     pub fn write_result(&self) -> anyhow::Result<()> {
         let kept = self.merge_inputs();
-        let (base, theirs) = (place_file::load(&kept.base)?, place_file::load(&kept.theirs)?);
+        let (base, theirs) =
+            (place_file::load_scene(&kept.base)?, place_file::load_scene(&kept.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
         // As JSON: what is no number is like itself there.
@@ -235,7 +236,7 @@ impl MergeState {
                 chosen.map_err(|refusal| anyhow::anyhow!("conflict {}: {}", at + 1, refusal.0))?;
             }
         }
-        Ok(file.write(&mut ours)?)
+        Ok(file.write_scene(&mut ours)?)
     }
 
     /// Forgets the merge; Git takes the file as resolved.
@@ -332,10 +333,10 @@ pub fn find_merges<'f>(
 /// # Errors
 /// A state cannot be read.
 pub fn of_file(file: &Path) -> anyhow::Result<Vec<MergeState>> {
-    let real = place_file::real(file)?;
+    let real = place_file::real_path(file)?;
     let mut found = find_merges(real.parent())?;
     found.retain(|state| {
-        state.file == real || place_file::real(&state.file).is_ok_and(|it| it == real)
+        state.file == real || place_file::real_path(&state.file).is_ok_and(|it| it == real)
     });
     Ok(found)
 }

@@ -27,8 +27,8 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::Seq;
 use serde_json::json;
 use tempfile::TempDir;
-use vector_core::code::{self, Asked, Index};
-use vector_core::proposal::Blobs;
+use vector_core::code::{self, CodeIndex, ContextRequest};
+use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
 use vector_engine::reading::ON_ALL_CORES;
 use vector_place::{Format, Node, Scene};
@@ -134,23 +134,23 @@ fn indexed(scripts: usize, runs: usize) {
     println!("{scripts} scripts, {:.1} MB\n", bytes as f64 / 1e6);
     let rojo = program(runs, "rojo", &["sourcemap", "--include-non-scripts"], home.path());
     let rojo = rojo.map(|time| ("rojo sourcemap", time));
-    line("cold index", median(runs, |_| drop(Index::new_by(&scene, ON_ALL_CORES))), rojo);
-    line("cold index on one core", median(runs, |_| drop(Index::new(&scene))), rojo);
-    let mut index = Index::new(&scene);
-    let nodes: Vec<Node> = index.scripts().to_vec();
+    line("cold index", median(runs, |_| drop(CodeIndex::new_by(&scene, ON_ALL_CORES))), rojo);
+    line("cold index on one core", median(runs, |_| drop(CodeIndex::new(&scene))), rojo);
+    let mut index = CodeIndex::new(&scene);
+    let nodes: Vec<Node> = index.script_nodes().to_vec();
     let mut times = Vec::new();
     for run in 0..runs.max(20) {
         let node = nodes[run * 37 % nodes.len()];
         let text = format!("{}-- {run}\n", scene.source(node).unwrap_or_default());
         scene.set_source(node, text);
-        times.push(median(1, |_| index.update(&scene)));
+        times.push(median(1, |_| index.refresh(&scene)));
     }
     times.sort_by(f64::total_cmp);
     line("index after one edit", times[times.len() / 2], rojo);
     for words in ["make the shop cheaper", "why does buy3 of Module77 warn about coins and offers?"]
     {
-        let asked = Asked { words, budget: 16_000, most: 12, ..Asked::default() };
-        let time = median(runs.max(20), |_| drop(code::choose(&index, &scene, &asked)));
+        let asked = ContextRequest { words, budget: 16_000, most: 12, ..ContextRequest::default() };
+        let time = median(runs.max(20), |_| drop(code::select_scripts(&index, &scene, &asked)));
         line(&format!("scripts chosen for {words:?}"), time, None);
     }
 }
@@ -182,8 +182,15 @@ fn searched(scripts: usize, runs: usize) {
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
             let base = Fingerprint::of(b"");
-            let plan =
-                tools::plan(Seq(1), "search_files", &args, &mut scene, &base, &Blobs::new(), None);
+            let plan = tools::plan_call(
+                Seq(1),
+                "search_files",
+                &args,
+                &mut scene,
+                &base,
+                &BlobStore::new(),
+                None,
+            );
             assert!(matches!(plan, Ok(Plan::Answer(_))), "{plan:?}");
         });
         let rg = [["-n", "-C2"].as_slice(), &rg, &["src"]].concat();

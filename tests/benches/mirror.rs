@@ -9,7 +9,7 @@ use scene_schemas::{Fingerprint, InstanceId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use vector_core::proposal::Blobs;
+use vector_core::proposal::BlobStore;
 use vector_core::tools;
 use vector_place::Scene;
 
@@ -176,7 +176,15 @@ pub(crate) fn tools(instances: usize) {
             .map(|n| {
                 let args = args(n);
                 let start = Instant::now();
-                let plan = tools::plan(Seq(1), tool, &args, &mut scene, &base, &Blobs::new(), None);
+                let plan = tools::plan_call(
+                    Seq(1),
+                    tool,
+                    &args,
+                    &mut scene,
+                    &base,
+                    &BlobStore::new(),
+                    None,
+                );
                 let time = start.elapsed();
                 plan.unwrap_or_else(|refusal| panic!("{tool}: {refusal}"));
                 assert!(scene.take_missing().is_empty(), "{tool} asks Studio");

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn read(input: &str) -> Scene {
-    vector_files::place_file::load(Path::new(input)).unwrap()
+    vector_files::place_file::load_scene(Path::new(input)).unwrap()
 }
 
 fn open(input: &str, output: &str) {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use vector_rojo_project::{Shown, Tree};
+use vector_rojo_project::{ProjectTree, SourcemapOptions};
 use vector_tests::binary;
 
 use self::measure::{Median, machine, measure, option};
@@ -93,7 +93,7 @@ fn middle(mut times: Vec<Duration>) -> Duration {
 }
 
 fn one_file(project: &Path, runs: usize, theirs: Option<Duration>) {
-    let mut tree = Tree::read(project).expect("it is a project");
+    let mut tree = ProjectTree::read(project).expect("it is a project");
     let time = |work: &mut dyn FnMut(usize)| {
         let run = |n| {
             let start = Instant::now();
@@ -102,9 +102,9 @@ fn one_file(project: &Path, runs: usize, theirs: Option<Duration>) {
         };
         middle((0..runs).map(run).collect())
     };
-    let cold = time(&mut |_| drop(Tree::read(project).expect("it is a project")));
-    let map = time(&mut |_| drop(tree.sourcemap(Shown::default())));
-    let scene = time(&mut |_| drop(tree.scene()));
+    let cold = time(&mut |_| drop(ProjectTree::read(project).expect("it is a project")));
+    let map = time(&mut |_| drop(tree.to_sourcemap(SourcemapOptions::default())));
+    let scene = time(&mut |_| drop(tree.to_scene()));
     println!("  in one process: read {cold:.1?}, sourcemap {map:.1?}, scene {scene:.1?}");
     let edited = project.join("src/Group0/Folder0/Module0.luau");
     let edit = update(&mut tree, runs, |n| {
@@ -123,7 +123,7 @@ fn one_file(project: &Path, runs: usize, theirs: Option<Duration>) {
     }
 }
 
-fn update(tree: &mut Tree, runs: usize, change: impl Fn(usize) -> PathBuf) -> Duration {
+fn update(tree: &mut ProjectTree, runs: usize, change: impl Fn(usize) -> PathBuf) -> Duration {
     let run = |n| {
         let file = change(n);
         let start = Instant::now();

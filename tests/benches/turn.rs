@@ -15,7 +15,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::{Daemon, Plugin};
 
@@ -134,7 +134,7 @@ fn fill(home: &Path, entries: usize) {
     let mut all = vec![started];
     all.extend((2..entries).map(said));
     all.push(Entry::Finished { outcome: Finish::Done, summary: None });
-    ledger.append(Append { workflow: None, entries: all, blobs: Vec::new() }).unwrap();
+    ledger.append(AppendBatch { workflow: None, entries: all, blobs: Vec::new() }).unwrap();
 }
 
 /// The two times of each round.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
-use vector_core::prompt::Call;
-use vector_engine::{Driver, Due, Engine};
+use vector_core::prompt::ToolCall;
+use vector_engine::{Engine, NextStep, ToolDriver};
 use vector_ledger::Ledger;
-use vector_rojo_project::Project;
+use vector_rojo_project::RojoProject;
 use vector_tests::binary::{Home, Output};
 use vector_tests::committed::Committed;
 
@@ -280,14 +280,14 @@ fn a_change_of_ones_own_is_not_taken_along() {
 
 /// An engine at work on a call, and the proposal that waits.
 fn proposed(bench: &Bench, ledger: &Arc<Ledger>, attribute: &str) -> (Engine, Seq) {
-    let opened = Project::open(&bench.project.folder, false).unwrap();
-    let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+    let opened = RojoProject::open(&bench.project.folder, false).unwrap();
+    let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
     let mut engine =
         Engine::start(ledger, opened, attribute, driver, Mode::Confirm, listener).unwrap();
     let props = json!({ format!("@{attribute}"): true });
     let args = json!({ "path": "game.ServerStorage.One", "props": props });
-    engine.call(vec![Call::new("set_properties", args)]).unwrap();
-    let Due::Decision(seq) = engine.run().unwrap() else { panic!("nothing is due") };
+    engine.add_calls(vec![ToolCall::new("set_properties", args)]).unwrap();
+    let NextStep::Decision(seq) = engine.run().unwrap() else { panic!("nothing is due") };
     (engine, seq)
 }
 
@@ -300,7 +300,7 @@ fn the_order_is_that_in_which_they_were_applied() {
     let (mut second, late) = proposed(&bench, &ledger, "Second");
     for (engine, seq) in [(&mut second, late), (&mut first, early)] {
         engine.approve(seq, Approver::Person, true).unwrap();
-        assert_eq!(engine.run().unwrap(), Due::Nothing);
+        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     }
     drop((first, second, ledger));
     let meta = text(&bench.file("One.meta.json"));

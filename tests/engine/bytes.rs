@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use vector_engine::Due;
+use vector_engine::NextStep;
 use vector_place::{Format, Scene};
 
 use super::{Bench, as_one, place};
@@ -138,9 +138,11 @@ fn what_nobody_understands_is_kept_and_named() {
     assert!(!touched.iter().any(|it| it.contains("Future") || it.contains("NEWS")), "{touched:?}");
 
     let mut engine = bench.engine(&file);
-    engine.call(as_one(&json!([["delete_instance", { "path": "game.Workspace.Gate" }]]))).unwrap();
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    engine
+        .add_calls(as_one(&json!([["delete_instance", { "path": "game.Workspace.Gate" }]])))
+        .unwrap();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(
         reason.contains("No Part of this file can be") && reason.contains("`Future`"),
         "{reason}"

@@ -6,9 +6,9 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Entry, Seq};
 use scene_schemas::proposal::Class;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::Call;
-use vector_core::workflow::{Input, Status};
-use vector_engine::{Due, Engine, REVERT, recover};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::{PendingStatus, WorkflowInput};
+use vector_engine::{Engine, NextStep, REVERT, recover_place};
 use vector_place::Format;
 
 use super::recover::{about, with_entries};
@@ -40,8 +40,8 @@ fn write(file: &Path, text: &str) {
 #[track_caller]
 fn due(engine: &mut Engine) -> Seq {
     match engine.run().unwrap() {
-        Due::Decision(seq) => seq,
-        other => panic!("{other:?}: {:?}", engine.workflow().unwrap().refusals().next()),
+        NextStep::Decision(seq) => seq,
+        other => panic!("{other:?}: {:?}", engine.current_workflow().unwrap().refusals().next()),
     }
 }
 
@@ -51,10 +51,10 @@ fn an_entry_is_proposed_written_and_taken_back() {
     let before = place(Format::Binary);
     let file = bench.file(&before);
     let mut engine = bench.engine(&file);
-    engine.call(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
+    engine.add_calls(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
     let seq = due(&mut engine);
     assert_eq!(read(&file), None, "nothing is written before a yes");
-    let proposal = &engine.workflow().unwrap().proposal(seq).unwrap().proposal;
+    let proposal = &engine.current_workflow().unwrap().proposal(seq).unwrap().proposal;
     assert!(matches!(proposal.commands.as_slice(), [Command::EditMemory { .. }]));
     assert_eq!(
         (proposal.class, proposal.title.as_str()),
@@ -80,12 +80,12 @@ fn what_is_rejected_or_does_not_fit_changes_nothing() {
     let mut engine = bench.engine(&file);
     let remove = json!(["edit_memory", { "changes": [{ "action": "remove", "section": "todo", "entry": "x" }] }]);
     let wrong = json!(["edit_memory", { "changes": [{ "action": "add", "section": "todo" }] }]);
-    engine.call(one_by_one(&json!([remember("a"), remove, wrong]))).unwrap();
+    engine.add_calls(one_by_one(&json!([remember("a"), remove, wrong]))).unwrap();
     let seq = due(&mut engine);
-    engine.input(Input::Reject { proposal: seq, reason: None }).unwrap();
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    engine.handle_input(WorkflowInput::Reject { proposal: seq, reason: None }).unwrap();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     let reasons: Vec<_> =
-        engine.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+        engine.current_workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
     assert!(reasons.iter().any(|why| why.contains("`x` is no entry of Todo")), "{reasons:?}");
     assert!(reasons.iter().any(|why| why.contains("add takes `text`")), "{reasons:?}");
     assert_eq!(read(&file), None);
@@ -96,7 +96,7 @@ fn what_a_person_writes_meanwhile_is_kept() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
     let mut engine = bench.engine(&file);
-    engine.call(one_by_one(&json!([remember("a"), create()]))).unwrap();
+    engine.add_calls(one_by_one(&json!([remember("a"), create()]))).unwrap();
     let first = due(&mut engine);
     write(&file, "Mine.\r\n");
     engine.approve(first, Approver::Person, false).unwrap();
@@ -104,17 +104,18 @@ fn what_a_person_writes_meanwhile_is_kept() {
     assert_eq!(read(&file).unwrap(), "Mine.\r\n");
     approve_all(&mut engine);
     assert_eq!(read(&file).unwrap(), "Mine.\r\n\r\n## Decisions\r\n\r\n- a\r\n");
-    let is_done = |status: &Status| matches!(status, Status::Applied(_));
-    let mut done = engine.workflow().unwrap().proposals().filter(|(_, it)| is_done(&it.status));
+    let is_done = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
+    let mut done =
+        engine.current_workflow().unwrap().proposals().filter(|(_, it)| is_done(&it.status));
     let is_memory = |commands: &[Command]| matches!(commands, [Command::EditMemory { .. }]);
     let (again, _) = done.find(|(_, it)| is_memory(&it.proposal.commands)).unwrap();
     assert_ne!(again, first);
     write(&file, "Other.\n");
     let args = json!({ "proposal": again });
     let mut engine = bench.engine(&file);
-    engine.call(vec![Call::new(REVERT, args)]).unwrap();
+    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
     engine.run().unwrap();
-    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("The memory has changed since. Take that back first"), "{reason}");
     assert_eq!(read(&file).unwrap(), "Other.\n");
 }
@@ -130,9 +131,9 @@ fn memory_and_place_are_changed_together_wherever_the_process_stops() {
             let file = bench.file(&before);
             write(&file, "# Notes\n");
             let mut engine = bench.engine(&file);
-            engine.call(calls).unwrap();
+            engine.add_calls(calls).unwrap();
             // All are decided before any is written.
-            while let Due::Decision(seq) = engine.run().unwrap() {
+            while let NextStep::Decision(seq) = engine.run().unwrap() {
                 engine.approve(seq, Approver::Yes, true).unwrap();
             }
             let after = std::fs::read(&file).unwrap();
@@ -153,11 +154,11 @@ fn memory_and_place_are_changed_together_wherever_the_process_stops() {
                 let from = std::fs::canonicalize(&file).unwrap().display().to_string();
                 let records = about(&records[..=*stop], &from, &copy.display().to_string());
                 let crashed = with_entries(&records);
-                let notices = recover(&crashed.ledger, &copy).unwrap();
+                let notices = recover_place(&crashed.ledger, &copy).unwrap();
                 assert!(notices.iter().all(|it| it.contains("applied")), "{notices:?}");
                 assert_eq!(read(&copy).unwrap(), new, "{notices:?}");
                 assert!(std::fs::read(&copy).unwrap() == after, "{notices:?}");
-                assert!(crashed.ledger.unfinished().unwrap().is_empty());
+                assert!(crashed.ledger.unfinished_starts().unwrap().is_empty());
             }
         }
     }

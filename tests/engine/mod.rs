@@ -15,10 +15,10 @@ use scene_schemas::Value;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::Call;
-use vector_core::workflow::{Input, Status};
-use vector_engine::{Driver, Due, Engine, REVERT};
-use vector_files::place_file::{PlaceFile, load};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::{PendingStatus, WorkflowInput};
+use vector_engine::{Engine, NextStep, REVERT, ToolDriver};
+use vector_files::place_file::{PlaceFile, load_scene};
 use vector_ledger::Ledger;
 use vector_place::diff::diff;
 use vector_place::{Format, Scene};
@@ -120,43 +120,44 @@ impl Bench {
     fn engine(&self, file: &Path) -> Engine {
         let opened = PlaceFile::open(file, None).unwrap();
         let listener = Box::new(|_: &_| {});
-        Engine::start(&self.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener).unwrap()
+        Engine::start(&self.ledger, opened, "test", ToolDriver::Calls, Mode::Confirm, listener)
+            .unwrap()
     }
 
     /// Makes these calls, says yes to all that comes of them, and answers the applied proposals.
-    fn edit(&self, file: &Path, calls: Vec<Call>) -> Vec<Seq> {
+    fn edit(&self, file: &Path, calls: Vec<ToolCall>) -> Vec<Seq> {
         let mut engine = self.engine(file);
-        engine.call(calls).unwrap();
+        engine.add_calls(calls).unwrap();
         approve_all(&mut engine);
-        let workflow = engine.workflow().unwrap();
+        let workflow = engine.current_workflow().unwrap();
         let refusals: Vec<_> = workflow.refusals().collect();
         assert!(refusals.is_empty(), "{refusals:?}");
-        let is_applied = |status: &Status| matches!(status, Status::Applied(_));
+        let is_applied = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
         assert!(workflow.proposals().all(|(_, it)| is_applied(&it.status)));
         workflow.proposals().map(|(seq, _)| seq).collect()
     }
 
     fn revert(&self, file: &Path, proposal: Seq) -> Vec<Seq> {
         let args = json!({ "proposal": proposal });
-        self.edit(file, vec![Call::new(REVERT, args)])
+        self.edit(file, vec![ToolCall::new(REVERT, args)])
     }
 }
 
 fn approve_all(engine: &mut Engine) {
-    while let Due::Decision(proposal) = engine.run().unwrap() {
+    while let NextStep::Decision(proposal) = engine.run().unwrap() {
         engine.approve(proposal, Approver::Yes, true).unwrap();
     }
 }
 
-fn as_one(calls: &Json) -> Vec<Call> {
+fn as_one(calls: &Json) -> Vec<ToolCall> {
     let change = |pair: &Json| json!({ "tool": pair[0], "args": pair[1] });
     let changes: Vec<_> = calls.as_array().unwrap().iter().map(change).collect();
     let args = json!({ "title": "test", "changes": changes });
-    vec![Call::new("propose_changes", args)]
+    vec![ToolCall::new("propose_changes", args)]
 }
 
-fn one_by_one(calls: &Json) -> Vec<Call> {
-    let call = |pair: &Json| Call::new(pair[0].as_str().unwrap().to_owned(), pair[1].clone());
+fn one_by_one(calls: &Json) -> Vec<ToolCall> {
+    let call = |pair: &Json| ToolCall::new(pair[0].as_str().unwrap().to_owned(), pair[1].clone());
     calls.as_array().unwrap().iter().map(call).collect()
 }
 
@@ -171,14 +172,18 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let bench = Bench::new();
     let file = bench.file(bytes);
     let applied = bench.edit(&file, as_one(calls));
-    let after = load(&file).unwrap();
+    let after = load_scene(&file).unwrap();
     let edited = std::fs::read(&file).unwrap();
     assert!(!diff(&Scene::decode(bytes).unwrap(), &after).is_empty(), "{name} changed nothing");
     let back = bench.revert(&file, applied[0]);
-    same(&Scene::decode(bytes).unwrap(), &load(&file).unwrap(), &format!("{name}, taken back"));
+    same(
+        &Scene::decode(bytes).unwrap(),
+        &load_scene(&file).unwrap(),
+        &format!("{name}, taken back"),
+    );
     assert!(std::fs::read(&file).unwrap() == bytes, "{name}: other bytes when taken back");
     bench.revert(&file, back[0]);
-    same(&after, &load(&file).unwrap(), &format!("{name}, taken back twice"));
+    same(&after, &load_scene(&file).unwrap(), &format!("{name}, taken back twice"));
     assert!(std::fs::read(&file).unwrap() == edited, "{name}: other bytes when done again");
 }
 
@@ -214,7 +219,7 @@ fn one_by_one_gives_what_all_at_once_gives() {
         let (one, all) = (first.file(&bytes), second.file(&bytes));
         first.edit(&one, one_by_one(&calls));
         second.edit(&all, as_one(&calls));
-        same(&load(&one).unwrap(), &load(&all).unwrap(), name);
+        same(&load_scene(&one).unwrap(), &load_scene(&all).unwrap(), name);
     }
 }
 
@@ -224,17 +229,19 @@ fn a_rejection_plans_again_what_stood_on_it() {
     let file = bench.file(&place(Format::Binary));
     let mut engine = bench.engine(&file);
     engine
-        .call(one_by_one(&json!([
+        .add_calls(one_by_one(&json!([
             ["create_instance", { "className": "Folder", "parentPath": "game.Workspace", "props": { "Name": "A" } }],
             ["create_instance", { "className": "Part", "parentPath": "game.ReplicatedStorage" }],
             ["create_instance", { "className": "Part", "parentPath": "game.Workspace.House" }],
             ["rename_instance", { "path": "game.Workspace.A", "newName": "B" }],
         ])))
         .unwrap();
-    let Due::Decision(first) = engine.run().unwrap() else { panic!("nothing to decide") };
-    engine.input(Input::Reject { proposal: first, reason: Some("no".to_owned()) }).unwrap();
+    let NextStep::Decision(first) = engine.run().unwrap() else { panic!("nothing to decide") };
+    engine
+        .handle_input(WorkflowInput::Reject { proposal: first, reason: Some("no".to_owned()) })
+        .unwrap();
     approve_all(&mut engine);
-    let workflow = engine.workflow().unwrap();
+    let workflow = engine.current_workflow().unwrap();
     let reasons: Vec<_> = workflow.refusals().map(|(_, reason)| reason.to_owned()).collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(reasons[0].contains("game.ReplicatedStorage"), "{}", reasons[0]);
@@ -242,9 +249,9 @@ fn a_rejection_plans_again_what_stood_on_it() {
     let mut ends: HashMap<&str, usize> = HashMap::new();
     for (_, pending) in workflow.proposals() {
         let end = match &pending.status {
-            Status::Applied(_) => "applied",
-            Status::Rejected(_) => "rejected",
-            Status::Withdrawn(_) => "withdrawn",
+            PendingStatus::Applied(_) => "applied",
+            PendingStatus::Rejected(_) => "rejected",
+            PendingStatus::Withdrawn(_) => "withdrawn",
             other => panic!("{other:?}"),
         };
         *ends.entry(end).or_default() += 1;
@@ -262,7 +269,7 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     let other = json!([["set_properties", { "path": "game.Workspace.Wall[1]", "props": { "Anchored": true } }]]);
     bench.edit(&file, as_one(&other));
     bench.revert(&file, first[0]);
-    let scene = load(&file).unwrap();
+    let scene = load_scene(&file).unwrap();
     assert!(scene.resolve(&"game.Workspace.House".parse().unwrap()).is_ok());
 
     let coloured = json!([["set_properties", { "path": "game.Workspace.Wall[2]", "props": { "Color": "#ff0000" } }]]);
@@ -271,8 +278,8 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     bench.edit(&file, as_one(&again));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": second[0] });
-    engine.call(vec![Call::new(REVERT, args)]).unwrap();
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let reason = engine.workflow().unwrap().refusals().next().unwrap().1.to_owned();
+    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
     assert!(reason.contains("is not what was left there"), "{reason}");
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::WarningKind;
 use serde_json::{Value as Json, json};
-use vector_core::workflow::Input;
-use vector_engine::{Due, Engine};
-use vector_files::place_file::load;
+use vector_core::workflow::WorkflowInput;
+use vector_engine::{Engine, NextStep};
+use vector_files::place_file::load_scene;
 use vector_place::{Format, Scene};
 
 use super::{Bench, one_by_one};
@@ -29,13 +29,13 @@ fn set_main(scene: &mut Scene, text: &str) {
 
 /// What somebody else does to the file.
 fn write_main(file: &Path, text: &str) {
-    let mut scene = load(file).unwrap();
+    let mut scene = load_scene(file).unwrap();
     set_main(&mut scene, text);
     std::fs::write(file, scene.encode().unwrap()).unwrap();
 }
 
 fn main(file: &Path) -> String {
-    let scene = load(file).unwrap();
+    let scene = load_scene(file).unwrap();
     let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
     scene.source(main).unwrap().into_owned()
 }
@@ -51,15 +51,15 @@ fn line(number: u32, text: &str) -> Json {
 
 #[track_caller]
 fn due(engine: &mut Engine) -> Seq {
-    if let Due::Decision(seq) = engine.run().unwrap() {
+    if let NextStep::Decision(seq) = engine.run().unwrap() {
         return seq;
     }
-    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
     panic!("nothing is due: {refusals:?}");
 }
 
 fn warnings(engine: &Engine, seq: Seq) -> Vec<WarningKind> {
-    let pending = engine.workflow().unwrap().proposal(seq).unwrap();
+    let pending = engine.current_workflow().unwrap().proposal(seq).unwrap();
     pending.proposal.warnings.iter().map(|warning| warning.kind).collect()
 }
 
@@ -74,7 +74,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
         let bench = Bench::new();
         let file = bench.file(&place(format));
         let mut engine = bench.engine(&file);
-        engine.call(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+        engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
         let first = due(&mut engine);
         assert_eq!(warnings(&engine, first), []);
         // Line 3 is another one now.
@@ -86,7 +86,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
         assert_eq!(warnings(&engine, again), [WarningKind::Fuzzy]);
         assert_eq!(main(&file), theirs);
         approve(&mut engine, again);
-        assert_eq!(engine.run().unwrap(), Due::Nothing);
+        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
         assert_eq!(main(&file), theirs.replace("d = 4\n", "d = 40\n"));
     }
 }
@@ -96,13 +96,13 @@ fn what_both_changed_is_refused_with_all_three_versions() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
     let mut engine = bench.engine(&file);
-    engine.call(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
+    engine.add_calls(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
     let first = due(&mut engine);
     let theirs = TEXT.replace("b = 2\n", "b = 200\n");
     write_main(&file, &theirs);
     approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let workflow = engine.workflow().unwrap();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    let workflow = engine.current_workflow().unwrap();
     let refusals: Vec<_> = workflow.refusals().map(|(_, why)| why.to_owned()).collect();
     let [why] = refusals.as_slice() else { panic!("{refusals:?}") };
     for part in [
@@ -126,14 +126,14 @@ fn edits_that_stand_on_each_other_are_carried_over_together() {
         { "tool": "apply_edit", "args": line(0, "local x = 0\nlocal a = 1")[1] },
         { "tool": "apply_edit", "args": line(4, "local d = 40")[1] },
     ] }]]);
-    engine.call(one_by_one(&calls)).unwrap();
+    engine.add_calls(one_by_one(&calls)).unwrap();
     let first = due(&mut engine);
     let theirs = TEXT.replace("b = 2\n", "b = 20\n");
     write_main(&file, &theirs);
     approve(&mut engine, first);
     let again = due(&mut engine);
     approve(&mut engine, again);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     let after = theirs.replace("local a", "local x = 0\nlocal a").replace("d = 4\n", "d = 40\n");
     assert_eq!(main(&file), after);
 }
@@ -144,13 +144,13 @@ fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
     let file = bench.file(&place(Format::Binary));
     let mut engine = bench.engine(&file);
     let calls = json!([line(0, "local x = 0\nlocal a = 1"), line(4, "local d = 40")]);
-    engine.call(one_by_one(&calls)).unwrap();
+    engine.add_calls(one_by_one(&calls)).unwrap();
     let first = due(&mut engine);
     engine.run().unwrap();
-    engine.input(Input::Reject { proposal: first, reason: None }).unwrap();
+    engine.handle_input(WorkflowInput::Reject { proposal: first, reason: None }).unwrap();
     let second = due(&mut engine);
     approve(&mut engine, second);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert_eq!(main(&file), TEXT.replace("d = 4\n", "d = 40\n"));
 }
 
@@ -159,12 +159,12 @@ fn a_file_that_keeps_changing_ends_the_run() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
     let mut engine = bench.engine(&file);
-    engine.call(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
+    engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
     let mut text = TEXT.to_owned();
     // More often than it plans again.
     let error = (0..60).find_map(|n| {
         let seq = match engine.run() {
-            Ok(Due::Decision(seq)) => seq,
+            Ok(NextStep::Decision(seq)) => seq,
             Ok(_) => panic!("it was applied"),
             Err(error) => return Some(error),
         };

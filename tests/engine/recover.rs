@@ -2,9 +2,9 @@
 
 use scene_schemas::entry::{Approver, Entry, Record};
 use scene_schemas::proposal::Mode;
-use vector_engine::{Driver, Due, Engine, recover};
+use vector_engine::{Engine, NextStep, ToolDriver, recover_place};
 use vector_files::place_file::PlaceFile;
-use vector_ledger::Append;
+use vector_ledger::AppendBatch;
 use vector_place::Format;
 
 use super::{Bench, as_one, edits, one_by_one, place};
@@ -15,7 +15,7 @@ pub(super) fn with_entries(records: &[Record]) -> Bench {
     for record in records {
         let workflow = (record.seq != record.workflow).then_some(record.workflow);
         let entries = vec![record.entry.clone()];
-        bench.ledger.append(Append { workflow, entries, blobs: Vec::new() }).unwrap();
+        bench.ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() }).unwrap();
     }
     bench
 }
@@ -70,15 +70,15 @@ fn stop_and_recover(
     let bench = with_entries(&about(records, &from, &to));
     let approved = records.iter().filter(|it| matches!(it.entry, Entry::Approved { .. })).count();
     let proposed = records.iter().filter(|it| matches!(it.entry, Entry::Proposed { .. })).count();
-    recover(&bench.ledger, &copy).unwrap();
+    recover_place(&bench.ledger, &copy).unwrap();
     let now = std::fs::read(&copy).unwrap();
     if approved == proposed && approved > 0 && records_are_whole(records) {
         assert!(now == after, "{what}: what was approved is done");
     } else if approved == 0 {
         assert!(now == before, "{what}: nothing was approved");
     }
-    assert!(bench.ledger.unfinished().unwrap().is_empty(), "{what}: the workflow is over");
-    assert_eq!(recover(&bench.ledger, &copy).unwrap(), Vec::<String>::new(), "{what}");
+    assert!(bench.ledger.unfinished_starts().unwrap().is_empty(), "{what}: the workflow is over");
+    assert_eq!(recover_place(&bench.ledger, &copy).unwrap(), Vec::<String>::new(), "{what}");
     assert!(std::fs::read(&copy).unwrap() == now, "{what}: a second recovery does nothing");
 }
 
@@ -99,7 +99,7 @@ fn what_was_approved_is_not_applied_to_a_file_that_changed() {
     let other = place(Format::Xml);
     std::fs::write(&file, &other).unwrap();
     let crashed = with_entries(&records[..=stop]);
-    let notices = recover(&crashed.ledger, &file).unwrap();
+    let notices = recover_place(&crashed.ledger, &file).unwrap();
     assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&file).unwrap() == other);
 }
@@ -112,19 +112,19 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
     let opened = PlaceFile::open(&file, Some(&out)).unwrap();
     let listener = Box::new(|_: &_| {});
     let mut engine =
-        Engine::start(&bench.ledger, opened, "test", Driver::Calls, Mode::Confirm, listener)
+        Engine::start(&bench.ledger, opened, "test", ToolDriver::Calls, Mode::Confirm, listener)
             .unwrap();
-    engine.call(as_one(&edits()[0].1)).unwrap();
+    engine.add_calls(as_one(&edits()[0].1)).unwrap();
     super::approve_all(&mut engine);
     let (edited, other) = (std::fs::read(&out).unwrap(), place(Format::Xml));
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
     std::fs::write(&out, &other).unwrap();
-    let notices = recover(&with_entries(&records[..=stop]).ledger, &out).unwrap();
+    let notices = recover_place(&with_entries(&records[..=stop]).ledger, &out).unwrap();
     assert!(notices[0].contains("was changed after this was approved"), "{notices:?}");
     assert!(std::fs::read(&out).unwrap() == other);
     std::fs::remove_file(&out).unwrap();
-    let notices = recover(&with_entries(&records[..=stop]).ledger, &out).unwrap();
+    let notices = recover_place(&with_entries(&records[..=stop]).ledger, &out).unwrap();
     assert!(notices[0].contains("it is applied now"), "{notices:?}");
     assert!(std::fs::read(&out).unwrap() == edited);
 }
@@ -136,8 +136,8 @@ fn what_was_written_and_not_recorded_is_not_done_again() {
     let file = bench.file(&place(Format::Binary));
     let before = std::fs::read(&file).unwrap();
     let mut engine = bench.engine(&file);
-    engine.call(as_one(&edits()[0].1)).unwrap();
-    let Due::Decision(proposal) = engine.run().unwrap() else { panic!("a card is due") };
+    engine.add_calls(as_one(&edits()[0].1)).unwrap();
+    let NextStep::Decision(proposal) = engine.run().unwrap() else { panic!("a card is due") };
     engine.approve(proposal, Approver::Yes, true).unwrap();
     let ledger =
         rusqlite::Connection::open(bench.folder.path().join("home/ledger.sqlite")).unwrap();
@@ -148,13 +148,13 @@ fn what_was_written_and_not_recorded_is_not_done_again() {
     assert!(why.contains(&format!("was written and holds proposal {proposal}")), "{why}");
     let written = std::fs::read(&file).unwrap();
     assert!(written != before);
-    assert_eq!(engine.written(), [proposal]);
+    assert_eq!(engine.applied_in_place(), [proposal]);
     for _ in 0..3 {
         assert!(engine.run().is_err());
         assert!(std::fs::read(&file).unwrap() == written);
     }
     ledger.execute_batch("DROP TRIGGER refused").unwrap();
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert!(std::fs::read(&file).unwrap() == written, "it is done once");
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let applied = records.iter().filter(|it| matches!(it.entry, Entry::Applied { .. }));

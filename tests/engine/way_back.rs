@@ -3,9 +3,9 @@
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Class;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::Call;
-use vector_engine::{Due, REVERT};
-use vector_files::place_file::load;
+use vector_core::prompt::ToolCall;
+use vector_engine::{NextStep, REVERT};
+use vector_files::place_file::load_scene;
 use vector_place::{Format, Scene};
 
 use super::{Bench, as_one, one_by_one, place, same};
@@ -36,11 +36,11 @@ fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
     let before = std::fs::read(file).unwrap();
     let mut engine = bench.engine(file);
     let args = json!({ "proposal": proposal });
-    engine.call(vec![Call::new(REVERT, args)]).unwrap();
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert!(std::fs::read(file).unwrap() == before);
     let refusals: Vec<_> =
-        engine.workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
+        engine.current_workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     refusals[0].clone()
 }
@@ -103,7 +103,7 @@ fn what_was_made_goes_only_as_it_was_made() {
     assert!(why.contains("is not what was left there"), "{why}");
     bench.revert(&file, written[0]);
     bench.revert(&file, made[0]);
-    same(&Scene::decode(&place(Format::Xml)).unwrap(), &load(&file).unwrap(), "after all");
+    same(&Scene::decode(&place(Format::Xml)).unwrap(), &load_scene(&file).unwrap(), "after all");
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn a_reference_that_was_set_since_stays() {
     );
     bench.edit(&file, as_one(&weld("game.Workspace.A")));
     let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.A")])));
-    let before = load(&file).unwrap();
+    let before = load_scene(&file).unwrap();
     bench.revert(&file, deleted[0]);
     let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.A")])));
-    same(&before, &load(&file).unwrap(), "deleted again");
+    same(&before, &load_scene(&file).unwrap(), "deleted again");
     bench.edit(&file, as_one(&weld("game.Workspace.B")));
     let why = refused(&bench, &file, deleted[0]);
     assert!(why.contains("game.Workspace.W has changed since."), "{why}");
@@ -156,7 +156,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
             let file = bench.file(&before);
             let done = bench.edit(&file, as_one(edit));
             let back = bench.revert(&file, done[0]);
-            same(&Scene::decode(&before).unwrap(), &load(&file).unwrap(), &edit.to_string());
+            same(&Scene::decode(&before).unwrap(), &load_scene(&file).unwrap(), &edit.to_string());
             bench.revert(&file, back[0]);
         }
         // What was broken, or too long, before it was mended is so again.
@@ -168,7 +168,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
         let mend = json!([["write_script", { "path": "game.Broken", "source": "return 1\n" }]]);
         let done = bench.edit(&file, as_one(&mend));
         bench.revert(&file, done[0]);
-        let scene = load(&file).unwrap();
+        let scene = load_scene(&file).unwrap();
         let node = scene.resolve(&"game.Broken".parse().unwrap()).unwrap();
         assert_eq!(scene.source(node).as_deref(), Some(broken.as_str()));
     }
@@ -184,13 +184,13 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
     let bench = Bench::new();
     let file = bench.file(&place(Format::Binary));
     bench.edit(&file, as_one(&make));
-    let before = load(&file).unwrap();
+    let before = load_scene(&file).unwrap();
     for primary in [json!("game.Workspace.M.P2"), Json::Null] {
         let props = json!({ "Name": "M2", "PrimaryPart": primary });
         let set = json!([["set_properties", { "path": "game.Workspace.M", "props": props }]]);
         let done = bench.edit(&file, as_one(&set));
         bench.revert(&file, done[0]);
-        same(&before, &load(&file).unwrap(), &props.to_string());
+        same(&before, &load_scene(&file).unwrap(), &props.to_string());
     }
     // Two proposals in one write: each knows what it made itself.
     let first = json!([
@@ -205,7 +205,7 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
     for proposal in done.into_iter().rev() {
         bench.revert(&file, proposal);
     }
-    same(&before, &load(&file).unwrap(), "two in one write");
+    same(&before, &load_scene(&file).unwrap(), "two in one write");
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
     ]);
     let class = |calls: &Json| {
         let mut engine = bench.engine(&file);
-        engine.call(as_one(calls)).unwrap();
+        engine.add_calls(as_one(calls)).unwrap();
         engine.run().unwrap();
-        let workflow = engine.workflow().unwrap();
+        let workflow = engine.current_workflow().unwrap();
         workflow.proposals().next().unwrap().1.proposal.class
     };
     assert_eq!(class(&calls), Class::Destructive);
@@ -231,9 +231,9 @@ fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
     let deleted = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
     let mut engine = bench.engine(&file);
     let args = json!({ "proposal": deleted[0] });
-    engine.call(vec![Call::new(REVERT, args)]).unwrap();
+    engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
     engine.run().unwrap();
-    let workflow = engine.workflow().unwrap();
+    let workflow = engine.current_workflow().unwrap();
     let (_, back) = workflow.proposals().next().unwrap();
     assert_eq!(back.proposal.preview.rows[0].path.to_string(), "game.Workspace.F.P[1]");
 }

@@ -48,7 +48,7 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
     let second = bench.chat(epoch);
     bench.desk.send(DaemonRequest::Tidy);
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
-    assert!(bench.ledger.holds(workflow), "it has not ended");
+    assert!(bench.ledger.has_lease(workflow), "it has not ended");
     let mut hello = bench.hello(&credential);
     let mut ended = bench.begin(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply));
     let refused = bench.wait(bench.hello("nobody's")).unwrap_err();
@@ -62,7 +62,7 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
     assert_eq!(seat.strong_count(), 0, "it has let go of everything");
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
     assert_eq!((bench.sessions(), state(&bench, second)), (1, WorkflowState::Working));
-    assert!(bench.ledger.holds(second), "it goes on where it comes back");
+    assert!(bench.ledger.has_lease(second), "it goes on where it comes back");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn who_takes_access_away_is_answered_when_nothing_is_done_by_it_any_more() {
     }
     held.unlock().unwrap();
     let [one, other] = all.map(|answer| bench.wait(answer).unwrap());
-    assert!(!bench.ledger.holds(workflow));
+    assert!(!bench.ledger.has_lease(workflow));
     assert_eq!((one.names.len(), &one.sessions[..]), (1, &[window()][..]));
     assert_eq!((other.names.len(), other.sessions.len()), (0, 0), "it was gone by then");
     bench.wait(second).unwrap();
@@ -120,5 +120,5 @@ fn a_session_that_was_closed_before_its_access_was_taken_away_is_waited_for_too(
     assert_eq!(gone.try_recv().unwrap_err(), TryRecvError::Empty);
     held.unlock().unwrap();
     assert!(bench.wait(gone).unwrap().sessions.is_empty());
-    assert!(!bench.ledger.holds(bench.wait(started).unwrap().workflow));
+    assert!(!bench.ledger.has_lease(bench.wait(started).unwrap().workflow));
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Finish, Phase, Seq, Tokens};
 use serde_json::{Value as Json, json};
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon};
 use vector_tests::human::Human;
@@ -155,7 +155,7 @@ fn it_is_looked_through_by_what_a_person_remembers() {
     assert_eq!(bench.found("place=another"), [0; 0]);
     assert_eq!(bench.found("day=1999-12-31"), [0; 0]);
     let at = bench.get("/api/history?limit=1")["entries"][0]["at"].as_u64().unwrap();
-    let day = vector_core::calendar::Moment::of(at / 1000);
+    let day = vector_core::calendar::UtcMoment::from_seconds(at / 1000);
     let day = format!("{:04}-{:02}-{:02}", day.year, day.month, day.day);
     // Midnight may lie between the first entry and the last.
     assert_eq!(bench.found(&format!("day={day}")).first(), all.first());
@@ -296,9 +296,10 @@ fn work(ledger: &Ledger, number: u64) {
             .push(Entry::Answered { call: Seq(0), answer: json!({ "path": path, "text": text }) });
     }
     let first =
-        ledger.append(Append { workflow: None, entries, blobs: Vec::new() }).unwrap()[0].seq;
+        ledger.append(AppendBatch { workflow: None, entries, blobs: Vec::new() }).unwrap()[0].seq;
     let workflow = Some(first);
-    let add = |entries| ledger.append(Append { workflow, entries, blobs: Vec::new() }).unwrap();
+    let add =
+        |entries| ledger.append(AppendBatch { workflow, entries, blobs: Vec::new() }).unwrap();
     let call = add(vec![called("replace_text", json!({}))])[0].seq.0;
     let proposal = add(vec![proposed(call, number)])[0].seq;
     let said = if number.is_multiple_of(2) {

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use vector_daemon::daemon::DaemonActor;
 use vector_daemon::server::{DaemonHandle, DaemonRequest, EventHub, Reply, TokenHash};
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::Home;
 
 /// Nothing takes as long.
@@ -125,7 +125,7 @@ impl Bench {
             guards: None,
             served: false,
         };
-        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         self.ledger.append(batch).unwrap()[0].seq
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use scene_schemas::entry::{Entry, Finish};
 use serde_json::Value as Json;
 use vector_daemon::server::DaemonRequest;
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::Daemon;
 use vector_tests::human::Human;
@@ -34,7 +34,7 @@ fn what_another_process_begins_or_ends_is_noticed_once() {
     assert!(is_news(&bench));
     assert!(!is_news(&bench));
     let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
-    other.append(Append { workflow: Some(workflow), entries, blobs: Vec::new() }).unwrap();
+    other.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() }).unwrap();
     assert!(is_news(&bench));
     assert!(!is_news(&bench));
 }

@@ -13,7 +13,7 @@ use scene_schemas::entry::{FilePlace, Place, ProjectPlace};
 use tokio::sync::oneshot::error::TryRecvError;
 use vector_daemon::server::DaemonRequest;
 #[cfg(unix)]
-use vector_engine::studio::Studio;
+use vector_engine::studio::StudioTarget;
 use vector_files::place_file;
 use vector_tests::places::{self, Format};
 
@@ -23,7 +23,7 @@ use super::house::{Answer, Bench, of_window, window};
 fn left(bench: &Bench, name: &str, bytes: &[u8]) -> PathBuf {
     let file = bench.home.path().join(name);
     fs::write(&file, bytes).unwrap();
-    let real = place_file::real(&file).unwrap().display().to_string();
+    let real = place_file::real_path(&file).unwrap().display().to_string();
     let hash = Fingerprint::of(bytes);
     bench.left_in(Place::File(FilePlace { file: real, out: None, hash, replaces: None }));
     file
@@ -128,16 +128,16 @@ fn a_session_takes_up_what_was_held_when_it_began_once_a_project_was_read() {
     let bench = Bench::new();
     let workflow = bench.left_in(of_window());
     let credential = bench.pair();
-    let lease = bench.ledger.lease(workflow).unwrap().unwrap();
+    let lease = bench.ledger.try_lease(workflow).unwrap().unwrap();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;
     // It has taken up what it can when it answers.
     bench.wait(bench.chat(epoch)).unwrap();
     drop(lease);
-    assert!(!bench.ledger.holds(workflow));
+    assert!(!bench.ledger.has_lease(workflow));
     let project = project(&bench);
     bench.ask(|reply| DaemonRequest::Open(project, reply)).unwrap();
     bench.wait(bench.chat(epoch)).unwrap();
-    assert!(bench.ledger.holds(workflow));
+    assert!(bench.ledger.has_lease(workflow));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_session_takes_all_of_its_workflows_up_while_a_project_is_opened() {
     bench.wait(opened).unwrap();
     // It has taken them up when it answers.
     bench.wait(bench.chat(welcome.epoch)).unwrap();
-    let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.holds(*it)).collect();
+    let missed: Vec<_> = all.into_iter().filter(|it| !bench.ledger.has_lease(*it)).collect();
     assert!(missed.is_empty(), "{missed:?}");
 }
 
@@ -180,7 +180,8 @@ fn who_wants_a_project_and_who_wants_its_file_as_a_place_are_told_apart() {
     for is_project_first in [true, false] {
         let bench = Bench::new();
         let wanted = project(&bench);
-        let file = place_file::real(&bench.home.path().join("game/default.project.json")).unwrap();
+        let file =
+            place_file::real_path(&bench.home.path().join("game/default.project.json")).unwrap();
         let (project, hash) = (file.display().to_string(), Fingerprint::of(b"as it was"));
         // So that neither is read while workflows are held.
         bench.left_in(Place::Project(ProjectPlace { project, hash }));
@@ -217,7 +218,7 @@ fn slow_memory(file: &Path) {
 fn a_memory_that_takes_long_to_be_read_keeps_only_its_session_waiting() {
     let bench = Bench::new();
     let Place::Open(own) = of_window() else { unreachable!() };
-    let memory = Studio::new(own, bench.home.path().join("memory")).memory_file();
+    let memory = StudioTarget::new(own, bench.home.path().join("memory")).memory_file();
     slow_memory(&memory);
     let credential = bench.pair();
     let epoch = bench.wait(bench.hello(&credential)).unwrap().epoch;

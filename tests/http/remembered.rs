@@ -6,7 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Approver, Entry, Seq};
 use scene_schemas::proposal::{Ack, Outcome};
 use serde_json::{Value as Json, json};
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary;
 use vector_tests::daemon::{Daemon, Plugin};
 
@@ -154,7 +154,7 @@ fn killed(is_written: bool) {
             acks: vec![ack],
         },
     ];
-    let batch = Append { workflow: Some(workflow), entries, blobs: Vec::new() };
+    let batch = AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() };
     Ledger::open(home.path()).unwrap().append(batch).unwrap();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);

@@ -3,7 +3,7 @@
 
 use scene_schemas::entry::{Entry, Finish, Seq};
 use serde_json::{Value as Json, json};
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Answer, Daemon, Plugin};
 
@@ -260,7 +260,7 @@ fn what_was_lost_before_it_could_be_told_is_found_when_it_goes_on() {
         Entry::Rejected { proposal: Seq(first), reason: None },
         Entry::Finished { outcome: Finish::Done, summary: None },
     ];
-    let batch = Append { workflow: Some(Seq(one)), entries, blobs: Vec::new() };
+    let batch = AppendBatch { workflow: Some(Seq(one)), entries, blobs: Vec::new() };
     Ledger::open(home.path()).unwrap().append(batch).unwrap();
     let daemon = Daemon::start(binary::vector(), home.path());
     let mut plugin = Plugin::hello(&daemon, "window-1", &credential);

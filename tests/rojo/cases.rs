@@ -10,7 +10,7 @@ use std::path::Path;
 use scene_schemas::Value;
 use tempfile::TempDir;
 use vector_place::{Node, Scene};
-use vector_rojo_project::Tree;
+use vector_rojo_project::ProjectTree;
 use vector_tests::repository;
 
 use super::oracle::{differences, rojo};
@@ -50,8 +50,8 @@ pub(super) fn make(case: &str) -> TempDir {
 }
 
 /// What was read, for people: instances with files and properties, then what was wrong.
-fn print(tree: &Tree, project: &Path) -> String {
-    let (scene, nodes) = tree.scene();
+fn print(tree: &ProjectTree, project: &Path) -> String {
+    let (scene, nodes) = tree.to_scene();
     let mut text = String::new();
     for (number, (instance, node)) in (0..).zip(tree.instances.iter().zip(&nodes)) {
         let mut depth = 0;
@@ -60,7 +60,7 @@ fn print(tree: &Tree, project: &Path) -> String {
             (depth, at) = (depth + 1, tree.instances[parent as usize].parent);
         }
         let indent = "  ".repeat(depth);
-        let files = tree.files(number).iter().map(|file| tree.shown_path(file, false));
+        let files = tree.instance_files(number).iter().map(|file| tree.shown_path(file, false));
         let files: Vec<_> = files.collect();
         let unknown = if instance.ignores_unknown { " *" } else { "" };
         writeln!(
@@ -106,7 +106,7 @@ fn check(file: &Path) -> Vec<String> {
     let folder = make(files);
     let project = std::fs::canonicalize(folder.path().join("project")).unwrap();
     let mut wrong = Vec::new();
-    let printed = match Tree::read(&project) {
+    let printed = match ProjectTree::read(&project) {
         Ok(tree) => {
             if rojo() && !tree.project.ends_with("rojo.json") {
                 wrong.extend(differences(&project, &tree));

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vector_rojo_project::{Changed, Instance, Tree};
+use vector_rojo_project::{ProjectInstance, ProjectTree, TreeUpdate};
 
 use super::oracle::{differences, rojo};
 
@@ -236,7 +236,7 @@ fn projects_by_chance_are_read_as_rojo_reads_them() {
     let mut taken = 0;
     for seed in 0..80 {
         let project = Project::new(seed, seed % 4 == 0);
-        let tree = match Tree::read(&project.root) {
+        let tree = match ProjectTree::read(&project.root) {
             Ok(tree) => tree,
             Err(error) => panic!("seed {seed}: {error}"),
         };
@@ -249,7 +249,7 @@ fn projects_by_chance_are_read_as_rojo_reads_them() {
 }
 
 /// Holds what an update says against the two trees.
-fn check(before: &[Instance], after: &Tree, changed: &Changed) {
+fn check(before: &[ProjectInstance], after: &ProjectTree, changed: &TreeUpdate) {
     let key = |number: &u32| after.instances[*number as usize].key.as_str();
     let was = |key: &str| before.iter().find(|it| it.key == key);
     for number in &changed.added {
@@ -278,7 +278,7 @@ fn what_is_read_again_in_part_is_what_is_read_as_a_whole() {
     let rounds = if cfg!(debug_assertions) { 100 } else { 3000 };
     for seed in 0..rounds {
         let mut project = Project::new(seed, true);
-        let Ok(mut tree) = Tree::read(&project.root) else { continue };
+        let Ok(mut tree) = ProjectTree::read(&project.root) else { continue };
         for step in 0..12 {
             let mut paths = Vec::new();
             for _ in 0..=project.chance.below(3) {
@@ -286,14 +286,14 @@ fn what_is_read_again_in_part_is_what_is_read_as_a_whole() {
             }
             let was = tree.instances.clone();
             let changed = tree.update(&paths);
-            let whole = Tree::read(&project.root);
+            let whole = ProjectTree::read(&project.root);
             assert_eq!(changed.is_ok(), whole.is_ok(), "seed {seed}, step {step}");
             let (Ok(changed), Ok(whole)) = (changed, whole) else { continue };
             let at = format!("seed {seed}, step {step}, {paths:?}");
             assert_eq!(tree.instances, whole.instances, "{at}");
             assert_eq!(tree.diagnostics, whole.diagnostics, "{at}");
             for number in 0..whole.instances.len() as u32 {
-                assert_eq!(tree.files(number), whole.files(number), "{at}");
+                assert_eq!(tree.instance_files(number), whole.instance_files(number), "{at}");
             }
             assert!(!changed.is_whole, "{at}");
             check(&was, &tree, &changed);

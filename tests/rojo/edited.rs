@@ -7,12 +7,12 @@ use std::sync::Arc;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::Call;
-use vector_core::workflow::Status;
-use vector_engine::{Driver, Due, Engine, REVERT};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::PendingStatus;
+use vector_engine::{Engine, NextStep, REVERT, ToolDriver};
 use vector_ledger::Ledger;
 use vector_place::Node;
-use vector_rojo_project::Project as Target;
+use vector_rojo_project::RojoProject as Target;
 
 use super::chance::{Chance, Project};
 use super::edits::snapshot;
@@ -29,7 +29,7 @@ const CLASSES: [&str; 8] = [
     "ModuleScript",
 ];
 
-fn call(chance: &mut Chance, engine: &Engine) -> Call {
+fn call(chance: &mut Chance, engine: &Engine) -> ToolCall {
     let scene = engine.scene();
     let all: Vec<Node> = scene.subtree(scene.root()).skip(1).collect();
     let one = all[chance.below(all.len())];
@@ -59,7 +59,7 @@ fn call(chance: &mut Chance, engine: &Engine) -> Call {
             None => ("clone_instance", json!({ "path": path, "name": name })),
         },
     };
-    Call::new(tool, args)
+    ToolCall::new(tool, args)
 }
 
 struct Run {
@@ -72,17 +72,17 @@ struct Run {
 impl Run {
     fn new(project: &Project, ledger: &Arc<Ledger>) -> Self {
         let opened = Target::open(&project.root, false).unwrap();
-        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+        let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
         let engine =
             Engine::start(ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
         Self { engine, refused: 0, wrong: Vec::new(), applied: Vec::new() }
     }
 
     /// Does a call; true where files were written.
-    fn go(&mut self, call: Call) -> bool {
+    fn go(&mut self, call: ToolCall) -> bool {
         let said = format!("{call:?}");
-        self.engine.call(vec![call]).unwrap();
-        let Due::Decision(seq) = self.engine.run().unwrap() else {
+        self.engine.add_calls(vec![call]).unwrap();
+        let NextStep::Decision(seq) = self.engine.run().unwrap() else {
             self.refused += 1;
             return false;
         };
@@ -91,8 +91,8 @@ impl Run {
             self.wrong.push(format!("{said}: {error}"));
             return false;
         }
-        match &self.engine.proposal(seq).unwrap().1.status {
-            Status::Applied(_) => self.applied.push(seq),
+        match &self.engine.find_proposal(seq).unwrap().1.status {
+            PendingStatus::Applied(_) => self.applied.push(seq),
             other => self.wrong.push(format!("{said}: {other:?}")),
         }
         true
@@ -132,9 +132,10 @@ fn check(seed: u64) -> (Vec<String>, usize, usize) {
     }
     for seq in applied.iter().rev() {
         let mut run = Run::new(&project, &ledger);
-        let call = Call::new(REVERT, json!({ "proposal": seq.0 }));
+        let call = ToolCall::new(REVERT, json!({ "proposal": seq.0 }));
         if !run.go(call) {
-            let why: Vec<_> = run.engine.workflow().unwrap().refusals().map(|it| it.1).collect();
+            let why: Vec<_> =
+                run.engine.current_workflow().unwrap().refusals().map(|it| it.1).collect();
             // Which of several siblings of one name it was cannot be told once Rojo orders them anew.
             if !why.iter().any(|why| why.contains("[1]") || why.contains("[2]")) {
                 wrong.push(format!("proposal {seq} is not taken back: {why:?}"));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use vector_place::Scene;
 use vector_place::diff::diff;
-use vector_rojo_project::Tree;
+use vector_rojo_project::ProjectTree;
 use vector_tests::binary::Home;
 use vector_tests::repository;
 
@@ -85,10 +85,10 @@ impl Case {
         let folder = make(&self.files);
         let project = std::fs::canonicalize(folder.path().join("project")).unwrap();
         let place = folder.path().join("before.rbxlx");
-        let tree = Tree::read(&project).unwrap();
+        let tree = ProjectTree::read(&project).unwrap();
         let end = if tree.is_place() { "rbxlx" } else { "rbxmx" };
         let place = place.with_extension(end);
-        std::fs::write(&place, tree.scene().0.encode().unwrap()).unwrap();
+        std::fs::write(&place, tree.to_scene().0.encode().unwrap()).unwrap();
         let home = Home::new();
         let before = snapshot(&project);
         let shown = project.to_string_lossy().into_owned();
@@ -135,8 +135,8 @@ impl Case {
             return vec![format!("the calls fail in a place file: {}", run.stderr)];
         }
         let wanted = Scene::decode(&std::fs::read(&out).unwrap()).unwrap();
-        let tree = Tree::read(project).unwrap();
-        let read = diff(&wanted, &tree.scene().0);
+        let tree = ProjectTree::read(project).unwrap();
+        let read = diff(&wanted, &tree.to_scene().0);
         let mut wrong: Vec<String> =
             read.into_iter().map(|it| format!("the files are read otherwise: {it:?}")).collect();
         if rojo() {

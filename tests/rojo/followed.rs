@@ -9,7 +9,7 @@ use std::time::Duration;
 use scene_schemas::InstancePath;
 use tempfile::TempDir;
 use vector_place::Scene;
-use vector_rojo_project::{Heard, Project, Watch};
+use vector_rojo_project::{FileChanges, FileWatch, RojoProject};
 
 /// Longer than any machine takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -17,10 +17,10 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Bench {
     _folder: TempDir,
     root: PathBuf,
-    project: Project,
+    project: RojoProject,
     scene: Scene,
-    heard: Receiver<Heard>,
-    _watch: Watch,
+    heard: Receiver<FileChanges>,
+    _watch: FileWatch,
 }
 
 impl Bench {
@@ -35,10 +35,10 @@ impl Bench {
     }
 
     fn open(folder: TempDir, root: PathBuf) -> Self {
-        let (mut project, scene) = Project::open(&root, false).unwrap();
+        let (mut project, scene) = RojoProject::open(&root, false).unwrap();
         let (say, heard) = channel();
-        let watch = Watch::start(&project.roots(), move |it| drop(say.send(it))).unwrap();
-        project.followed_by(watch.follower());
+        let watch = FileWatch::start(&project.watch_roots(), move |it| drop(say.send(it))).unwrap();
+        project.followed_by(watch.updater());
         Self { _folder: folder, root, project, scene, heard, _watch: watch }
     }
 
@@ -52,7 +52,7 @@ impl Bench {
         while !is_so(&self.scene, path) {
             let heard = self.heard.recv_timeout(PATIENCE).expect("it is told");
             // While it is being written it may be no project.
-            if let Ok(Some(scene)) = self.project.follow(&heard) {
+            if let Ok(Some(scene)) = self.project.follow_changes(&heard) {
                 self.scene = scene;
             }
         }

@@ -9,11 +9,11 @@ use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Mode;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
-use vector_core::prompt::Call;
-use vector_core::workflow::Status;
-use vector_engine::{Driver, Due, Engine};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::PendingStatus;
+use vector_engine::{Engine, NextStep, ToolDriver};
 use vector_ledger::Ledger;
-use vector_rojo_project::Project;
+use vector_rojo_project::RojoProject;
 
 const TEXT: &str = "local a = 1\nlocal b = 2\nlocal c = 3\nlocal d = 4\nreturn a + b + c + d\n";
 
@@ -41,17 +41,17 @@ impl Bench {
         fs::read_to_string(self.file("main.luau")).unwrap()
     }
 
-    fn engine(&self, calls: Vec<Call>) -> Engine {
-        let opened = Project::open(self.folder.path(), false).unwrap();
-        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+    fn engine(&self, calls: Vec<ToolCall>) -> Engine {
+        let opened = RojoProject::open(self.folder.path(), false).unwrap();
+        let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
         let mut engine =
             Engine::start(&self.ledger, opened, "a goal", driver, Mode::Confirm, listener).unwrap();
-        engine.call(calls).unwrap();
+        engine.add_calls(calls).unwrap();
         engine
     }
 }
 
-fn line(number: u32, text: &str) -> Call {
+fn line(number: u32, text: &str) -> ToolCall {
     let edit = json!({
         "start": { "line": number, "character": 0 },
         "end": { "line": number + 1, "character": 0 },
@@ -60,16 +60,16 @@ fn line(number: u32, text: &str) -> Call {
     call("apply_edit", json!({ "path": "game.ServerStorage.main", "edits": [edit] }))
 }
 
-fn call(tool: &str, args: Json) -> Call {
-    Call::new(tool, args)
+fn call(tool: &str, args: Json) -> ToolCall {
+    ToolCall::new(tool, args)
 }
 
 #[track_caller]
 fn due(engine: &mut Engine) -> Seq {
-    if let Due::Decision(seq) = engine.run().unwrap() {
+    if let NextStep::Decision(seq) = engine.run().unwrap() {
         return seq;
     }
-    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
     panic!("nothing is due: {refusals:?}");
 }
 
@@ -78,8 +78,8 @@ fn approve(engine: &mut Engine, seq: Seq) {
     engine.approve(seq, Approver::Person, true).unwrap();
 }
 
-fn status(engine: &Engine, seq: Seq) -> &Status {
-    &engine.proposal(seq).unwrap().1.status
+fn status(engine: &Engine, seq: Seq) -> &PendingStatus {
+    &engine.find_proposal(seq).unwrap().1.status
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
     assert_ne!(first, again);
     assert_eq!(bench.text(), theirs);
     approve(&mut engine, again);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert_eq!(bench.text(), theirs.replace("d = 4\n", "d = 40\n"));
 }
 
@@ -106,8 +106,8 @@ fn an_edit_of_the_same_line_is_refused() {
     let theirs = TEXT.replace("d = 4\n", "d = 44\n");
     fs::write(bench.file("main.luau"), &theirs).unwrap();
     approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
-    assert_eq!(engine.workflow().unwrap().refusals().count(), 1);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    assert_eq!(engine.current_workflow().unwrap().refusals().count(), 1);
     assert_eq!(bench.text(), theirs);
 }
 
@@ -118,7 +118,7 @@ fn a_file_that_is_deleted_under_a_proposal_stays_deleted() {
     let first = due(&mut engine);
     fs::remove_file(bench.file("main.luau")).unwrap();
     approve(&mut engine, first);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert!(!bench.file("main.luau").exists());
 }
 
@@ -133,7 +133,7 @@ fn a_new_file_never_takes_the_place_of_another() {
     fs::write(bench.file("new.luau"), "theirs").unwrap();
     approve(&mut engine, first);
     let _ = engine.run();
-    assert!(!matches!(status(&engine, first), Status::Applied(_)));
+    assert!(!matches!(status(&engine, first), PendingStatus::Applied(_)));
     assert_eq!(fs::read_to_string(bench.file("new.luau")).unwrap(), "theirs");
 }
 
@@ -154,7 +154,7 @@ fn proposals_stand_on_each_other() {
         let seq = due(&mut engine);
         approve(&mut engine, seq);
     }
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     assert_eq!(fs::read_to_string(bench.file("box/start.luau")).unwrap(), TEXT);
     assert!(!bench.file("main.luau").exists());
 }
@@ -172,8 +172,8 @@ fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {
     let delete = json!({ "path": "game.ServerStorage.box" });
     let calls = vec![call("rename_instance", rename), call("delete_instance", delete)];
     let mut engine = bench.engine(calls);
-    assert_eq!(engine.run().unwrap(), Due::Nothing);
-    let refusals: Vec<_> = engine.workflow().unwrap().refusals().collect();
+    assert_eq!(engine.run().unwrap(), NextStep::Nothing);
+    let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
     assert_eq!(refusals.len(), 2, "{refusals:?}");
     for (_, why) in refusals {
         assert!(why.starts_with("The name of src/box/deep/odd\u{fffd}.luau is no UTF-8"), "{why}");

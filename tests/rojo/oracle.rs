@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use vector_place::Scene;
 use vector_place::diff::diff;
-use vector_rojo_project::{Shown, Tree};
+use vector_rojo_project::{ProjectTree, SourcemapOptions};
 use vector_tests::requirement::Requirement;
 
 const VERSION: &str = "Rojo 7.7.1";
@@ -29,7 +29,7 @@ pub(super) fn rojo() -> bool {
 }
 
 /// What is different between what we read and what Rojo does with a project.
-pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
+pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     let mut wrong = Vec::new();
     let fatal: Vec<_> = tree.diagnostics.iter().filter(|it| it.is_fatal_to_rojo).collect();
     let sourcemap = ask(&["sourcemap", "--include-non-scripts"], project);
@@ -45,7 +45,7 @@ pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
     if !tree.diagnostics.is_empty() {
         return wrong;
     }
-    let ours = tree.sourcemap(Shown { non_scripts: true, absolute: false });
+    let ours = tree.to_sourcemap(SourcemapOptions { non_scripts: true, absolute: false });
     if ours.trim() != theirs.trim() {
         wrong.push(format!("sourcemaps differ\n  ours:   {ours}\n  theirs: {}", theirs.trim()));
     }
@@ -57,7 +57,7 @@ pub(super) fn differences(project: &Path, tree: &Tree) -> Vec<String> {
         return wrong;
     }
     let built = Scene::decode(&std::fs::read(built).unwrap()).unwrap();
-    let (mut scene, _) = tree.scene();
+    let (mut scene, _) = tree.to_scene();
     for difference in diff(&built, &scene) {
         wrong.push(format!("from what Rojo builds: {difference:?}"));
     }

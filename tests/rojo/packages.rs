@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vector_rojo_project::Tree;
+use vector_rojo_project::ProjectTree;
 use vector_tests::requirement::Requirement;
 
 use super::oracle::{differences, rojo};
@@ -53,7 +53,7 @@ fn real_trees_are_read_as_rojo_reads_them() {
     let mut wrong = Vec::new();
     let mut instances = 0;
     for file in files {
-        let tree = match Tree::read(&file) {
+        let tree = match ProjectTree::read(&file) {
             Ok(tree) => tree,
             // All that such a project has is optional, and is not in the package.
             Err(error) if error.to_string().ends_with("it has no instances") => continue,

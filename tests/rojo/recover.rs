@@ -9,11 +9,11 @@ use std::sync::Arc;
 use scene_schemas::entry::{Entry, Finish, Record, Seq};
 use scene_schemas::proposal::{Mode, Proposal};
 use tempfile::TempDir;
-use vector_core::prompt::Call;
-use vector_core::proposal::Blobs;
-use vector_engine::{Driver, Due, Engine, recover};
-use vector_ledger::{Append, Ledger};
-use vector_rojo_project::{Journal, Project};
+use vector_core::prompt::ToolCall;
+use vector_core::proposal::BlobStore;
+use vector_engine::{Engine, NextStep, ToolDriver, recover_place};
+use vector_ledger::{AppendBatch, Ledger};
+use vector_rojo_project::{RojoProject, StepJournal};
 
 use super::edits::snapshot;
 
@@ -48,13 +48,13 @@ impl Whole {
         }
         let before = snapshot(&root);
         let ledger = Arc::new(Ledger::open(&folder.path().join("whole")).unwrap());
-        let opened = Project::open(&root, false).unwrap();
-        let (driver, listener) = (Driver::Calls, Box::new(|_: &_| {}));
+        let opened = RojoProject::open(&root, false).unwrap();
+        let (driver, listener) = (ToolDriver::Calls, Box::new(|_: &_| {}));
         let mut engine =
             Engine::start(&ledger, opened, "test", driver, Mode::Dangerous, listener).unwrap();
         let calls = serde_json::from_str(CALLS).unwrap();
-        engine.call(vec![Call::new("propose_changes", calls)]).unwrap();
-        assert_eq!(engine.run().unwrap(), Due::Nothing);
+        engine.add_calls(vec![ToolCall::new("propose_changes", calls)]).unwrap();
+        assert_eq!(engine.run().unwrap(), NextStep::Nothing);
         drop(engine);
         let after = snapshot(&root);
         assert_ne!(before, after);
@@ -108,13 +108,15 @@ impl Whole {
             if let Entry::Applying { acks, .. } = &record.entry {
                 let step =
                     self.ledger.blob(&acks[0].bytes.as_ref().unwrap().patch).unwrap().unwrap();
-                let journal = Journal::read(&step).unwrap();
-                blobs.extend(journal.needs().map(|hash| self.ledger.blob(hash).unwrap().unwrap()));
+                let journal = StepJournal::from_bytes(&step).unwrap();
+                blobs.extend(
+                    journal.required_blobs().map(|hash| self.ledger.blob(hash).unwrap().unwrap()),
+                );
                 blobs.push(step);
                 blobs.retain(|bytes| !is_lost(bytes));
             }
             let entries = vec![record.entry.clone()];
-            ledger.append(Append { workflow, entries, blobs }).unwrap();
+            ledger.append(AppendBatch { workflow, entries, blobs }).unwrap();
         }
         Ledgers { _home: home, ledger }
     }
@@ -132,7 +134,7 @@ struct Ledgers {
 
 impl Ledgers {
     fn recover(&self, root: &Path) -> String {
-        recover(&self.ledger, root).unwrap().join("\n")
+        recover_place(&self.ledger, root).unwrap().join("\n")
     }
 
     /// How the run ended, and whether its proposal was applied.
@@ -238,7 +240,7 @@ fn what_cannot_be_put_back_stays_begun() {
     let lost = |bytes: &[u8]| bytes == b"return 1\n";
     let crashed = whole.crashed(|entry| matches!(entry, Entry::Applying { .. }), lost);
     for _ in 0..2 {
-        let why = recover(&crashed.ledger, &whole.root()).unwrap_err().to_string();
+        let why = recover_place(&crashed.ledger, &whole.root()).unwrap_err().to_string();
         assert!(why.contains("is changed in part"), "{why}");
         assert!(why.contains("a.luau: what it was is not kept"), "{why}");
         let last = crashed.ledger.read(Seq(0), 1_000).unwrap().pop().unwrap();
@@ -260,10 +262,11 @@ fn temporary_files_that_no_record_names_are_taken_away() {
         |entry: &Entry| matches!(entry, Entry::Applying { .. }),
     ] {
         whole.put(&whole.before);
-        let (mut project, mut scene) = Project::open(&whole.root(), false).unwrap();
+        let (mut project, mut scene) = RojoProject::open(&whole.root(), false).unwrap();
         let (seq, proposal) = whole.proposal();
         let all = [(seq, Seq(2), proposal)];
-        let prepared = project.prepare(&mut scene, &all, &Blobs::new(), None).unwrap();
+        let prepared =
+            project.prepare_proposals(&mut scene, &all, &BlobStore::new(), None).unwrap();
         // A crash runs no destructors.
         std::mem::forget(prepared);
         // Somebody else is at work in the same folder.

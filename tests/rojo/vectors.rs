@@ -11,7 +11,7 @@ use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 use vector_place::diff::diff;
-use vector_rojo_project::Tree;
+use vector_rojo_project::ProjectTree;
 use vector_tests::binary::Home;
 use vector_tests::{repository, vectors};
 
@@ -69,12 +69,12 @@ impl Both {
     /// In what the files are read otherwise than the place.
     fn wrong(&self) -> Vec<String> {
         let wanted = Scene::decode(&fs::read(&self.place).unwrap()).unwrap();
-        let read = Tree::read(&self.project).unwrap();
+        let read = ProjectTree::read(&self.project).unwrap();
         assert_eq!(read.diagnostics, []);
         let say = |how: &str, scene: &Scene| -> Vec<String> {
             diff(&wanted, scene).into_iter().map(|it| format!("{how}: {it:?}")).collect()
         };
-        let mut wrong = say("read", &read.scene().0);
+        let mut wrong = say("read", &read.to_scene().0);
         if rojo() {
             let built = self.home.path().join("built.rbxl");
             ask(&["build", "--output", built.to_str().unwrap()], &self.project).unwrap();

@@ -6,7 +6,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Phase, Place, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
-use vector_ledger::{Append, Ledger};
+use vector_ledger::{AppendBatch, Ledger};
 
 /// Writes a conversation of so many entries: a person, what was said, and calls with what came of them; its
 /// task.
@@ -29,7 +29,8 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
         guards: None,
         served: false,
     };
-    let first = ledger.append(Append { workflow: None, entries: vec![started], blobs: Vec::new() });
+    let first =
+        ledger.append(AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() });
     let first = first.expect("it is written")[0].seq;
     let entry = |n: u64| match n % 4 {
         0 => Entry::Said {
@@ -52,7 +53,7 @@ pub fn conversation(home: &Path, entries: usize) -> u64 {
     let mut all: Vec<Entry> = (first.0 + 1..entries as u64).map(entry).collect();
     all.push(Entry::Finished { outcome: Finish::Done, summary: None });
     ledger
-        .append(Append { workflow: Some(first), entries: all, blobs: Vec::new() })
+        .append(AppendBatch { workflow: Some(first), entries: all, blobs: Vec::new() })
         .expect("it is written");
     first.0
 }

@@ -21,10 +21,10 @@ pub(super) const LOOKED: Duration = Duration::from_millis(20);
 
 /// Starts one for the ledger in `home`. It outlives this process.
 pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
-    private::folder(home)?;
+    private::create_folder(home)?;
     let mut log = File::options();
     // Several may be started at once, and all but one end at once.
-    private::file(log.append(true).create(true));
+    private::private_options(log.append(true).create(true));
     let log = log.open(home.join(LOG))?;
     let mut serve = Command::new(std::env::current_exe()?);
     serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scene_schemas::entry::{Entry, Record, Seq};
-use vector_core::tools::{self, Run};
-use vector_core::workflow::brief;
+use vector_core::tools::{self, ToolAction};
+use vector_core::workflow::brief_json;
 
 /// The calls of a run, as its entries tell of them.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ impl CallLog {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &record.entry {
             Entry::Called { tool, args, .. } => {
-                log.called.insert(record.seq, (tool.clone(), brief(args)));
+                log.called.insert(record.seq, (tool.clone(), brief_json(args)));
             }
             Entry::Answered { call, .. } => {
                 let call = find_call(&log, *call, record.seq);
@@ -61,12 +61,13 @@ fn find_call(log: &LogLine, call: Seq, entry: Seq) -> Option<(Seq, (String, Stri
 
 /// Whether a call is worth a line when it was answered: it has looked at something.
 fn is_shown(tool: &str) -> bool {
-    tools::find(tool).is_ok_and(|tool| !matches!(tool.run, Run::Talk(_) | Run::Change(_)))
+    tools::find_tool(tool)
+        .is_ok_and(|tool| !matches!(tool.run, ToolAction::Talk(_) | ToolAction::Change(_)))
 }
 
 /// Whether a call only says something, which is shown as words or as a plan.
 pub(super) fn is_talk(tool: &str) -> bool {
-    tools::find(tool).is_ok_and(|tool| matches!(tool.run, Run::Talk(_)))
+    tools::find_tool(tool).is_ok_and(|tool| matches!(tool.run, ToolAction::Talk(_)))
 }
 
 /// A call that was answered.

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
 use scene_schemas::{InstancePath, Value};
-use vector_core::proposal::{by_instance, note, values, why};
+use vector_core::proposal::{by_instance, change_note, class_reason, short_values};
 
 use super::hunks;
-use super::style::{PaintKind, TextStyle, count_noun, safe_line, wrap_words};
+use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
 use super::tree::ChangeMark;
 
 /// Rows of the table that a card shows.
@@ -34,15 +34,15 @@ fn card_text(seq: Seq, proposal: &Proposal, style: TextStyle, whole: bool) -> St
     let paint = class_paint(proposal.class);
     let inner = TextStyle { width: style.width.saturating_sub(2), ..style };
     let mut lines = Vec::new();
-    for line in wrap_words(&safe_line(&proposal.title), inner.width) {
+    for line in wrap_words(&terminal_line(&proposal.title), inner.width) {
         lines.push(style.paint(PaintKind::Bold, line));
     }
-    lines.extend(wrap_words(&safe_line(&why(proposal)), inner.width));
+    lines.extend(wrap_words(&terminal_line(&class_reason(proposal)), inner.width));
     if let Some(meant) = &proposal.meant {
-        lines.extend(wrap_words(&safe_line(&meant.sentence()), inner.width));
+        lines.extend(wrap_words(&terminal_line(&meant.sentence()), inner.width));
     }
     if let Some(files) = proposal.files_sentence() {
-        lines.extend(wrap_words(&safe_line(&files), inner.width));
+        lines.extend(wrap_words(&terminal_line(&files), inner.width));
     }
     lines.extend(warning_lines(proposal, inner));
     let table = operation_lines(proposal, inner, whole);
@@ -96,7 +96,7 @@ fn warning_lines(proposal: &Proposal, style: TextStyle) -> Vec<String> {
         let twice = warning.kind.needs_second_confirmation();
         let (front, paint) =
             if twice { ("!! ", PaintKind::Removed) } else { ("!  ", PaintKind::Changed) };
-        let mut text = safe_line(&warning.text).into_owned();
+        let mut text = terminal_line(&warning.text).into_owned();
         if twice {
             text.push_str(" (needs a second confirmation)");
         }
@@ -164,32 +164,32 @@ impl InstanceGroup<'_> {
             Change::Moved { .. } => {}
             Change::Deleted { .. } => self.mark = ChangeMark::Removed,
         }
-        if let Some(note) = note(change) {
+        if let Some(note) = change_note(change) {
             let comma = if self.note.is_empty() { "" } else { ", " };
             self.note = format!("{}{comma}{note}", self.note);
         }
     }
 
     fn format_lines(&self, style: TextStyle) -> Vec<String> {
-        let front = format!("{} {}", self.mark.sign(), safe_line(self.class));
+        let front = format!("{} {}", self.mark.sign(), terminal_line(self.class));
         let mut head = format!(
             "{} {}",
             style.paint(self.mark.paint(), front),
-            safe_line(&self.path.to_string())
+            terminal_line(&self.path.to_string())
         );
         if !self.note.is_empty() {
-            head.push_str(&style.paint(PaintKind::Dim, format!("  {}", safe_line(&self.note))));
+            head.push_str(&style.paint(PaintKind::Dim, format!("  {}", terminal_line(&self.note))));
         }
         if let ([(name, value)], ChangeMark::Changed) = (self.props.as_slice(), self.mark) {
-            let name = style.paint(PaintKind::Dim, safe_line(name));
-            return vec![format!("{head}  {name}  {}", safe_line(value))];
+            let name = style.paint(PaintKind::Dim, terminal_line(name));
+            return vec![format!("{head}  {name}  {}", terminal_line(value))];
         }
         let mut lines = vec![head];
         let widest = self.props.iter().map(|(name, _)| name.chars().count()).max();
         let column = widest.unwrap_or(0).min(34);
         for (name, value) in &self.props {
-            let name = style.paint(PaintKind::Dim, format!("{:<column$}", safe_line(name)));
-            lines.push(format!("    {name}  {}", safe_line(value)));
+            let name = style.paint(PaintKind::Dim, format!("{:<column$}", terminal_line(name)));
+            lines.push(format!("    {name}  {}", terminal_line(value)));
         }
         lines
     }
@@ -204,7 +204,7 @@ fn text_of(value: &Value, whole: bool) -> String {
 
 /// `a → b`.
 pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: bool) -> String {
-    let (before, after) = values(before, after, |value| text_of(value, whole));
+    let (before, after) = short_values(before, after, |value| text_of(value, whole));
     format!("{before} → {after}")
 }
 
@@ -226,7 +226,7 @@ fn operation_lines(proposal: &Proposal, style: TextStyle, whole: bool) -> Vec<St
     }
     let mut more: Vec<String> = rest
         .iter()
-        .map(|((sign, class), n)| format!("{n} × {sign} {}", safe_line(class)))
+        .map(|((sign, class), n)| format!("{n} × {sign} {}", terminal_line(class)))
         .collect();
     if proposal.preview.more_rows > 0 {
         more.push(count_noun(proposal.preview.more_rows as usize, "further row"));
@@ -263,7 +263,7 @@ pub(super) fn script_head(script: &ScriptDiff, style: TextStyle) -> String {
     let name = if is_memory { "Memory".to_owned() } else { script.path.to_string() };
     format!(
         "{}  {} {}",
-        style.paint(PaintKind::Bold, safe_line(&name)),
+        style.paint(PaintKind::Bold, terminal_line(&name)),
         style.paint(PaintKind::Added, format!("+{}", script.added)),
         style.paint(PaintKind::Removed, format!("−{}", script.removed)),
     )
@@ -284,7 +284,7 @@ pub(super) fn command_rows(proposal: &Proposal, command: usize, style: TextStyle
     if lines.is_empty() {
         // The preview lists only so many rows.
         let exact = proposal.commands.get(command).map(serde_json::to_string);
-        lines.extend(exact.and_then(Result::ok).map(|it| safe_line(&it).into_owned()));
+        lines.extend(exact.and_then(Result::ok).map(|it| terminal_line(&it).into_owned()));
     }
     lines.push(String::new());
     lines.join("\n")

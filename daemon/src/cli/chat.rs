@@ -10,10 +10,10 @@ use std::sync::Arc;
 use clap::Args;
 use scene_schemas::entry::Stance;
 use vector_core::prompt::{BUILD, EXPLAIN, FIX};
-use vector_engine::asked;
-use vector_engine::recover;
-use vector_engine::thread;
-use vector_engine::{Asked, Driver, Engine};
+use vector_engine::conversation;
+use vector_engine::model_request;
+use vector_engine::recover_place;
+use vector_engine::{Engine, ToolDriver, UserRequest};
 use vector_ledger::Ledger;
 use vector_providers::Provider;
 
@@ -95,9 +95,9 @@ pub(super) fn parse_input(line: &str) -> ChatInput {
     match (name, rest.is_empty()) {
         ("plan", false) => ChatInput::Ask(rest.to_owned(), Stance::Plan),
         ("ask", false) => ChatInput::Ask(rest.to_owned(), Stance::Ask),
-        ("build", _) => ChatInput::Ask(BUILD.asks(rest), Stance::Act),
-        ("fix", _) => ChatInput::Ask(FIX.asks(rest), Stance::Act),
-        ("explain", false) => ChatInput::Ask(EXPLAIN.asks(rest), Stance::Ask),
+        ("build", _) => ChatInput::Ask(BUILD.to_request(rest), Stance::Act),
+        ("fix", _) => ChatInput::Ask(FIX.to_request(rest), Stance::Act),
+        ("explain", false) => ChatInput::Ask(EXPLAIN.to_request(rest), Stance::Ask),
         ("model", false) => ChatInput::Model(rest.to_owned()),
         ("clear" | "new", true) => ChatInput::Clear,
         ("help" | "?", _) => ChatInput::Help,
@@ -127,9 +127,10 @@ fn in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Result<Exi
     let mut driver = model::choose_driver(home, at.settings_folder(), said.as_deref())?;
     let target = at.open_target(&terminal, None, false)?.0.place();
     if args.new {
-        thread::clear(&ledger, &target, asked::now())?;
+        conversation::clear_conversation(&ledger, &target, model_request::unix_millis())?;
     }
-    let goes_on = thread::last(&ledger, &target, asked::now())?.is_some();
+    let goes_on =
+        conversation::last_task(&ledger, &target, model_request::unix_millis())?.is_some();
     let how = if goes_on {
         "It goes on with the conversation before; /clear begins a new one."
     } else {
@@ -146,7 +147,7 @@ fn in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Result<Exi
             ChatInput::Help => print_status(HELP),
             ChatInput::Unknown(name) => print_status(&unknown_command(&name)),
             ChatInput::Clear => {
-                thread::clear(&ledger, &target, asked::now())?;
+                conversation::clear_conversation(&ledger, &target, model_request::unix_millis())?;
                 print_status("A new conversation begins.");
             }
             ChatInput::Model(name) => {
@@ -178,21 +179,28 @@ struct ChatTask<'a> {
 }
 
 impl ChatTask<'_> {
-    fn run(self, ledger: &Arc<Ledger>, driver: Driver, terminal: &Terminal) -> anyhow::Result<()> {
+    fn run(
+        self,
+        ledger: &Arc<Ledger>,
+        driver: ToolDriver,
+        terminal: &Terminal,
+    ) -> anyhow::Result<()> {
         let Self { args, at, goal, stance } = self;
-        for notice in recover(ledger, &at.ledger_file()?)? {
+        for notice in recover_place(ledger, &at.ledger_file()?)? {
             print_status(&format!("note: {notice}"));
         }
         let (target, scene) = at.open_target(terminal, None, false)?;
         let place = target.place();
         let follows = match &driver {
-            Driver::Provider(Provider::Model(_)) => thread::last(ledger, &place, asked::now())?,
-            _ => thread::planned(ledger, &place, (&goal, stance))?,
+            ToolDriver::Provider(Provider::Model(_)) => {
+                conversation::last_task(ledger, &place, model_request::unix_millis())?
+            }
+            _ => conversation::find_plan(ledger, &place, (&goal, stance))?,
         };
         let attached = pointed_at(&goal, &scene, at.settings_folder())?;
-        let asked = Asked { goal, attached, stance, follows };
-        if let Driver::Provider(Provider::Model(models)) = &driver {
-            asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
+        let asked = UserRequest { goal, attached, stance, follows };
+        if let ToolDriver::Provider(Provider::Model(models)) = &driver {
+            model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();
@@ -225,7 +233,7 @@ mod tests {
         assert_eq!(parse_input("/ask  why? "), ask("why?", Stance::Ask));
         assert_eq!(parse_input("/build"), ask(BUILD.text, Stance::Act));
         assert_eq!(parse_input("/fix"), ask(FIX.text, Stance::Act));
-        assert_eq!(parse_input("/explain Main"), ask(&EXPLAIN.asks("Main"), Stance::Ask));
+        assert_eq!(parse_input("/explain Main"), ask(&EXPLAIN.to_request("Main"), Stance::Ask));
         assert_eq!(parse_input("/model openai"), ChatInput::Model("openai".to_owned()));
         assert_eq!(parse_input("/clear"), ChatInput::Clear);
         assert_eq!(parse_input("/plan"), ChatInput::Unknown("plan".to_owned()));

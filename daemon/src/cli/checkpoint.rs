@@ -13,7 +13,7 @@ use scene_schemas::entry::{Finish, Seq};
 use super::ExitStatus;
 use super::daemon::{DaemonClient, choose_session};
 use super::remote_review::{ExtraKeys, RemoteReview};
-use super::style::safe_line;
+use super::style::terminal_line;
 use super::terminal::{Terminal, print_line, print_status};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
@@ -66,9 +66,13 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
         let Checkpoints { checkpoints } = daemon.call("GET", "/api/checkpoints", &Nothing {})?;
         for session in sessions {
             let away = if session.connected { "" } else { " (away)" };
-            print_line(&format!("{}  {}{away}", session.session, safe_line(&session.place.name)));
+            print_line(&format!(
+                "{}  {}{away}",
+                session.session,
+                terminal_line(&session.place.name)
+            ));
             for kept in checkpoints.iter().filter(|kept| kept.session == session.session) {
-                print_line(&format!("  {:>6}  {}", kept.seq.0, safe_line(&kept.label)));
+                print_line(&format!("  {:>6}  {}", kept.seq.0, terminal_line(&kept.label)));
             }
         }
         return Ok(ExitStatus::Done);
@@ -76,7 +80,7 @@ pub(super) fn run(args: &CheckpointArgs, home: &Path) -> anyhow::Result<ExitStat
     let session = choose_session(sessions, args.session.as_deref())?.session;
     let make = MakeCheckpoint { session, label: args.label.clone() };
     let kept: Kept = daemon.call("POST", "/api/checkpoints", &make)?;
-    print_line(&format!("Checkpoint {} is kept: {}", kept.seq, safe_line(&kept.label)));
+    print_line(&format!("Checkpoint {} is kept: {}", kept.seq, terminal_line(&kept.label)));
     Ok(ExitStatus::Done)
 }
 
@@ -105,10 +109,14 @@ fn restore_checkpoint(
         for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
             match record.event {
                 Event::ToolError { reason, .. } => {
-                    print_status(&format!("error: {}", safe_line(&reason)))
+                    print_status(&format!("error: {}", terminal_line(&reason)))
                 }
                 Event::Error { message, hint, .. } => {
-                    print_status(&format!("error: {} {}", safe_line(&message), safe_line(&hint)));
+                    print_status(&format!(
+                        "error: {} {}",
+                        terminal_line(&message),
+                        terminal_line(&hint)
+                    ));
                 }
                 Event::ProposalMapped { proposal, .. } if shown.insert(proposal) => {
                     cards.decide_card(&cards.fetch_proposal(proposal)?, KEYS)?;

@@ -47,7 +47,7 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
     let left_out = terminal.with_spinner("Converting", || {
         let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
         let mut converted = scene.converted(format).map_err(|error| file.not_encoded(error))?;
-        file.write(&mut converted)?;
+        file.write_scene(&mut converted)?;
         anyhow::Ok(scene.not_understood())
     })?;
     for what in left_out {

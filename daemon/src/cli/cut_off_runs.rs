@@ -5,8 +5,8 @@
 //! is then in the place already, and must not be done a second time.
 
 use scene_schemas::entry::{Entry, Place, Record, Seq};
-use vector_core::prompt::Call;
-use vector_core::workflow::{Pending, State, Status};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::{LedgerState, PendingProposal, PendingStatus};
 use vector_engine::{Engine, EngineError, name_proposals};
 use vector_ledger::{Ledger, LedgerError};
 
@@ -21,7 +21,7 @@ pub(super) struct RunRequest<'a> {
     /// The name of who makes the calls.
     pub(super) driver: String,
     /// The calls that the person wrote down; none where a model makes them.
-    pub(super) calls: Option<&'a [Call]>,
+    pub(super) calls: Option<&'a [ToolCall]>,
 }
 
 /// Says what the place holds when the ledger could not be written, or the place could not for a moment.
@@ -31,8 +31,8 @@ pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
         EngineError::Place(error) if error.is_passing() => {}
         _ => return,
     }
-    let (place, written) = (engine.place_name(), engine.written());
-    let approved = engine.approved();
+    let (place, written) = (engine.place_name(), engine.applied_in_place());
+    let approved = engine.approved_not_applied();
     if written.is_empty() && approved.is_empty() {
         return print_status(&format!("note: {place} was not changed."));
     }
@@ -62,14 +62,15 @@ pub(super) fn was_done(
         if !is_same_request(&records, request) {
             continue;
         }
-        let mut state = State::default();
+        let mut state = LedgerState::default();
         for record in &records {
-            state.apply(record);
+            state.apply_record(record);
         }
         let Some(run) = state.workflow(*workflow) else {
             continue;
         };
-        let is_applied = |(_, it): &(Seq, &Pending)| matches!(it.status, Status::Applied(_));
+        let is_applied =
+            |(_, it): &(Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
         let applied: Vec<Seq> = run.proposals().filter(is_applied).map(|(seq, _)| seq).collect();
         if applied.is_empty() {
             continue;

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use scene_schemas::entry::Seq;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use vector_engine::asked::{Rebuilt, rebuilt};
+use vector_engine::model_request::{RebuiltRequest, rebuild_request};
 use vector_ledger::Ledger;
 use vector_providers::answer::{Answer, Called, Outcome, Usage, Wire};
 use vector_providers::config;
@@ -94,7 +94,8 @@ fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
     let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
     let ledger = Ledger::open(home)?;
-    let Some(Rebuilt { body, is_exact }) = rebuilt(&ledger, number, &catalogue)? else {
+    let Some(RebuiltRequest { body, is_exact }) = rebuild_request(&ledger, number, &catalogue)?
+    else {
         bail!("{number} is no request; `vector log --json` names those that are `requested`");
     };
     print_stdout(&format!("{}\n", String::from_utf8_lossy(&body)))?;

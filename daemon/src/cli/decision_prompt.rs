@@ -9,13 +9,13 @@ use scene_schemas::Command;
 use scene_schemas::entry::{Approver, Seq};
 use scene_schemas::proposal::Proposal;
 use vector_core::policy::needs_second_confirmation;
-use vector_core::proposal::{Unit, draft_part, units};
-use vector_core::workflow::{CALLS, Input};
+use vector_core::proposal::{ProposalUnit, draft_part, list_units};
+use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{Engine, EngineError};
 use vector_providers::choose::OFFLINE;
 
 use super::edit::ReviewState;
-use super::style::{PaintKind, TextStyle, safe_line};
+use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{card, editor, hunks};
 
@@ -89,7 +89,7 @@ pub(super) fn ask_decision(
 }
 
 fn find_proposal(engine: &Engine, seq: Seq) -> Option<Proposal> {
-    let pending = engine.workflow()?.proposal(seq)?;
+    let pending = engine.current_workflow()?.proposal(seq)?;
     Some(pending.proposal.clone())
 }
 
@@ -124,9 +124,9 @@ pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<boo
 
 fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let is_heard =
-        engine.workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
+        engine.current_workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
     let reason = why_not(terminal, is_heard)?;
-    engine.input(Input::Reject { proposal: seq, reason })?;
+    engine.handle_input(WorkflowInput::Reject { proposal: seq, reason })?;
     Ok(true)
 }
 
@@ -158,7 +158,7 @@ fn apply_pieces(
     terminal: &Terminal,
     session: &mut ReviewState,
 ) -> anyhow::Result<bool> {
-    let pieces = units(proposal);
+    let pieces = list_units(proposal);
     if pieces.len() < 2 {
         print_status("There is only one piece; answer y or n.");
         return Ok(false);
@@ -173,8 +173,8 @@ fn apply_pieces(
         print_status("Nothing was chosen, so the answer is no.");
         return reject_proposal(engine, seq, terminal);
     }
-    let taken: Vec<Unit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
-    let revised = engine.revise(seq, |draft| draft_part(draft, proposal, &taken));
+    let taken: Vec<ProposalUnit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();
+    let revised = engine.revise_proposal(seq, |draft| draft_part(draft, proposal, &taken));
     let Some(new) = show_refusal(revised)? else {
         return Ok(false);
     };
@@ -192,7 +192,7 @@ fn apply_pieces(
 /// Asks about each piece. None where the person goes back.
 pub(super) fn choose_pieces(
     proposal: &Proposal,
-    pieces: &[Unit],
+    pieces: &[ProposalUnit],
     terminal: &Terminal,
 ) -> anyhow::Result<Option<BTreeSet<usize>>> {
     let mut taken = BTreeSet::new();
@@ -201,8 +201,8 @@ pub(super) fn choose_pieces(
     while let Some(piece) = pieces.get(at) {
         terminal.show(&describe_piece(proposal, *piece, terminal.style()));
         let command = match piece {
-            Unit::Command(command) => proposal.commands.get(*command),
-            Unit::Hunk { .. } => None,
+            ProposalUnit::Command(command) => proposal.commands.get(*command),
+            ProposalUnit::Hunk { .. } => None,
         };
         if command.is_some_and(|it| required_ids(it).any(|id| left_out.contains(id))) {
             print_status("  left out, with what it stands on");
@@ -242,13 +242,13 @@ pub(super) fn choose_pieces(
 /// The rest of the pieces, without those that stand on what was left out.
 fn independent_pieces(
     proposal: &Proposal,
-    pieces: &[Unit],
+    pieces: &[ProposalUnit],
     from: usize,
     left_out: &mut BTreeSet<String>,
 ) -> Vec<usize> {
     let mut taken = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        if let Unit::Command(command) = piece
+        if let ProposalUnit::Command(command) = piece
             && let Some(command) = proposal.commands.get(*command)
             && required_ids(command).any(|id| left_out.contains(id))
         {
@@ -284,14 +284,14 @@ fn required_ids(command: &Command) -> impl Iterator<Item = &str> {
     std::iter::once(command.target().id.0.as_str()).chain(parent)
 }
 
-fn describe_piece(proposal: &Proposal, piece: Unit, style: TextStyle) -> String {
+fn describe_piece(proposal: &Proposal, piece: ProposalUnit, style: TextStyle) -> String {
     match piece {
-        Unit::Command(command) => card::command_rows(proposal, command, style),
-        Unit::Hunk { script, hunk } => {
+        ProposalUnit::Command(command) => card::command_rows(proposal, command, style),
+        ProposalUnit::Hunk { script, hunk } => {
             let Some(diff) = proposal.preview.scripts.get(script) else {
                 return String::new();
             };
-            let path = style.paint(PaintKind::Bold, safe_line(&diff.path.to_string()));
+            let path = style.paint(PaintKind::Bold, terminal_line(&diff.path.to_string()));
             let one = diff.hunks.get(hunk..=hunk).unwrap_or_default();
             let lines = hunks::hunk_lines(one, style, true).join("\n");
             format!("{path}\n{lines}\n")

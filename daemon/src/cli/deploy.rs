@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use vector_ledger::Ledger;
-use vector_rojo_project::Project;
+use vector_rojo_project::RojoProject;
 
 use super::ExitStatus;
-use super::style::safe_line;
+use super::style::terminal_line;
 use super::terminal::{print_status, print_stdout};
 use crate::tasks::deploy::{DeployOptions, DeployProgress, MadeCommit, prepare_deploy};
 
@@ -39,12 +39,12 @@ pub(super) struct DeployArgs {
 }
 
 pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> {
-    let project = Project::locate(&args.project)?;
+    let project = RojoProject::find_project_file(&args.project)?;
     let ledger = Ledger::open(home)?;
     let (branch, message) = (args.branch.as_deref(), args.message.as_deref());
     let mut tell = |told: DeployProgress<'_>| {
         if let DeployProgress::Left(name, why) = told {
-            print_status(&format!("note: {} {why}", safe_line(name)));
+            print_status(&format!("note: {} {why}", terminal_line(name)));
         }
     };
     let wanted = DeployOptions { project: &project, branch, message, is_dry: args.dry_run };
@@ -55,7 +55,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         );
         return Ok(ExitStatus::Done);
     }
-    let list = ready.files.iter().map(|name| format!("  {}", safe_line(name)));
+    let list = ready.files.iter().map(|name| format!("  {}", terminal_line(name)));
     let list = list.collect::<Vec<_>>().join("\n");
     let branch = &ready.branch;
     if args.dry_run {

@@ -14,7 +14,7 @@ use vector_place::diff::{Difference, diff};
 
 use super::card::{change_text, script_head};
 use super::place_arg::read_place;
-use super::style::{PaintKind, TextStyle, count_noun, safe_line};
+use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 use super::tree::{ChangeMark, TreeItem, draw_tree};
 use super::{ExitStatus, error_sentence, hunks};
@@ -129,13 +129,16 @@ fn tree_item(difference: &Difference) -> TreeItem {
         Difference::Removed { path, class, count } => {
             (path, ChangeMark::Removed, class, below(*count))
         }
-        Difference::Moved { from, to, class } => {
-            (to, ChangeMark::Moved, class, vec![format!("was {}", safe_line(&from.to_string()))])
-        }
+        Difference::Moved { from, to, class } => (
+            to,
+            ChangeMark::Moved,
+            class,
+            vec![format!("was {}", terminal_line(&from.to_string()))],
+        ),
         Difference::Changed { path, class, properties } => {
             let note = |it: &vector_place::diff::PropertyChange| {
                 let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
-                safe_line(&format!("{}  {change}", it.name)).into_owned()
+                terminal_line(&format!("{}  {change}", it.name)).into_owned()
             };
             (path, ChangeMark::Changed, class, properties.iter().map(note).collect())
         }

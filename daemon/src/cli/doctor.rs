@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::finding::{DoctorFinding, FindingState};
 use super::ExitStatus;
-use super::style::{PaintKind, TextStyle, count_noun, safe_line, wrap_words};
+use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
 use super::terminal::{print_stdout, stdout_style};
 
 /// What is looked at, group by group.
@@ -149,10 +149,10 @@ fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> St
         };
         let word = style.paint(paint, format!("{word:<STATE$}"));
         let head = format!("  {word}{:<NAME$}", finding.name);
-        let lines = wrap_words(&safe_line(&finding.says), style.width.saturating_sub(indent));
+        let lines = wrap_words(&terminal_line(&finding.says), style.width.saturating_sub(indent));
         text.push_str(&format!("{head}{}\n", lines.join(&format!("\n{:indent$}", ""))));
         if let Some(mend) = &finding.mend {
-            let mend = style.paint(PaintKind::Moved, safe_line(mend));
+            let mend = style.paint(PaintKind::Moved, terminal_line(mend));
             text.push_str(&format!("{:indent$}mend: {mend}\n", ""));
         }
     }

@@ -11,11 +11,11 @@ use clap::{ArgGroup, Args};
 use scene_schemas::entry::{Approver, Finish, Record, Seq};
 use serde_json::{Value as Json, json};
 use vector_core::policy::needs_second_confirmation;
-use vector_core::prompt::Call;
+use vector_core::prompt::ToolCall;
 use vector_core::tools;
-use vector_core::workflow::{CALLS, Input, Pending, Status, Workflow};
-use vector_engine::asked;
-use vector_engine::{Asked, Driver, Due, Engine, Listener, recover_runs};
+use vector_core::workflow::{CALLS, PendingProposal, PendingStatus, Workflow, WorkflowInput};
+use vector_engine::model_request;
+use vector_engine::{Engine, EntryListener, NextStep, ToolDriver, UserRequest, recover_runs};
 use vector_ledger::Ledger;
 use vector_providers::Provider;
 use vector_providers::choose::OFFLINE;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         bail!("--out writes a place file; what is done to a project goes to its own files");
     }
     let driver = match &calls {
-        Some(_) => Driver::Calls,
+        Some(_) => ToolDriver::Calls,
         None => model::choose_driver(home, at.settings_folder(), args.model.as_deref())?,
     };
     if !args.dry_run {
@@ -99,7 +99,7 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 
 fn run_edit(
     args: &EditArgs,
-    (driver, calls): (Driver, Option<Vec<(usize, Call)>>),
+    (driver, calls): (ToolDriver, Option<Vec<(usize, ToolCall)>>),
     (ledger, cut_off): (&Arc<Ledger>, &[Seq]),
     out: Option<&Path>,
 ) -> anyhow::Result<ExitStatus> {
@@ -124,12 +124,12 @@ fn run_edit(
     if let Some(exit) = cut_off_runs::was_done(ledger, cut_off, &request)? {
         return Ok(exit);
     }
-    let mut asked = Asked::from(goal.as_str());
+    let mut asked = UserRequest::from(goal.as_str());
     if args.prompt.is_some() {
         asked.attached = pointed_at(&goal, &opened.1, at.settings_folder())?;
     }
-    if let Driver::Provider(Provider::Model(models)) = &driver {
-        asked::fits(models, &asked).map_err(anyhow::Error::msg)?;
+    if let ToolDriver::Provider(Provider::Model(models)) = &driver {
+        model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
     }
     let calls_log = CallLog::default();
     let mut engine = Engine::start(
@@ -141,20 +141,21 @@ fn run_edit(
         entry_listener(args.decide.json, &calls_log),
     )?;
     if let Some(calls) = calls {
-        let called = engine.call(calls);
+        let called = engine.add_calls(calls);
         called.inspect_err(|error| cut_off_runs::say_what_is_written(&engine, error))?;
     }
     let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls_log), args.dry_run)?;
-    let is_applied = |(_, it): (Seq, &Pending)| matches!(it.status, Status::Applied(_));
-    let has_written = engine.workflow().is_some_and(|it| it.proposals().any(is_applied));
+    let is_applied =
+        |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
+    let has_written = engine.current_workflow().is_some_and(|it| it.proposals().any(is_applied));
     if exit == ExitStatus::Done
         && args.out.is_some()
         && !args.dry_run
         && !has_written
-        && let Some(file) = engine.file()
+        && let Some(file) = engine.place_file()
     {
-        file.copy()?;
-        let out = file.output().display();
+        file.copy_unchanged()?;
+        let out = file.output_file().display();
         let place = at.path().display();
         print_status(&format!("Nothing was to be changed; {out} is a copy of {place}."));
     }
@@ -172,7 +173,7 @@ fn request_goal(args: &EditArgs) -> String {
 }
 
 /// With `--json`, stdout is the ledger's entries and nothing else.
-pub(super) fn entry_listener(json: bool, calls: &CallLog) -> Listener {
+pub(super) fn entry_listener(json: bool, calls: &CallLog) -> EntryListener {
     if !json {
         let calls = calls.clone();
         return Box::new(move |record| calls.read_record(record));
@@ -185,7 +186,7 @@ pub(super) fn entry_listener(json: bool, calls: &CallLog) -> Listener {
 }
 
 /// Reads calls, one a line. Empty lines do not count.
-fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, Call)>> {
+fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, ToolCall)>> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let mut bytes = Vec::new();
     if file == Path::new("-") {
@@ -207,7 +208,7 @@ fn read_calls(file: &Path) -> anyhow::Result<Vec<(usize, Call)>> {
     Ok(calls)
 }
 
-fn read_call(line: &str) -> anyhow::Result<Call> {
+fn read_call(line: &str) -> anyhow::Result<ToolCall> {
     let json: Json = serde_json::from_str(line).context("it is not JSON")?;
     let Json::Object(mut map) = json else { bail!("a call is an object: {EXAMPLE}") };
     let Some(Json::String(tool)) = map.remove("tool") else {
@@ -217,7 +218,7 @@ fn read_call(line: &str) -> anyhow::Result<Call> {
     if let Some(unknown) = map.keys().next() {
         bail!("`{unknown}` is not known here; a call is {EXAMPLE}");
     }
-    Ok(Call::new(tool, args))
+    Ok(ToolCall::new(tool, args))
 }
 
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
@@ -227,8 +228,9 @@ const WHOLE: &str = "propose_changes";
 
 /// A list of calls as one proposal: all or nothing. One that is that already stays as it is, and so
 /// does a single call that changes nothing.
-fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
-    let is_whole = |tool: &str| tool == WHOLE || tools::find(tool).is_ok_and(|it| !it.changes());
+fn as_one(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
+    let is_whole =
+        |tool: &str| tool == WHOLE || tools::find_tool(tool).is_ok_and(|it| !it.is_change());
     if calls.len() == 1 && is_whole(&calls[0].1.tool) {
         return calls.remove(0).1;
     }
@@ -236,7 +238,7 @@ fn as_one(mut calls: Vec<(usize, Call)>, title: &str) -> Call {
         .into_iter()
         .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
         .collect();
-    Call::new(WHOLE, json!({ "title": title, "changes": changes }))
+    ToolCall::new(WHOLE, json!({ "title": title, "changes": changes }))
 }
 
 /// Works until nothing is left, asking the person for decisions. However it ends, the run is over. Where it
@@ -251,19 +253,21 @@ pub(super) fn decide_all(
     if interrupt::take_press() {
         print_status("Stopped: nothing more is done in this run.");
     }
-    let is_torn = engine.workflow().is_some_and(|it| it.approved().next().is_some());
+    let is_torn =
+        engine.current_workflow().is_some_and(|it| it.approved_proposals().next().is_some());
     if let Err(error) = done {
         if let Some(error) = error.downcast_ref() {
             cut_off_runs::say_what_is_written(engine, error);
         }
         // What is neither done nor undone is settled by the next run, which has to find it unfinished.
         if !is_torn {
-            let _ = engine.input(Input::Finish { outcome: Finish::Failed });
+            let _ = engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed });
         }
         return Err(error);
     }
-    let run = engine.seq();
-    let ended = engine.workflow().map(|it| report_end((run, it), (terminal, calls), dry_run));
+    let run = engine.current_seq();
+    let ended =
+        engine.current_workflow().map(|it| report_end((run, it), (terminal, calls), dry_run));
     Ok(ended.unwrap_or(ExitStatus::Failed))
 }
 
@@ -288,38 +292,38 @@ fn decide_each(
     loop {
         let due = terminal.with_spinner("Working", || engine.run());
         let asked = match due {
-            Ok(Due::Decision(proposal)) => Some(proposal),
+            Ok(NextStep::Decision(proposal)) => Some(proposal),
             _ => None,
         };
         show_new(engine, terminal, &mut session, asked);
         let due = due?;
-        if interrupt::is_pressed() && due != Due::Nothing {
-            engine.input(Input::Finish { outcome: Finish::NotApproved })?;
+        if interrupt::is_pressed() && due != NextStep::Nothing {
+            engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
             continue;
         }
         match due {
-            Due::Nothing | Due::Studio => return Ok(()),
-            Due::Model => {
-                let before = engine.workflow().map_or(0, |it| it.words().count());
+            NextStep::Nothing | NextStep::Studio => return Ok(()),
+            NextStep::Model => {
+                let before = engine.current_workflow().map_or(0, |it| it.messages().count());
                 if model::ask_model(engine, terminal)? {
-                    let now = engine.workflow().map_or(0, |it| it.words().count());
+                    let now = engine.current_workflow().map_or(0, |it| it.messages().count());
                     session.heard += usize::from(now > before);
                 }
             }
-            Due::Look(call) => model::fetch_for_call(engine, call, terminal)?,
-            Due::Answer(call) => {
+            NextStep::Look(call) => model::fetch_for_call(engine, call, terminal)?,
+            NextStep::Answer(call) => {
                 if !model::answer_question(engine, call, terminal)? {
-                    engine.input(Input::Finish { outcome: Finish::NotApproved })?;
+                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
                 }
             }
-            Due::Call | Due::GoAhead => {
+            NextStep::Call | NextStep::GoAhead => {
                 if !model::goes_on(engine, terminal)? {
-                    engine.input(Input::Finish { outcome: Finish::Failed })?;
+                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed })?;
                 }
             }
-            Due::Decision(proposal) => {
+            NextStep::Decision(proposal) => {
                 if !decide_one(engine, proposal, terminal, &mut session)? {
-                    engine.input(Input::Finish { outcome: Finish::NotApproved })?;
+                    engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;
                 }
             }
         }
@@ -349,10 +353,10 @@ pub(super) struct ReviewState {
 /// Shows what was said, and the cards that have not been seen: the one that is asked about, and those
 /// that needed no asking. Others wait for their turn.
 fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, asked: Option<Seq>) {
-    let Some(workflow) = engine.workflow() else {
+    let Some(workflow) = engine.current_workflow() else {
         return;
     };
-    let mut words = workflow.words().skip(session.heard);
+    let mut words = workflow.messages().skip(session.heard);
     session.heard += words.clone().count();
     if !session.planned && !workflow.plan.is_empty() {
         session.planned = true;
@@ -364,8 +368,8 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, ask
     show_calls(workflow, terminal, &session.calls);
     for (seq, pending) in workflow.proposals() {
         let is_due = match pending.status {
-            Status::Waiting => asked == Some(seq),
-            Status::Withdrawn(_) => false,
+            PendingStatus::Waiting => asked == Some(seq),
+            PendingStatus::Withdrawn(_) => false,
             _ => true,
         };
         if is_due && session.shown.insert(seq) {
@@ -400,7 +404,7 @@ fn decide_one(
     session: &mut ReviewState,
 ) -> anyhow::Result<bool> {
     let twice = engine
-        .workflow()
+        .current_workflow()
         .and_then(|workflow| workflow.proposal(proposal))
         .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
     if let Some(by) = session.all
@@ -417,7 +421,7 @@ fn decide_one(
     if session.all.is_some() {
         // The run goes on: what comes later may need no second look.
         let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
-        engine.input(Input::Reject { proposal, reason: Some(reason.to_owned()) })?;
+        engine.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
         print_status(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \
              again with --force as well if you want it."
@@ -449,22 +453,24 @@ fn report_end(
     let mut counts = OutcomeCounts::default();
     for (seq, pending) in workflow.proposals() {
         match &pending.status {
-            Status::Applied(_) | Status::Undone(_) => counts.applied += 1,
-            Status::Failed(reason) => {
+            PendingStatus::Applied(_) | PendingStatus::Undone(_) => counts.applied += 1,
+            PendingStatus::Failed(reason) => {
                 counts.failed += 1;
                 print_status(&format!("error: proposal {seq} was not applied: {reason}"));
             }
-            Status::Rejected(_) if workflow.was_revised(seq) => {}
-            Status::Withdrawn(_) if workflow.was_replanned(seq) => {}
-            Status::Rejected(_) | Status::Withdrawn(_) => counts.rejected += 1,
-            Status::Waiting | Status::Approved | Status::Applying(_) => counts.failed += 1,
+            PendingStatus::Rejected(_) if workflow.was_revised(seq) => {}
+            PendingStatus::Withdrawn(_) if workflow.was_replanned(seq) => {}
+            PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_) => counts.rejected += 1,
+            PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_) => {
+                counts.failed += 1
+            }
         }
     }
     let is_list = workflow.driver == CALLS;
     for (call, reason) in workflow.refusals() {
         if is_list {
             counts.failed += 1;
-            let place = match workflow.calls() {
+            let place = match workflow.call_count() {
                 1 => String::new(),
                 _ => format!("call {}: ", workflow.call_number(call)),
             };

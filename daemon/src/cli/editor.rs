@@ -15,7 +15,7 @@ use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
-use vector_core::proposal::{Draft, PartText, draft_again};
+use vector_core::proposal::{PartText, ProposalDraft, draft_again};
 use vector_core::tools;
 use vector_engine::{Engine, REVERT};
 
@@ -136,7 +136,8 @@ pub(super) fn edit_proposal(
             print_status("Nothing was changed.");
             return Ok(false);
         }
-        let revised = engine.revise(seq, |draft| draft_edited(draft, proposal, part, &edited));
+        let revised =
+            engine.revise_proposal(seq, |draft| draft_edited(draft, proposal, part, &edited));
         if show_refusal(revised)?.is_some() {
             return Ok(true);
         }
@@ -150,7 +151,7 @@ pub(super) fn edit_proposal(
 
 /// Drafts a proposal again, with a part of it as the person has edited that.
 fn draft_edited(
-    draft: &mut Draft<'_>,
+    draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     part: EditedPart<'_>,
     edited: &str,
@@ -158,12 +159,12 @@ fn draft_edited(
     let title = proposal.title.trim_end_matches(BY_HAND);
     match part {
         EditedPart::Edited(script, _) => {
-            draft.title(format!("{title}{BY_HAND}"));
+            draft.set_title(format!("{title}{BY_HAND}"));
             let texts = [(script, PartText::Whole(edited.to_owned()))].into();
             draft_again(draft, proposal, |_| true, &texts)
         }
         EditedPart::Created(command, _) => {
-            draft.title(format!("{title}{BY_HAND}"));
+            draft.set_title(format!("{title}{BY_HAND}"));
             let mut proposal = proposal.clone();
             if let Some(Command::Create { props, .. }) = proposal.commands.get_mut(command) {
                 props.insert(SOURCE.to_owned(), Some(Value::String(edited.to_owned())));
@@ -210,7 +211,7 @@ fn proposed_text(
     target: &Target,
 ) -> anyhow::Result<Option<String>> {
     let mut text = None;
-    let looked = engine.revise(seq, |draft| {
+    let looked = engine.revise_proposal(seq, |draft| {
         text = Some(text_in(draft, proposal, target)?);
         refuse!("Only looked at.")
     });
@@ -220,7 +221,11 @@ fn proposed_text(
     }
 }
 
-fn text_in(draft: &Draft<'_>, proposal: &Proposal, target: &Target) -> Result<String, Refusal> {
+fn text_in(
+    draft: &ProposalDraft<'_>,
+    proposal: &Proposal,
+    target: &Target,
+) -> Result<String, Refusal> {
     let node = draft.scene().locate(target)?;
     let mut text = draft.scene().source(node).unwrap_or_default().into_owned();
     for command in &proposal.commands {
@@ -233,7 +238,7 @@ fn text_in(draft: &Draft<'_>, proposal: &Proposal, target: &Target) -> Result<St
 
 /// The call that a proposal answers, as the person edits it.
 fn call_of(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
-    let call = engine.workflow().and_then(|workflow| {
+    let call = engine.current_workflow().and_then(|workflow| {
         let pending = workflow.proposal(seq)?;
         workflow.call(pending.call)
     });
@@ -251,7 +256,7 @@ fn call_of(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
 }
 
 /// Runs an edited call.
-fn run(text: &str, draft: &mut Draft<'_>) -> Result<(), Refusal> {
+fn run(text: &str, draft: &mut ProposalDraft<'_>) -> Result<(), Refusal> {
     let json: Json = serde_json::from_str(text)
         .map_err(|error| Refusal(format!("This is not JSON any more: {error}.")))?;
     let (Some(tool), args) = (json["tool"].as_str(), &json["args"]) else {

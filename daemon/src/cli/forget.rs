@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
 use scene_schemas::entry::Seq;
-use vector_core::calendar::day;
-use vector_ledger::{Erasure, Ledger};
+use vector_core::calendar::parse_date;
+use vector_ledger::{ErasedSummary, Ledger};
 
 use super::ExitStatus;
 use super::log::format_time;
-use super::style::{count_noun, safe_line};
+use super::style::{count_noun, terminal_line};
 use super::terminal::{Terminal, print_line, print_status};
 use crate::tasks::forget::{ForgetScope, perform_forget, plan_forget};
 
@@ -55,7 +55,7 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let what = match (args.conversation, &args.place, &args.before) {
         (Some(number), ..) => ForgetScope::Conversation(Seq(number)),
         (_, Some(place), _) => ForgetScope::Place(place.clone()),
-        (.., Some(date)) => match day(date) {
+        (.., Some(date)) => match parse_date(date) {
             Some(day) => ForgetScope::Before(day * DAY),
             None => bail!("{date:?} is not a date; write it as 2026-06-01"),
         },
@@ -78,8 +78,8 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
             "{:>6}  {}  {}  {}",
             run.seq.0,
             format_time(run.at),
-            safe_line(&run.place),
-            safe_line(goal)
+            terminal_line(&run.place),
+            terminal_line(goal)
         ));
     }
     if plan.runs.len() > LISTED {
@@ -102,7 +102,7 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         return Ok(ExitStatus::NotApproved);
     }
     let erasure = perform_forget(&ledger, &plan)?;
-    let Erasure { entries, blobs, .. } = erasure;
+    let ErasedSummary { entries, blobs, .. } = erasure;
     print_line(&format!(
         "Erased the texts of {runs}: in {entries} entries and {blobs} stored texts."
     ));

@@ -14,7 +14,7 @@ use vector_files::place_file;
 use vector_place::{Node, Scene};
 
 use super::ExitStatus;
-use super::style::{count_noun, safe_line};
+use super::style::{count_noun, terminal_line};
 use super::terminal::{print_status, print_stdout};
 use crate::merges::{self, WorkTree, open_in_git};
 
@@ -54,7 +54,7 @@ pub(super) fn run(args: &GitArgs) -> anyhow::Result<ExitStatus> {
     match &args.command {
         GitCommand::Install => install_driver(),
         GitCommand::Textconv { place } => {
-            let scene = place_file::load(place)?;
+            let scene = place_file::load_scene(place)?;
             print_stdout(&place_text(&scene))?;
             Ok(ExitStatus::Done)
         }
@@ -132,12 +132,12 @@ fn place_text(scene: &Scene) -> String {
                 continue;
             }
             if let Some(value) = scene.stored(node, name) {
-                let _ = writeln!(text, "  {name} = {}", safe_line(&value.brief()));
+                let _ = writeln!(text, "  {name} = {}", terminal_line(&value.brief()));
             }
         }
         for line in scene.source(node).unwrap_or_default().lines() {
             // Git tells tabs from spaces.
-            let line: Vec<_> = line.split('\t').map(safe_line).collect();
+            let line: Vec<_> = line.split('\t').map(terminal_line).collect();
             let _ = writeln!(text, "  | {}", line.join("\t"));
         }
     }
@@ -151,5 +151,5 @@ fn name_path(scene: &Scene, node: Node) -> String {
     for segment in &mut path.segments {
         segment.index = None;
     }
-    safe_line(&path.to_string()).into_owned()
+    terminal_line(&path.to_string()).into_owned()
 }

@@ -6,7 +6,7 @@
 use scene_schemas::proposal::{DiffLine, Hunk};
 use vector_text_edit::UNENDED;
 
-use super::style::{PaintKind, TextStyle, fold_columns, safe_line};
+use super::style::{PaintKind, TextStyle, fold_columns, terminal_line};
 
 /// A line of this many folded rows is cut, unless everything is wanted.
 const LONGEST: usize = 8;
@@ -52,7 +52,7 @@ fn push_hunk(hunk: &Hunk, style: TextStyle, digits: usize, whole: bool, lines: &
         };
         let gutter = format!("{:>digits$} {:>digits$}", numbers.0, numbers.1);
         let room = style.width.saturating_sub(gutter.len() + 4).max(20);
-        let mut pieces = fold_columns(&safe_line(text), room);
+        let mut pieces = fold_columns(&terminal_line(text), room);
         let all = pieces.len();
         if all > LONGEST && !whole {
             pieces.truncate(LONGEST);

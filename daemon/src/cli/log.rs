@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use scene_schemas::entry::{Finish, Place, Record, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
-use vector_core::calendar::Moment;
-use vector_core::workflow::{CALLS, Pending, State, Status, Workflow};
+use vector_core::calendar::UtcMoment;
+use vector_core::workflow::{CALLS, LedgerState, PendingProposal, PendingStatus, Workflow};
 use vector_ledger::Ledger;
 
 use super::ExitStatus;
 use super::card::{class_name, class_paint};
-use super::style::{PaintKind, TextStyle, safe_line};
+use super::style::{PaintKind, TextStyle, terminal_line};
 use super::terminal::{print_status, print_stdout, stdout_style};
 
 /// Records that are read at once.
@@ -70,15 +70,22 @@ enum OutcomeFilter {
 }
 
 impl OutcomeFilter {
-    fn matches(self, (seq, pending): (Seq, &Pending), reverted: &HashMap<Seq, Seq>) -> bool {
+    fn matches(
+        self,
+        (seq, pending): (Seq, &PendingProposal),
+        reverted: &HashMap<Seq, Seq>,
+    ) -> bool {
         match (self, &pending.status) {
-            (Self::Waiting, Status::Waiting | Status::Approved | Status::Applying(_))
-            | (Self::Rejected, Status::Rejected(_))
-            | (Self::Withdrawn, Status::Withdrawn(_))
-            | (Self::Failed, Status::Failed(_))
-            | (Self::Reverted, Status::Undone(_)) => true,
-            (Self::Applied, Status::Applied(_)) => !reverted.contains_key(&seq),
-            (Self::Reverted, Status::Applied(_)) => reverted.contains_key(&seq),
+            (
+                Self::Waiting,
+                PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_),
+            )
+            | (Self::Rejected, PendingStatus::Rejected(_))
+            | (Self::Withdrawn, PendingStatus::Withdrawn(_))
+            | (Self::Failed, PendingStatus::Failed(_))
+            | (Self::Reverted, PendingStatus::Undone(_)) => true,
+            (Self::Applied, PendingStatus::Applied(_)) => !reverted.contains_key(&seq),
+            (Self::Reverted, PendingStatus::Applied(_)) => reverted.contains_key(&seq),
             _ => false,
         }
     }
@@ -103,7 +110,7 @@ impl LogArgs {
         let text = self.text.as_ref().map(|text| text.to_lowercase());
         let has = |own: &str| text.as_ref().is_none_or(|text| own.to_lowercase().contains(text));
         let is_asked = has(&workflow.goal);
-        let fits = |&(seq, pending): &(Seq, &Pending)| {
+        let fits = |&(seq, pending): &(Seq, &PendingProposal)| {
             let touched = || changed_paths(&pending.proposal);
             let has_text = is_asked
                 || has(&pending.proposal.title)
@@ -157,10 +164,10 @@ fn is_within(path: &InstancePath, of: &InstancePath) -> bool {
 
 pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
-    let mut state = State::default();
+    let mut state = LedgerState::default();
     let mut began: Vec<(Seq, u64)> = Vec::new();
     for_each(&ledger, |record| {
-        state.apply(record);
+        state.apply_record(record);
         if record.seq == record.workflow {
             began.push((record.seq, record.at));
         }
@@ -232,10 +239,10 @@ fn for_each(
 }
 
 /// Everything that the ledger says.
-pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<State> {
-    let mut state = State::default();
+pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<LedgerState> {
+    let mut state = LedgerState::default();
     for_each(ledger, |record| {
-        state.apply(record);
+        state.apply_record(record);
         Ok(())
     })?;
     Ok(state)
@@ -243,13 +250,13 @@ pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<State> {
 
 /// The proposals that were taken back, whole and in their file, and by which one; those that were brought
 /// back again are not among them.
-pub(super) fn find_reverted(state: &State) -> HashMap<Seq, Seq> {
+pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
     let proposals = || state.workflows().flat_map(|(_, workflow)| workflow.proposals());
     let applied = proposals().filter_map(|(seq, pending)| match &pending.status {
-        Status::Applied(ack) => Some((seq, (pending, ack.as_ref()))),
+        PendingStatus::Applied(ack) => Some((seq, (pending, ack.as_ref()))),
         _ => None,
     });
-    let applied: BTreeMap<Seq, (&Pending, &Ack)> = applied.collect();
+    let applied: BTreeMap<Seq, (&PendingProposal, &Ack)> = applied.collect();
     // Newest first: whether a way back still counts is known before what it took back is looked at.
     let mut reverted: HashMap<Seq, Seq> = HashMap::new();
     for (by, (pending, back)) in applied.iter().rev() {
@@ -271,7 +278,7 @@ fn render_run(
     (reverted, shown): (&HashMap<Seq, Seq>, Option<&BTreeSet<Seq>>),
     style: TextStyle,
 ) -> String {
-    let goal = safe_line(workflow.goal.lines().next().unwrap_or_default()).into_owned();
+    let goal = terminal_line(workflow.goal.lines().next().unwrap_or_default()).into_owned();
     let driver = match workflow.driver.as_str() {
         CALLS => "calls",
         other => other,
@@ -280,7 +287,7 @@ fn render_run(
         (Some(Finish::Done), _) => "done".to_owned(),
         (Some(Finish::NotApproved), _) => "not approved".to_owned(),
         (Some(Finish::Failed), _) => "failed".to_owned(),
-        (None, Some(client)) => format!("ended, {} disconnected", safe_line(client)),
+        (None, Some(client)) => format!("ended, {} disconnected", terminal_line(client)),
         (None, None) => "not finished".to_owned(),
     };
     let place = workflow.place.name();
@@ -290,11 +297,11 @@ fn render_run(
         style.paint(PaintKind::Bold, goal),
         style.paint(
             PaintKind::Dim,
-            format!("  run {seq}, {}, {}, {ended}", safe_line(&place), safe_line(driver))
+            format!("  run {seq}, {}, {}, {ended}", terminal_line(&place), terminal_line(driver))
         )
     );
     for attached in &workflow.attached {
-        let said = safe_line(&attached.sentence()).into_owned();
+        let said = terminal_line(&attached.sentence()).into_owned();
         let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, format!("  attached: {said}")));
     }
     for (_, reason) in workflow.refusals() {
@@ -302,7 +309,7 @@ fn render_run(
             text,
             "  {} {}",
             style.paint(PaintKind::Removed, "refused:"),
-            safe_line(reason)
+            terminal_line(reason)
         );
     }
     let is_shown = |seq: &Seq| shown.is_none_or(|shown| shown.contains(seq));
@@ -315,28 +322,28 @@ fn render_run(
 fn render_proposal(
     workflow: &Workflow,
     seq: Seq,
-    pending: &Pending,
+    pending: &PendingProposal,
     reverted: &HashMap<Seq, Seq>,
     style: TextStyle,
 ) -> String {
     let class = pending.proposal.class;
     let (word, why) = match &pending.status {
-        Status::Waiting => ("waiting", None),
-        Status::Approved | Status::Applying(_) => ("approved", None),
-        Status::Applied(_) => {
+        PendingStatus::Waiting => ("waiting", None),
+        PendingStatus::Approved | PendingStatus::Applying(_) => ("approved", None),
+        PendingStatus::Applied(_) => {
             ("applied", reverted.get(&seq).map(|by| format!("taken back by {by}")))
         }
-        Status::Undone(_) => ("undone", Some("in Studio".to_owned())),
-        Status::Rejected(_) if workflow.was_revised(seq) => {
+        PendingStatus::Undone(_) => ("undone", Some("in Studio".to_owned())),
+        PendingStatus::Rejected(_) if workflow.was_revised(seq) => {
             ("changed", Some("a part or a changed form stands for it".to_owned()))
         }
-        Status::Rejected(reason) => ("rejected", reason.clone()),
-        Status::Withdrawn(reason) => ("withdrawn", Some(reason.clone())),
-        Status::Failed(reason) => ("failed", Some(reason.clone())),
+        PendingStatus::Rejected(reason) => ("rejected", reason.clone()),
+        PendingStatus::Withdrawn(reason) => ("withdrawn", Some(reason.clone())),
+        PendingStatus::Failed(reason) => ("failed", Some(reason.clone())),
     };
     let paint = match &pending.status {
-        Status::Applied(_) => PaintKind::Added,
-        Status::Failed(_) => PaintKind::Removed,
+        PendingStatus::Applied(_) => PaintKind::Added,
+        PendingStatus::Failed(_) => PaintKind::Removed,
         _ => PaintKind::Dim,
     };
     let mut text = format!(
@@ -344,10 +351,10 @@ fn render_proposal(
         seq.0,
         style.paint(class_paint(class), format!("{:<11}", class_name(class))),
         style.paint(paint, format!("{word:<9}")),
-        safe_line(&pending.proposal.title),
+        terminal_line(&pending.proposal.title),
     );
     if let Some(why) = why {
-        let why = format!("{:32}{}", "", safe_line(&why));
+        let why = format!("{:32}{}", "", terminal_line(&why));
         let _ = writeln!(text, "{}", style.paint(PaintKind::Dim, why));
     }
     text
@@ -355,7 +362,7 @@ fn render_proposal(
 
 /// Milliseconds since 1970 as a date and time in UTC.
 pub(super) fn format_time(at: u64) -> String {
-    let Moment { year, month, day, hour, minute, second } = Moment::of(at / 1000);
+    let UtcMoment { year, month, day, hour, minute, second } = UtcMoment::from_seconds(at / 1000);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 

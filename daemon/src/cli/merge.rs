@@ -14,7 +14,7 @@ use vector_files::place_file;
 use vector_place::merge::{merge, view};
 
 use self::decide::{brief_value, decide_conflicts};
-use super::style::{PaintKind, count_noun, safe_line};
+use super::style::{PaintKind, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence};
 use crate::merges::{self, MergeInputs, MergeState};
@@ -104,14 +104,15 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let output = args.out.as_deref().unwrap_or(&inputs.ours);
     let terminal = Terminal::for_command(true);
     let (conflicts, state) = terminal.with_spinner("Merging", || {
-        let (base, theirs) = (place_file::load(&inputs.base)?, place_file::load(&inputs.theirs)?);
+        let (base, theirs) =
+            (place_file::load_scene(&inputs.base)?, place_file::load_scene(&inputs.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge(&base, &mut ours, &theirs);
         // The copies are made before OURS is written.
         let state = (!conflicts.is_empty() && is_kept(args, output))
             .then(|| MergeState::prepare_state(&inputs, output, args.path.as_deref()))
             .transpose()?;
-        if let Err(error) = file.write(&mut ours) {
+        if let Err(error) = file.write_scene(&mut ours) {
             state.map_or(Ok(()), |state| state.discard())?;
             return Err(error.into());
         }
@@ -287,8 +288,11 @@ fn list_conflicts(states: &[MergeState]) -> String {
     let mut text = String::new();
     for state in states {
         let (all, open) = (state.conflicts().len(), state.open_count());
-        let title =
-            format!("{}: {}, {open} open", safe_line(&state.name()), count_noun(all, "conflict"));
+        let title = format!(
+            "{}: {}, {open} open",
+            terminal_line(&state.name()),
+            count_noun(all, "conflict")
+        );
         text.push_str(&style.paint(PaintKind::Bold, title));
         text.push('\n');
         for (kept, number) in state.conflicts().iter().zip(1..) {
@@ -300,8 +304,9 @@ fn list_conflicts(states: &[MergeState]) -> String {
             };
             let status = style.paint(paint, format!("{status:<6}"));
             let path = kept.conflict.path().to_string();
-            let what = style.paint(PaintKind::Dim, safe_line(&conflict_summary(&kept.conflict)));
-            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", safe_line(&path)));
+            let what =
+                style.paint(PaintKind::Dim, terminal_line(&conflict_summary(&kept.conflict)));
+            text.push_str(&format!("{number:>4}  {status}  {}  {what}\n", terminal_line(&path)));
         }
     }
     text

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use scene_schemas::api::FailureKind;
 use scene_schemas::entry::Seq;
-use vector_core::workflow::Input;
-use vector_engine::asked::Ask;
-use vector_engine::{Driver, Engine};
+use vector_core::workflow::WorkflowInput;
+use vector_engine::model_request::ModelRequest;
+use vector_engine::{Engine, ToolDriver};
 use vector_providers::Provider;
 use vector_providers::client::{Heard, models};
 use vector_providers::http::Notice;
@@ -21,22 +21,22 @@ pub(super) fn choose_driver(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
-) -> anyhow::Result<Driver> {
+) -> anyhow::Result<ToolDriver> {
     let env = |name: &str| std::env::var(name).ok();
     let same = |folder: &Path| folder.canonicalize().ok() == home.canonicalize().ok();
     let project =
         project.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let project = project.filter(|folder| !same(folder));
     let models = models(home, project, said, &env, &System).map_err(anyhow::Error::msg)?;
-    Ok(Driver::Provider(models.map_or(Provider::Offline, Provider::Model)))
+    Ok(ToolDriver::Provider(models.map_or(Provider::Offline, Provider::Model)))
 }
 
 /// Asks the model for its next message, and waits for it. Whether its text was shown meanwhile.
 pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(ask) = engine.ask()? else {
+    let Some(ask) = engine.prepare_request()? else {
         return Ok(false);
     };
-    let Ask { client, request, models, .. } = &ask;
+    let ModelRequest { client, request, models, .. } = &ask;
     let mut streamed = false;
     let hear = |heard: Heard| match heard {
         Heard::Text(text) if terminal.is_read_live() => {
@@ -56,7 +56,7 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
         terminal.with_spinner(&format!("Asking {}", client.name()), work)
     };
     end_line();
-    engine.replied(&ask, answer)?;
+    engine.handle_reply(&ask, answer)?;
     Ok(streamed)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn fetch_for_call(
     call: Seq,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    if let Some(looking) = engine.look(call) {
+    if let Some(looking) = engine.find_fetch(call) {
         let seen = terminal.with_spinner(&looking.title(), || {
             fetch::perform_fetch(&looking, &interrupt::cancel_switch())
         });
@@ -94,7 +94,11 @@ pub(super) fn answer_question(
     call: Seq,
     terminal: &Terminal,
 ) -> anyhow::Result<bool> {
-    let answers = engine.workflow().and_then(|it| it.offered(call)).unwrap_or_default().to_vec();
+    let answers = engine
+        .current_workflow()
+        .and_then(|it| it.offered_answers(call))
+        .unwrap_or_default()
+        .to_vec();
     for (at, answer) in answers.iter().enumerate() {
         terminal.show_message(&format!("  {}. {answer}", at + 1));
     }
@@ -110,13 +114,15 @@ pub(super) fn answer_question(
     };
     let chosen = said.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
     let text = chosen.cloned().unwrap_or(said);
-    engine.input(Input::Asked { text, attached: Vec::new() })?;
+    engine.handle_input(WorkflowInput::Asked { text, attached: Vec::new() })?;
     Ok(true)
 }
 
 /// Says what went wrong, and asks whether it goes on.
 pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
-    let Some(trouble) = engine.workflow().and_then(|it| it.talk().trouble()).cloned() else {
+    let Some(trouble) =
+        engine.current_workflow().and_then(|it| it.conversation().trouble()).cloned()
+    else {
         return Ok(false);
     };
     print_status(&format!("error: {} {}", trouble.message, trouble.hint));
@@ -128,7 +134,7 @@ pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Resul
     let said = terminal.ask_line("Try again? [y]es [N]o")?;
     let goes_on = said.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"));
     if goes_on {
-        engine.input(Input::Resume)?;
+        engine.handle_input(WorkflowInput::Resume)?;
     }
     Ok(goes_on)
 }

@@ -9,7 +9,7 @@ use vector_engine::Target;
 use vector_files::place_file::{self, PlaceFile};
 use vector_place::{Node, Scene};
 use vector_providers::http::Cancel;
-use vector_rojo_project::{Project, ProjectError};
+use vector_rojo_project::{ProjectError, RojoProject};
 
 use super::terminal::{Terminal, print_status};
 use crate::tasks::mentions::{FileReach, RequestPlace, gather_mentions};
@@ -76,7 +76,7 @@ impl<'a> PlaceArg<'a> {
     pub(super) fn ledger_file(self) -> Result<PathBuf, ProjectError> {
         match self {
             Self::Place(path) => Ok(path.to_owned()),
-            Self::Project(path) => Project::locate(path),
+            Self::Project(path) => RojoProject::find_project_file(path),
         }
     }
 
@@ -95,8 +95,8 @@ impl<'a> PlaceArg<'a> {
                 Ok((opened.0.into(), opened.1))
             }
             Self::Project(path) => {
-                let opened =
-                    terminal.with_spinner("Reading the project", || Project::open(path, dry))?;
+                let opened = terminal
+                    .with_spinner("Reading the project", || RojoProject::open(path, dry))?;
                 say_faults(&opened.0);
                 Ok((opened.0.into(), opened.1))
             }
@@ -117,18 +117,18 @@ pub(super) struct ReadPlace {
 /// Reads a place or model, or a Rojo project by its file or its folder.
 pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
     if is_project(path) {
-        let (project, scene) = Project::open(path, true)?;
+        let (project, scene) = RojoProject::open(path, true)?;
         say_faults(&project);
-        let (folder, files) = (project.folder().to_owned(), project.script_files());
+        let (folder, files) = (project.project_folder().to_owned(), project.script_files());
         return Ok(ReadPlace { scene, folder, files });
     }
-    let scene = place_file::load(path)?;
-    let folder = place_file::real(path)?.parent().unwrap_or(Path::new(".")).to_owned();
+    let scene = place_file::load_scene(path)?;
+    let folder = place_file::real_path(path)?.parent().unwrap_or(Path::new(".")).to_owned();
     Ok(ReadPlace { scene, folder, files: HashMap::new() })
 }
 
 /// Says what is wrong with single files, which are left out.
-fn say_faults(project: &Project) {
+fn say_faults(project: &RojoProject) {
     let faults: Vec<String> = project.diagnostics().collect();
     for fault in faults.iter().take(MAX_FAULTS) {
         print_status(&format!("warning: {fault}"));

@@ -3,7 +3,7 @@
 
 use scene_schemas::api::{Decide, Decided, Decision, Nothing, Part, ProposalStatus, ProposalView};
 use scene_schemas::entry::Seq;
-use vector_core::proposal::{Unit, units};
+use vector_core::proposal::{ProposalUnit, list_units};
 
 use super::card;
 use super::daemon::DaemonClient;
@@ -130,7 +130,7 @@ impl RemoteReview<'_> {
 
     /// Goes through the pieces one by one, and has those done that are chosen.
     fn split_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
-        let pieces = units(&view.proposal);
+        let pieces = list_units(&view.proposal);
         if pieces.len() < 2 {
             print_status("There is only one piece; answer y or n.");
             return Ok(None);
@@ -181,10 +181,12 @@ impl RemoteReview<'_> {
     }
 }
 
-fn to_part(piece: Unit) -> Part {
+fn to_part(piece: ProposalUnit) -> Part {
     match piece {
-        Unit::Command(command) => Part::Command { command: command as u32 },
-        Unit::Hunk { script, hunk } => Part::Hunk { script: script as u32, hunk: hunk as u32 },
+        ProposalUnit::Command(command) => Part::Command { command: command as u32 },
+        ProposalUnit::Hunk { script, hunk } => {
+            Part::Hunk { script: script as u32, hunk: hunk as u32 }
+        }
     }
 }
 

@@ -9,15 +9,15 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::{Command, InstancePath};
-use vector_core::proposal::{Blobs, attempt};
-use vector_core::workflow::{State, Status, Workflow};
-use vector_engine::pictured::{Drawing, sides, sides_back};
-use vector_files::place_file::real;
+use vector_core::proposal::{BlobStore, try_command};
+use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
+use vector_engine::render_input::{DrawInput, overlay_sides, sides_back};
+use vector_files::place_file::real_path;
 use vector_files::write_file;
 use vector_ledger::Ledger;
 use vector_place::Scene;
 use vector_render::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
-use vector_rojo_project::Project;
+use vector_rojo_project::RojoProject;
 
 use super::place_arg::read_place;
 use super::terminal::{Terminal, print_status};
@@ -139,7 +139,7 @@ fn render_scene(scene: &Scene, args: &RenderArgs) -> anyhow::Result<(Picture, Ve
     let solids = gather(scene, resolve_path(scene, &args.path)?);
     let notes = solids.notes();
     let PictureSize(width, height) = args.size;
-    let picture = Drawing::Place(solids).draw(args.view.to_view(), (width, height));
+    let picture = DrawInput::Place(solids).draw(args.view.to_view(), (width, height));
     Ok((picture.with_context(|| format!("{} cannot be drawn", args.path))?, notes))
 }
 
@@ -158,35 +158,37 @@ fn render_proposal(sides: &Sides, args: &RenderArgs) -> anyhow::Result<(Picture,
 /// The sides of a proposal of the ledger in the place that was read.
 fn sides_in(scene: &mut Scene, args: &RenderArgs, seq: Seq, home: &Path) -> anyhow::Result<Sides> {
     let ledger = Ledger::open(home)?;
-    let Some(record) = ledger.record(seq)? else {
+    let Some(record) = ledger.record_at(seq)? else {
         bail!("the ledger has no entry {seq}; `vector log` lists what it has");
     };
-    let mut state = State::default();
+    let mut state = LedgerState::default();
     for record in ledger.workflow(record.workflow)? {
-        state.apply(&record);
+        state.apply_record(&record);
     }
     let workflow = state.workflow(record.workflow);
     let Some((workflow, pending)) = workflow.and_then(|it| Some((it, it.proposal(seq)?))) else {
         bail!("entry {seq} is not a proposal; `vector log` lists the proposals");
     };
     check_place(workflow, seq, &args.place)?;
-    let mut blobs = Blobs::new();
-    let sides = if let Status::Applied(ack) = &pending.status {
+    let mut blobs = BlobStore::new();
+    let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
         sides_back(scene, &blobs, (seq, ack))
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
-            if let Some(before) = before.filter(|it| !matches!(it.status, Status::Applied(_))) {
+            if let Some(before) =
+                before.filter(|it| !matches!(it.status, PendingStatus::Applied(_)))
+            {
                 fetch_blobs(&ledger, &before.proposal.commands, &mut blobs)?;
                 scene.begin(before.call);
                 for command in &before.proposal.commands {
-                    attempt(scene, command, &blobs)?;
+                    try_command(scene, command, &blobs)?;
                 }
             }
         }
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
-        sides(scene, &blobs, (pending.call, &pending.proposal))
+        overlay_sides(scene, &blobs, (pending.call, &pending.proposal))
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }
@@ -202,9 +204,9 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
         Place::Project(project) => vec![&project.project],
     };
     let is_project = matches!(workflow.place, Place::Project(_));
-    let here = if is_project { Project::locate(place)? } else { place.to_owned() };
-    let here = real(&here)?;
-    if named.iter().any(|file| real(Path::new(file)).is_ok_and(|file| file == here)) {
+    let here = if is_project { RojoProject::find_project_file(place)? } else { place.to_owned() };
+    let here = real_path(&here)?;
+    if named.iter().any(|file| real_path(Path::new(file)).is_ok_and(|file| file == here)) {
         return Ok(());
     }
     bail!(
@@ -215,7 +217,7 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
 }
 
 /// Fetches what was removed and is brought back.
-fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut Blobs) -> anyhow::Result<()> {
+fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut BlobStore) -> anyhow::Result<()> {
     for command in commands {
         if let Command::Restore { blob: Some(blob), .. } = command
             && let Some(bytes) = ledger.blob(blob)?

@@ -3,7 +3,7 @@
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
-use vector_core::workflow::{Status, Workflow};
+use vector_core::workflow::{PendingStatus, Workflow};
 
 /// How many paths are named that differ.
 const NAMED: usize = 5;
@@ -13,7 +13,7 @@ pub(super) fn replan_notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) 
     let before = proposal.replaces?;
     let old = workflow.proposal(before)?;
     let why = match &old.status {
-        Status::Withdrawn(reason) => reason.trim_end_matches('.'),
+        PendingStatus::Withdrawn(reason) => reason.trim_end_matches('.'),
         _ => "It was planned again",
     };
     Some(format!(

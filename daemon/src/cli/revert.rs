@@ -8,10 +8,10 @@ use clap::Args;
 use scene_schemas::entry::{Entry, Place, Seq};
 use scene_schemas::proposal::Ack;
 use serde_json::json;
-use vector_core::prompt::Call;
-use vector_core::workflow::Status;
-use vector_engine::recover;
-use vector_engine::{Driver, Engine, REVERT, applied};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::PendingStatus;
+use vector_engine::recover_place;
+use vector_engine::{Engine, REVERT, ToolDriver, applied_ack};
 use vector_ledger::Ledger;
 
 use super::call_log::CallLog;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     }
     // What a stopped process left behind is settled first: it may be what is to be taken back.
     if let Some(file) = run_file(&ledger, Seq(args.number))? {
-        for notice in recover(&ledger, &file)? {
+        for notice in recover_place(&ledger, &file)? {
             print_status(&format!("note: {notice}"));
         }
     }
@@ -83,7 +83,7 @@ fn go_back(
     }
     let at = if is_project { PlaceArg::Project(&file) } else { PlaceArg::Place(&file) };
     let opened = at.open_target(&terminal, out.filter(|_| !is_project), args.dry_run)?;
-    if Some(opened.0.base()) != last.after {
+    if Some(opened.0.plan_base()) != last.after {
         print_status(&format!(
             "note: {} was changed since; what was done is taken back only where nothing else has \
              touched the same things.",
@@ -92,9 +92,10 @@ fn go_back(
     }
     let calls = CallLog::default();
     let (mode, listener) = (args.decide.mode(), entry_listener(args.decide.json, &calls));
-    let mut engine = Engine::start(ledger, opened, goal.as_str(), Driver::Calls, mode, listener)?;
-    let call = |seq: Seq| Call::new(REVERT, json!({ "proposal": seq }));
-    engine.call(proposals.into_iter().map(call).collect())?;
+    let mut engine =
+        Engine::start(ledger, opened, goal.as_str(), ToolDriver::Calls, mode, listener)?;
+    let call = |seq: Seq| ToolCall::new(REVERT, json!({ "proposal": seq }));
+    engine.add_calls(proposals.into_iter().map(call).collect())?;
     let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls), args.dry_run)?;
     engine.leave();
     Ok(exit)
@@ -102,19 +103,19 @@ fn go_back(
 
 /// Whether the run of an entry works in a Rojo project.
 fn is_project(ledger: &Ledger, number: Seq) -> anyhow::Result<bool> {
-    let Some(record) = ledger.record(number)? else {
+    let Some(record) = ledger.record_at(number)? else {
         return Ok(false);
     };
-    let started = ledger.record(record.workflow)?.map(|record| record.entry);
+    let started = ledger.record_at(record.workflow)?.map(|record| record.entry);
     Ok(matches!(started, Some(Entry::Started { place: Place::Project(_), .. })))
 }
 
 /// The file that the run of an entry writes.
 fn run_file(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
-    let Some(record) = ledger.record(number)? else {
+    let Some(record) = ledger.record_at(number)? else {
         return Ok(None);
     };
-    let started = ledger.record(record.workflow)?.map(|record| record.entry);
+    let started = ledger.record_at(record.workflow)?.map(|record| record.entry);
     Ok(match started {
         Some(Entry::Started { place: Place::File(place), .. }) => {
             Some(place.out.unwrap_or(place.file).into())
@@ -138,7 +139,7 @@ fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
     let state = replay_ledger(ledger)?;
     let reverted = find_reverted(&state);
     let Some(workflow) = state.workflow(number) else {
-        let (title, last) = applied(ledger, number)??;
+        let (title, last) = applied_ack(ledger, number)??;
         if let Some(by) = reverted.get(&number) {
             bail!(
                 "proposal {number} was taken back already, by proposal {by}; `vector revert {by}` \
@@ -149,7 +150,7 @@ fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
         return Ok(RevertTarget { goal, proposals: vec![number], last });
     };
     let left = workflow.proposals().filter_map(|(seq, pending)| match &pending.status {
-        Status::Applied(ack) if !reverted.contains_key(&seq) => Some((seq, ack)),
+        PendingStatus::Applied(ack) if !reverted.contains_key(&seq) => Some((seq, ack)),
         _ => None,
     });
     let left: Vec<_> = left.collect();

@@ -16,7 +16,7 @@ use scene_schemas::entry::Seq;
 use super::ExitStatus;
 use super::daemon::DaemonClient;
 use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentence};
-use super::style::{PaintKind, safe_line};
+use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, one_line, print_line, print_status};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
@@ -155,7 +155,7 @@ impl ReviewLoop<'_> {
             print_line(&one_line(&serde_json::to_string(view)?));
         }
         let terminal = self.cards.terminal;
-        let asks = format!("{}\n", safe_line(&card_heading(&workflow, place)));
+        let asks = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
         terminal.show(&terminal.style().paint(PaintKind::Dim, asks));
         match self.cards.decide_card(view, KEYS)? {
             CardOutcome::Decided(decided) => {

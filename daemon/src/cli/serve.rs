@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
 use tokio::net::TcpListener;
-use vector_engine::asked;
+use vector_engine::model_request;
 use vector_ledger::{Ledger, private};
 use vector_providers::config::{self, Config};
 use vector_providers::who::OfHome;
@@ -128,7 +128,7 @@ async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
             else {
                 return;
             };
-            match forget::expire_tasks(&ledger, days, asked::now()) {
+            match forget::expire_tasks(&ledger, days, model_request::unix_millis()) {
                 Ok(0) => {}
                 Ok(n) => print_line(&format!("Erased the texts of {}.", count_noun(n, "old task"))),
                 Err(error) => print_status(&format!("Old tasks could not be erased: {error}")),
@@ -196,7 +196,7 @@ pub(super) fn serving_port(home: &Path) -> Option<u16> {
 fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     let path = home.join(LOCK);
     let mut options = OpenOptions::new();
-    private::file(options.read(true).write(true).create(true).truncate(false));
+    private::private_options(options.read(true).write(true).create(true).truncate(false));
     let mut file =
         options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
     match file.try_lock() {

@@ -21,7 +21,7 @@ use super::ExitStatus;
 use super::daemon::DaemonClient;
 use super::log::format_time;
 use super::serve::lock_ledger;
-use super::style::{PaintKind, count_noun, safe_line};
+use super::style::{PaintKind, count_noun, terminal_line};
 use super::terminal::{print_line, print_stdout, stdout_style};
 use crate::daemon::access::{DaemonRun, GrantStore};
 
@@ -149,7 +149,8 @@ fn list_access(home: &Path, as_json: bool) -> anyhow::Result<()> {
     let mut text = style.paint(PaintKind::Bold, "Open places\n");
     for session in &open {
         let away = if session.connected { "" } else { "  (away)" };
-        let _ = writeln!(text, "  {}  {}{away}", session.session, safe_line(&session.place.name));
+        let _ =
+            writeln!(text, "  {}  {}{away}", session.session, terminal_line(&session.place.name));
     }
     match (port, open.is_empty()) {
         (None, _) => text.push_str("  no daemon runs: `vector serve` starts one\n"),
@@ -168,13 +169,13 @@ fn grant_table(grants: &[Grant]) -> String {
     let width = grants.iter().map(|grant| grant.name.len()).max().unwrap_or_default();
     let line = |grant: &Grant| {
         let made = grant.made.map_or_else(|| "some time ago".to_owned(), format_time);
-        format!("  {:<width$}  {made}\n", safe_line(&grant.name))
+        format!("  {:<width$}  {made}\n", terminal_line(&grant.name))
     };
     if grants.is_empty() { "  none\n".to_owned() } else { grants.iter().map(line).collect() }
 }
 
 fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
-    private::folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
+    private::create_folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
     let (made, port) = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use vector_place::{Node, Scene};
 
 use super::place_arg::read_place;
-use super::style::{PaintKind, TextStyle, count_noun, name, safe_line};
+use super::style::{PaintKind, TextStyle, count_noun, name, terminal_line};
 use super::terminal::{Terminal, print_stdout, stdout_style};
 use super::{ExitStatus, resolve_path};
 
@@ -121,7 +121,7 @@ impl TreePrinter<'_> {
         line.push_str(&style.paint(PaintKind::Bold, name(scene.name(node))));
         let (name, class) = (scene.name(node), scene.class(node));
         if name != class && node != scene.root() {
-            let _ = write!(line, "  {}", style.paint(PaintKind::Moved, safe_line(class)));
+            let _ = write!(line, "  {}", style.paint(PaintKind::Moved, terminal_line(class)));
         }
         let mut facts = Vec::new();
         if let Some(text) = scene.source(node) {
@@ -152,9 +152,9 @@ impl TreePrinter<'_> {
             let Some(value) = self.scene.stored(node, name) else {
                 continue;
             };
-            let front = format!("{indent}{bar}   {:<column$}", safe_line(name));
+            let front = format!("{indent}{bar}   {:<column$}", terminal_line(name));
             let front = self.style.paint(PaintKind::Dim, front);
-            let _ = writeln!(self.text, "{front}  {}", safe_line(&value.brief()));
+            let _ = writeln!(self.text, "{front}  {}", terminal_line(&value.brief()));
         }
     }
 }

@@ -9,9 +9,9 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use scene_schemas::InstancePath;
 use serde_json::json;
-use vector_rojo_project::{Origin, Shown, Tree};
+use vector_rojo_project::{InstanceOrigin, ProjectTree, SourcemapOptions};
 
-use super::style::safe_line;
+use super::style::terminal_line;
 use super::terminal::{Terminal, print_status, print_stdout};
 use super::{ExitStatus, resolve_path};
 
@@ -56,19 +56,24 @@ pub(super) struct SourcemapArgs {
 
 pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
-    let tree = terminal.with_spinner("Reading the project", || Tree::read(&args.project))?;
+    let tree = terminal.with_spinner("Reading the project", || ProjectTree::read(&args.project))?;
     for diagnostic in &tree.diagnostics {
         let file = tree.shown_path(&diagnostic.file, args.absolute);
         let fatal = if diagnostic.is_fatal_to_rojo { " (Rojo stops here)" } else { "" };
-        print_status(&format!("{}: {}{fatal}", safe_line(&file), safe_line(&diagnostic.message)));
+        print_status(&format!(
+            "{}: {}{fatal}",
+            terminal_line(&file),
+            terminal_line(&diagnostic.message)
+        ));
     }
     let text = match (&args.file, &args.path) {
         (Some(file), _) => of_file(&tree, file, args)?,
         (_, Some(path)) => of_path(&tree, path, args)?,
         _ if args.owners => owner_rows(&tree, 0..tree.instances.len() as u32, args),
         _ => {
-            let shown = Shown { non_scripts: args.include_non_scripts, absolute: args.absolute };
-            format!("{}\n", tree.sourcemap(shown))
+            let shown =
+                SourcemapOptions { non_scripts: args.include_non_scripts, absolute: args.absolute };
+            format!("{}\n", tree.to_sourcemap(shown))
         }
     };
     match &args.output {
@@ -82,7 +87,7 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn of_file(tree: &Tree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
+fn of_file(tree: &ProjectTree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
     let found = tree.of_file(file);
     if found.is_empty() {
         bail!(
@@ -93,11 +98,15 @@ fn of_file(tree: &Tree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<Str
     Ok(owner_rows(tree, found, args))
 }
 
-fn of_path(tree: &Tree, path: &InstancePath, args: &SourcemapArgs) -> anyhow::Result<String> {
-    let (scene, nodes) = tree.scene();
+fn of_path(
+    tree: &ProjectTree,
+    path: &InstancePath,
+    args: &SourcemapArgs,
+) -> anyhow::Result<String> {
+    let (scene, nodes) = tree.to_scene();
     let node = resolve_path(&scene, path)?;
     let number = nodes.iter().position(|it| *it == node).context("the instance has no number")?;
-    let files = tree.files(number as u32);
+    let files = tree.instance_files(number as u32);
     if files.is_empty() {
         let at = instance_origin(tree, number as u32, args.absolute);
         bail!("{path} has no file of its own: it is part of {at}");
@@ -107,24 +116,28 @@ fn of_path(tree: &Tree, path: &InstancePath, args: &SourcemapArgs) -> anyhow::Re
 }
 
 /// The file or folder that an instance is made of, or is part of.
-fn instance_origin(tree: &Tree, number: u32, absolute: bool) -> String {
+fn instance_origin(tree: &ProjectTree, number: u32, absolute: bool) -> String {
     let by = match &tree.instances[number as usize].origin {
-        Origin::Node { project, .. } => project,
-        Origin::File { file, .. } | Origin::Model { file, .. } => file,
-        Origin::Folder { folder, init, .. } => init.as_ref().unwrap_or(folder),
+        InstanceOrigin::Node { project, .. } => project,
+        InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => file,
+        InstanceOrigin::Folder { folder, init, .. } => init.as_ref().unwrap_or(folder),
     };
     tree.shown_path(by, absolute)
 }
 
 /// Instances with their files and owners, a line each.
-fn owner_rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &SourcemapArgs) -> String {
-    let (scene, nodes) = tree.scene();
+fn owner_rows(
+    tree: &ProjectTree,
+    numbers: impl IntoIterator<Item = u32>,
+    args: &SourcemapArgs,
+) -> String {
+    let (scene, nodes) = tree.to_scene();
     let row = |number: u32| {
         let instance = &tree.instances[number as usize];
         let path = scene.path(nodes[number as usize]).to_string();
         let origin = instance_origin(tree, number, args.absolute);
         if args.json {
-            let files = tree.files(number).iter();
+            let files = tree.instance_files(number).iter();
             let files: Vec<_> = files.map(|file| tree.shown_path(file, args.absolute)).collect();
             let row = json!({
                 "path": path,
@@ -140,9 +153,9 @@ fn owner_rows(tree: &Tree, numbers: impl IntoIterator<Item = u32>, args: &Source
             if instance.ignores_unknown { "Rojo; what else is below stays" } else { "Rojo" };
         format!(
             "{}\t{}\t{}\t{owner}\n",
-            safe_line(&path),
-            safe_line(&instance.class),
-            safe_line(&origin)
+            terminal_line(&path),
+            terminal_line(&instance.class),
+            terminal_line(&origin)
         )
     };
     numbers.into_iter().map(row).collect()

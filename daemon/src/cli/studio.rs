@@ -12,7 +12,7 @@ use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
 use super::daemon::{DaemonClient, choose_session};
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
-use super::style::{PaintKind, safe_line};
+use super::style::{PaintKind, terminal_line};
 use super::terminal::{Terminal, print_status};
 use super::{DecideArgs as How, ExitStatus, interrupt};
 
@@ -172,7 +172,7 @@ impl SessionChat<'_> {
     }
 
     fn show_dim(&self, text: &str) {
-        let text = format!("{}\n", safe_line(text));
+        let text = format!("{}\n", terminal_line(text));
         self.terminal.show(&self.terminal.style().paint(PaintKind::Dim, text));
     }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use console::{Term, measure_text_width};
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 
 /// The width where there is no terminal to ask.
 const WIDTH: usize = 100;
@@ -67,23 +67,23 @@ impl TextStyle {
 }
 
 /// One line without control characters, and without those that reorder or hide what is read.
-pub(super) fn safe_line(text: &str) -> Cow<'_, str> {
-    let shown = shown(text);
+pub(super) fn terminal_line(text: &str) -> Cow<'_, str> {
+    let shown = safe_line(text);
     if shown.contains('\t') { Cow::Owned(shown.replace('\t', TAB)) } else { shown }
 }
 
 /// The same for a text of several lines.
 pub(super) fn safe_lines(text: &str) -> String {
-    let lines: Vec<Cow<'_, str>> = text.lines().map(safe_line).collect();
+    let lines: Vec<Cow<'_, str>> = text.lines().map(terminal_line).collect();
     lines.join("\n")
 }
 
 /// A name as it stands in a tree: quoted where it would not be seen otherwise.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     if text.trim() == text && !text.is_empty() {
-        safe_line(text)
+        terminal_line(text)
     } else {
-        Cow::Owned(format!("\"{}\"", safe_line(text)))
+        Cow::Owned(format!("\"{}\"", terminal_line(text)))
     }
 }
 
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_shown() {
-        assert_eq!(safe_line("a\x1b[31mb\x07"), "a␛[31mb␇");
-        assert_eq!(safe_line("tab\there\r"), "tab    here␍");
+        assert_eq!(terminal_line("a\x1b[31mb\x07"), "a␛[31mb␇");
+        assert_eq!(terminal_line("tab\there\r"), "tab    here␍");
         assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
         assert_eq!(name(" x"), "\" x\"");
     }

@@ -9,10 +9,10 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Proposal, name_files};
 use serde_json::Value as Json;
 use vector_core::prompt::without_picture;
-use vector_core::workflow::{CALLS, Status, Workflow};
+use vector_core::workflow::{CALLS, PendingStatus, Workflow};
 
 use super::card::change_text;
-use super::style::{PaintKind, TextStyle, count_noun, safe_line, safe_lines};
+use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::tree::{ChangeMark, TreeItem, draw_tree};
 
 /// Lines of the picture; a person sees no more of it at once.
@@ -41,7 +41,7 @@ pub(super) fn render_summary(
     let applied: Vec<_> = workflow
         .proposals()
         .filter_map(|(seq, pending)| match &pending.status {
-            Status::Applied(ack) => Some((seq, &pending.proposal, ack)),
+            PendingStatus::Applied(ack) => Some((seq, &pending.proposal, ack)),
             _ => None,
         })
         .collect();
@@ -66,7 +66,7 @@ pub(super) fn render_summary(
     files.sort_unstable();
     files.dedup();
     let named = if files.is_empty() { String::new() } else { format!(": {}", name_files(&files)) };
-    let _ = writeln!(text, "Applied {what} to {}{}", safe_line(file), safe_line(&named));
+    let _ = writeln!(text, "Applied {what} to {}{}", terminal_line(file), terminal_line(&named));
     let hint = match applied.as_slice() {
         [(one, ..)] => format!("vector revert {one}"),
         _ => format!("vector revert {run} (or one of its proposals; vector log lists them)"),
@@ -131,7 +131,7 @@ fn proposal_items(proposal: &Proposal) -> Vec<TreeItem> {
             path: row.path.clone(),
             mark,
             class: row.class.clone(),
-            notes: note.iter().map(|it| safe_line(it).into_owned()).collect(),
+            notes: note.iter().map(|it| terminal_line(it).into_owned()).collect(),
         }
     });
     let scripts = proposal.preview.scripts.iter().map(|script| {

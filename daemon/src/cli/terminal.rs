@@ -17,7 +17,7 @@ use scene_schemas::entry::{Seq, Step};
 use scene_schemas::proposal::Proposal;
 use vector_core::workflow::Workflow;
 
-use super::style::{PaintKind, TextStyle, fold_columns, safe_line, safe_lines, wrap_words};
+use super::style::{PaintKind, TextStyle, fold_columns, safe_lines, terminal_line, wrap_words};
 use super::{card, interrupt, summary};
 
 /// Work below this is not worth a spinner.
@@ -124,7 +124,7 @@ impl Terminal {
         let style = self.style();
         let mut text = String::new();
         for (at, step) in steps.iter().enumerate().take(STEPS) {
-            let _ = writeln!(text, "{:>4}. {}", at + 1, safe_line(&step.text));
+            let _ = writeln!(text, "{:>4}. {}", at + 1, terminal_line(&step.text));
         }
         if steps.len() > STEPS {
             let _ = writeln!(text, "      … {} more", steps.len() - STEPS);
@@ -139,7 +139,7 @@ impl Terminal {
         for line in text.trim_end().lines() {
             let words = line.trim_start();
             let indent = (line.len() - words.len()).min(width / 2);
-            for line in wrap_words(&safe_line(words), width - indent) {
+            for line in wrap_words(&terminal_line(words), width - indent) {
                 let _ = writeln!(shown, "{:indent$}{line}", "");
             }
         }
@@ -171,7 +171,7 @@ impl Terminal {
     /// Shows a line beside what a model says: what it does.
     pub(super) fn show_aside(&self, text: &str) {
         let style = self.style();
-        let text = safe_line(text);
+        let text = terminal_line(text);
         let line = match fold_columns(&text, style.width.saturating_sub(1)).as_slice() {
             [] | [_] => text.into_owned(),
             [first, ..] => {

@@ -10,7 +10,7 @@ use serde_json::json;
 use vector_core::tools::is_spec;
 
 use super::place_arg::read_place;
-use super::style::{PaintKind, TextStyle, count_noun, safe_line, safe_lines};
+use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::terminal::{Terminal, one_line, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence, resolve_path};
 use crate::tasks::spec::{self, CaseOutcome, SpecCase, SpecLimits, SpecResult};
@@ -78,19 +78,19 @@ fn render_results(results: &[SpecResult], style: TextStyle) -> String {
         text.push_str(&format!("{:indent$}{it}\n", ""));
     };
     for spec in results {
-        line(0, &style.paint(PaintKind::Bold, safe_line(&spec.path)));
+        line(0, &style.paint(PaintKind::Bold, terminal_line(&spec.path)));
         for case in &spec.cases {
             let (mark, paint) = match case.outcome {
                 CaseOutcome::Passed => ("✓", PaintKind::Added),
                 CaseOutcome::Failed => ("✗", PaintKind::Removed),
                 CaseOutcome::Skipped => ("-", PaintKind::Dim),
             };
-            line(2, &format!("{} {}", style.paint(paint, mark), safe_line(&case.name)));
+            line(2, &format!("{} {}", style.paint(paint, mark), terminal_line(&case.name)));
             if let Some(failure) = &case.failure {
                 safe_lines(&failure.to_string()).lines().for_each(|it| line(4, it));
                 case.output
                     .iter()
-                    .for_each(|it| line(4, &style.paint(PaintKind::Dim, safe_line(it))));
+                    .for_each(|it| line(4, &style.paint(PaintKind::Dim, terminal_line(it))));
             }
         }
         if let Some(failure) = &spec.failure {

@@ -23,7 +23,7 @@ pub(super) struct ToolsArgs {
 
 pub(super) fn run(args: &ToolsArgs) -> anyhow::Result<ExitStatus> {
     if args.json {
-        let list = serde_json::to_string_pretty(&tools::print())?;
+        let list = serde_json::to_string_pretty(&tools::tool_list())?;
         print_stdout(&format!("{list}\n"))?;
         return Ok(ExitStatus::Done);
     }

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use scene_schemas::InstancePath;
 use scene_schemas::path::Segment;
 
-use super::style::{PaintKind, TextStyle, name, safe_line};
+use super::style::{PaintKind, TextStyle, name, terminal_line};
 
 /// Siblings of one shape that are shown one by one.
 const RUN: usize = 12;
@@ -141,7 +141,7 @@ impl ChangeTree {
         match &node.item {
             None => style.paint(PaintKind::Dim, name),
             Some((mark, class)) => {
-                let class = safe_line(class);
+                let class = terminal_line(class);
                 let front = style.paint(mark.paint(), format!("{} {class}", mark.sign()));
                 format!("{front} {}", style.paint(PaintKind::Bold, name))
             }
@@ -164,7 +164,7 @@ impl ChangeTree {
         };
         match &node.item {
             Some((mark, class)) => {
-                let text = format!("… {n} more {} {}", mark.sign(), safe_line(class));
+                let text = format!("… {n} more {} {}", mark.sign(), terminal_line(class));
                 format!("{}{below}", style.paint(mark.paint(), text))
             }
             None => style.paint(PaintKind::Dim, format!("… {n} more like these{below}")),

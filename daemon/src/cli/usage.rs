@@ -6,13 +6,13 @@ use std::path::Path;
 use clap::Args;
 use scene_schemas::entry::{Entry, Seq};
 use serde_json::json;
-use vector_core::calendar::date;
-use vector_engine::spent::{Message, Spent, day};
+use vector_core::calendar::format_date;
+use vector_engine::budget::{MessageUsage, SpendingMeter, day_of};
 use vector_ledger::Ledger;
 use vector_providers::config::MODELS_FILE;
 
 use super::ExitStatus;
-use super::style::{PaintKind, safe_line};
+use super::style::{PaintKind, terminal_line};
 use super::terminal::{print_stdout, stdout_style};
 
 /// How many tasks are listed.
@@ -45,7 +45,7 @@ struct UsageTotal {
 }
 
 impl UsageTotal {
-    fn add_message(&mut self, message: &Message) {
+    fn add_message(&mut self, message: &MessageUsage) {
         let tokens = message.tokens.unwrap_or_default();
         self.messages += 1;
         self.read += tokens.prompt;
@@ -74,8 +74,8 @@ const NAME: usize = 27;
 
 pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
-    let mut spent = Spent::default();
-    spent.read(&ledger)?;
+    let mut spent = SpendingMeter::default();
+    spent.read_new(&ledger)?;
     let messages = spent.messages();
     if args.json {
         let all: Vec<_> = messages.iter().map(message_json).collect();
@@ -92,11 +92,11 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let head = format!("  {:<NAME$} {one:>8} {two:>10} {three:>10} {four:>9} {five:>9}\n", "");
     let mut text = style.paint(PaintKind::Dim, head);
     text.push_str(&usage_block("By model", messages, usize::MAX, |it| it.model.clone()));
-    text.push_str(&usage_block("By day", messages, usize::MAX, |it| date(day(it.at))));
+    text.push_str(&usage_block("By day", messages, usize::MAX, |it| format_date(day_of(it.at))));
     let mut goals: HashMap<Seq, String> = HashMap::new();
     for message in messages {
         if let hash_map::Entry::Vacant(new) = goals.entry(message.workflow) {
-            let started = ledger.record(message.workflow)?.map(|record| record.entry);
+            let started = ledger.record_at(message.workflow)?.map(|record| record.entry);
             new.insert(match started {
                 Some(Entry::Started { goal, .. }) => goal,
                 _ => String::new(),
@@ -125,16 +125,16 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 
 fn usage_block(
     title: &str,
-    messages: &[Message],
+    messages: &[MessageUsage],
     most: usize,
-    name: impl Fn(&Message) -> String,
+    name: impl Fn(&MessageUsage) -> String,
 ) -> String {
     let mut sums: BTreeMap<String, UsageTotal> = BTreeMap::new();
     for message in messages {
         sums.entry(name(message)).or_default().add_message(message);
     }
     let skipped = sums.len().saturating_sub(most);
-    let lines = sums.iter().skip(skipped).map(|(name, sum)| sum.format_line(&safe_line(name)));
+    let lines = sums.iter().skip(skipped).map(|(name, sum)| sum.format_line(&terminal_line(name)));
     format!("{title}\n{}", lines.collect::<String>())
 }
 
@@ -153,7 +153,7 @@ fn task_name(workflow: Seq, goal: &str) -> String {
     format!("{number}{goal}")
 }
 
-fn message_json(message: &Message) -> serde_json::Value {
+fn message_json(message: &MessageUsage) -> serde_json::Value {
     let tokens = message.tokens.unwrap_or_default();
     json!({
         "at": message.at,

@@ -66,13 +66,13 @@ impl DaemonActor {
     fn made_before(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
         let name = name(&call.connection, &call.id);
         let start = format!("{}:", call.connection);
-        for started in self.ledger.started(LISTED).map_err(|error| ledger_failure(&error))? {
+        for started in self.ledger.recent_starts(LISTED).map_err(|error| ledger_failure(&error))? {
             if agent_of(&started).is_none() {
                 continue;
             }
             let first = self
                 .ledger
-                .beginning(started.seq, FIRST)
+                .first_records(started.seq, FIRST)
                 .map_err(|error| ledger_failure(&error))?;
             let is_its = first.iter().any(|record| match &record.entry {
                 Entry::Called { id: Some(id), .. } => id.starts_with(&start),
@@ -81,7 +81,7 @@ impl DaemonActor {
             if !is_its {
                 continue;
             }
-            let state = self.readings.of(&self.ledger, started.seq);
+            let state = self.readings.current_state(&self.ledger, started.seq);
             let workflow = state.map_err(|error| ledger_failure(&error))?.workflow(started.seq);
             let made =
                 workflow.and_then(|it| workflow_call_view(it, started.seq, it.call_named(&name)?));
@@ -130,9 +130,10 @@ impl DaemonActor {
     /// What became of a call, by its number or its proposal's. A place that is open knows.
     pub(super) fn agent_call(&mut self, seq: Seq, reply: Reply<CallView>) {
         let session = || -> Result<Option<SessionId>, Failure> {
-            let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+            let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
             let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
-            let started = self.ledger.record(workflow).map_err(|error| ledger_failure(&error))?;
+            let started =
+                self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
             let session = started.as_ref().and_then(session_of);
             Ok(session.filter(|session| self.sessions.contains_key(session)))
         };
@@ -147,10 +148,12 @@ impl DaemonActor {
 
     /// The same of a call whose place is closed.
     fn recorded_call(&mut self, seq: Seq) -> Result<CallView, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
-        let state =
-            self.readings.of(&self.ledger, workflow).map_err(|error| ledger_failure(&error))?;
+        let state = self
+            .readings
+            .current_state(&self.ledger, workflow)
+            .map_err(|error| ledger_failure(&error))?;
         let found = state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq));
         found.ok_or_else(|| no_call(seq))
     }
@@ -171,8 +174,8 @@ impl DaemonActor {
     /// What agents have called: all that is not settled, and the last calls.
     pub(super) fn agent_log(&mut self) -> Result<AgentLog, Failure> {
         let failed = |error: &LedgerError| ledger_failure(error);
-        let unfinished = self.ledger.unfinished().map_err(|error| failed(&error))?;
-        let mut started = self.ledger.started(LISTED).map_err(|error| failed(&error))?;
+        let unfinished = self.ledger.unfinished_starts().map_err(|error| failed(&error))?;
+        let mut started = self.ledger.recent_starts(LISTED).map_err(|error| failed(&error))?;
         started.extend(unfinished);
         started.sort_unstable_by_key(|record| record.seq);
         started.dedup_by_key(|record| record.seq);
@@ -181,15 +184,18 @@ impl DaemonActor {
             let Some(client) = agent_of(&record) else {
                 continue;
             };
-            let state =
-                self.readings.of(&self.ledger, record.seq).map_err(|error| failed(&error))?;
+            let state = self
+                .readings
+                .current_state(&self.ledger, record.seq)
+                .map_err(|error| failed(&error))?;
             let Some(workflow) = state.workflow(record.seq) else {
                 continue;
             };
             let line = |seq, args: Option<&Json>| log_row(workflow, record.seq, seq, args, client);
             let last = workflow.last_calls().take(LOGGED);
             calls.extend(last.filter_map(|(seq, args)| line(seq, Some(args))));
-            unsettled.extend(workflow.unsettled().into_iter().filter_map(|seq| line(seq, None)));
+            unsettled
+                .extend(workflow.unsettled_calls().into_iter().filter_map(|seq| line(seq, None)));
         }
         calls.sort_by_key(|call| call.view.call);
         let first = calls.len().saturating_sub(LOGGED);
@@ -220,7 +226,7 @@ fn log_row(
         *answer = Json::Null;
     }
     let args = args.or_else(|| workflow.call(seq).map(|(_, args)| args));
-    let brief = args.map(workflow::brief).unwrap_or_default();
+    let brief = args.map(workflow::brief_json).unwrap_or_default();
     Some(LoggedCall {
         client: client.to_owned(),
         place: workflow.place.name(),
@@ -242,7 +248,7 @@ fn check_call(call: &AgentCall) -> Result<(), Failure> {
             "Call them so.",
         ));
     }
-    let why = match tools::find(&call.tool) {
+    let why = match tools::find_tool(&call.tool) {
         Ok(tool) if tool.is_for_agents() => return Ok(()),
         Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
         Err(_) => tools::unknown_tool(&call.tool, &tools::OF_THE_SERVER),

@@ -8,10 +8,10 @@ use scene_schemas::api::{Checkpoint, Checkpoints, Failure, MakeCheckpoint, Sessi
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use serde_json::json;
-use vector_core::prompt::Call;
+use vector_core::prompt::ToolCall;
 use vector_engine::RESTORE;
-use vector_engine::thread;
-use vector_ledger::Append;
+use vector_engine::conversation;
+use vector_ledger::AppendBatch;
 
 use super::history::place_closed;
 use super::views::{ledger_failure, not_found, plugin_away};
@@ -22,7 +22,7 @@ use crate::session::SessionMessage;
 impl DaemonActor {
     /// The session in which a place is open now.
     fn session_at(&self, place: &Place) -> Option<SessionId> {
-        let is_it = |open: &Place| thread::is_same(open, place);
+        let is_it = |open: &Place| conversation::is_same(open, place);
         let found = self.sessions.iter().find(|(_, session)| is_it(&session.place));
         found.map(|(session, _)| session.clone())
     }
@@ -66,7 +66,7 @@ impl DaemonActor {
         };
         let finished = Entry::Finished { outcome: Finish::Done, summary: None };
         let entries = vec![started, finished];
-        let batch = Append { workflow: None, entries, blobs: Vec::new() };
+        let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
         let records = self.ledger.append(batch).map_err(|error| ledger_failure(&error))?;
         let first = records.first().ok_or_else(plugin_away)?;
         Ok(Checkpoint { seq: first.seq, at: first.at, session: make.session, place, label })
@@ -80,7 +80,7 @@ impl DaemonActor {
         match session {
             Ok(session) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
-                let call = Call::new(RESTORE, json!({ "checkpoint": checkpoint }));
+                let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
                 self.send_to_session(&session, |_| SessionMessage::GoBack(goal, call, reply));
             }
             Err(failure) => drop(reply.send(Err(failure))),
@@ -88,7 +88,7 @@ impl DaemonActor {
     }
 
     fn place_of_checkpoint(&self, checkpoint: Seq) -> Result<Place, Failure> {
-        let record = self.ledger.record(checkpoint).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(checkpoint).map_err(|error| ledger_failure(&error))?;
         match record.map(|record| record.entry) {
             Some(Entry::Started { place, .. }) => Ok(place),
             _ => Err(not_found(checkpoint)),

@@ -7,7 +7,7 @@ use std::thread;
 
 use scene_schemas::api::{EventRecord, Failure, Talk, TalkHead, Usage};
 use scene_schemas::entry::{Entry, Record, Seq};
-use vector_core::workflow::events;
+use vector_core::workflow::events_of;
 use vector_ledger::Ledger;
 
 use super::DaemonActor;
@@ -46,8 +46,10 @@ impl DaemonActor {
         let tasks = self.conversation_tasks(seq)?;
         let (mut usage, mut sent) = (Usage { input: 0, output: 0, cost: None }, None);
         for task in &tasks {
-            let read =
-                self.readings.whole(&self.ledger, *task).map_err(|error| ledger_failure(&error))?;
+            let read = self
+                .readings
+                .current_reading(&self.ledger, *task)
+                .map_err(|error| ledger_failure(&error))?;
             usage.input += read.usage.input;
             usage.output += read.usage.output;
             usage.cost = read.usage.cost.map(|it| it + usage.cost.unwrap_or(0.0)).or(usage.cost);
@@ -65,7 +67,7 @@ impl DaemonActor {
     }
 
     fn started_at(&self, seq: Seq) -> Result<Option<Record>, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         Ok(record.filter(|record| record.workflow == seq))
     }
 
@@ -95,6 +97,6 @@ fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failu
 /// What the stream says of a record.
 pub(super) fn told_of(record: &Record) -> Vec<EventRecord> {
     let (seq, at, workflow) = (record.seq, record.at, record.workflow);
-    let told = events(record).into_iter();
+    let told = events_of(record).into_iter();
     told.map(|event| EventRecord { seq, at, workflow, event }).collect()
 }

@@ -12,11 +12,11 @@ use scene_schemas::api::{Failure, FailureKind, HistoryEntry, ScriptAt, SessionId
 use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
 use tokio::sync::mpsc;
-use vector_core::prompt::Call;
-use vector_engine::asked::now;
-use vector_engine::spent::day;
-use vector_engine::thread::is_same;
-use vector_engine::{EngineError, REVERT, applied};
+use vector_core::prompt::ToolCall;
+use vector_engine::budget::day_of;
+use vector_engine::conversation::is_same;
+use vector_engine::model_request::unix_millis;
+use vector_engine::{EngineError, REVERT, applied_ack};
 use vector_ledger::Ledger;
 
 use super::views::{ledger_failure, not_found};
@@ -56,7 +56,7 @@ impl DaemonActor {
             })),
             HistoryRequest::Figures(days, reply) => {
                 let measured = Arc::clone(&self.measured);
-                let since = (day(now()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
+                let since = (day_of(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
                 thread::spawn(move || {
                     let figures = measured.read_figures(&ledger, since);
                     let _ = reply.send(figures.map_err(|error| ledger_failure(&error)));
@@ -111,7 +111,7 @@ impl DaemonActor {
             match title {
                 Ok((title, words)) => {
                     let goal = format!("Revert proposal {seq}: {title}");
-                    let call = Call::new(REVERT, json!({ "proposal": seq }));
+                    let call = ToolCall::new(REVERT, json!({ "proposal": seq }));
                     // A session that has ended drops the reply, which says so.
                     let _ = words.send(SessionMessage::GoBack(goal, call, reply));
                 }
@@ -122,9 +122,9 @@ impl DaemonActor {
 
     /// The place of the workflow that an entry belongs to.
     fn place_of_entry(&self, seq: Seq) -> Result<Place, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
-        let started = self.ledger.record(workflow).map_err(|error| ledger_failure(&error))?;
+        let started = self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
         match started.map(|started| started.entry) {
             Some(Entry::Started { place, .. }) => Ok(place),
             _ => Err(not_found(seq)),
@@ -179,9 +179,10 @@ fn may_go_back(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<String,
     let settled = |message: String, hint: String| failure(FailureKind::Settled, message, hint);
     let wrong =
         |error: &EngineError| failure(FailureKind::Internal, error.to_string(), "Try again.");
-    let (title, _) = applied(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
-        settled(refusal.0, "The history says what became of each proposal.".to_owned())
-    })?;
+    let (title, _) =
+        applied_ack(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
+            settled(refusal.0, "The history says what became of each proposal.".to_owned())
+        })?;
     match seen.way_back(ledger, seq).map_err(|error| ledger_failure(&error))? {
         None => Ok(title),
         Some(RevertBlock::Taken(by)) => Err(settled(

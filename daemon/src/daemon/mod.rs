@@ -38,12 +38,12 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Finish, Place, Record, Seq};
 use tokio::sync::mpsc::UnboundedReceiver;
-use vector_core::workflow::{Input, Status, Workflow};
-use vector_engine::settled;
-use vector_engine::settled::Readings;
+use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
+use vector_engine::workflow_state;
+use vector_engine::workflow_state::WorkflowCache;
 use vector_ledger::Ledger;
 use vector_providers::who::{OnlyOffline, Who};
-use vector_rojo_project::Watch;
+use vector_rojo_project::FileWatch;
 
 use self::background::BackgroundJobs;
 use self::deploys::DeployRuns;
@@ -93,7 +93,7 @@ pub struct DaemonActor {
     /// What the sessions have to know of the settings.
     chosen: Arc<ActiveSettings>,
     /// Workflows of agents as they were read.
-    readings: Readings,
+    readings: WorkflowCache,
     pairing: PairingCodes,
     grants: GrantStore,
     /// By what the plugin of each session showed that it is paired.
@@ -112,7 +112,7 @@ pub struct DaemonActor {
     measured: Arc<UsageMeter>,
     deploys: DeployRuns,
     /// Who follows the files of the projects.
-    watches: Vec<Watch>,
+    watches: Vec<FileWatch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
     projects: Vec<PathBuf>,
     followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
@@ -170,7 +170,7 @@ impl DaemonActor {
         let settings = load_settings(home);
         let house = Self {
             chosen: Arc::new(ActiveSettings::from_settings(&settings)),
-            readings: Readings::default(),
+            readings: WorkflowCache::default(),
             settings,
             pairing: PairingCodes::new()?,
             grants: GrantStore::load(home)?,
@@ -233,7 +233,7 @@ impl DaemonActor {
         let mut sessions: HashMap<Seq, Option<SessionId>> = HashMap::new();
         for record in self.ledger.read(after, REPLAYED as usize).unwrap_or_default() {
             let session = sessions.entry(record.workflow).or_insert_with(|| {
-                let started = self.ledger.record(record.workflow).ok().flatten();
+                let started = self.ledger.record_at(record.workflow).ok().flatten();
                 started.and_then(|started| session_of(&started))
             });
             let Some(session) = session else {
@@ -256,9 +256,9 @@ impl DaemonActor {
         let is_news = before != head;
         if is_news && self.ledger.is_erased_after(before).unwrap_or(true) {
             self.seen.clear();
-            self.readings = Readings::default();
+            self.readings = WorkflowCache::default();
             self.board.erase_events(|workflow| {
-                let state = settled::read(&self.ledger, workflow).ok();
+                let state = workflow_state::read_workflow(&self.ledger, workflow).ok();
                 state.and_then(|it| it.workflow(workflow).map(|it| it.is_erased)).unwrap_or(true)
             });
         }
@@ -397,12 +397,12 @@ impl DaemonActor {
         if let Some(session) = known.filter(|session| self.sessions.contains_key(session)) {
             return Ok(session);
         }
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let Some(record) = record else {
             return Err(not_found(seq));
         };
         let started =
-            self.ledger.record(record.workflow).map_err(|error| ledger_failure(&error))?;
+            self.ledger.record_at(record.workflow).map_err(|error| ledger_failure(&error))?;
         let session = started.as_ref().and_then(session_of);
         let session = session.filter(|session| self.sessions.contains_key(session));
         let session = session.ok_or_else(plugin_away)?;
@@ -416,20 +416,23 @@ impl DaemonActor {
 
     /// Ends a workflow whose place is not open any more.
     fn abandon_workflow(&self, seq: Seq) -> Result<WorkflowView, Failure> {
-        let Some(lease) = self.ledger.lease(seq).map_err(|error| ledger_failure(&error))? else {
+        let Some(lease) = self.ledger.try_lease(seq).map_err(|error| ledger_failure(&error))?
+        else {
             let message = format!("Workflow {seq} is at work in another process.");
             return Err(failure(FailureKind::Settled, message, "End it there."));
         };
         let state = state_of(&self.ledger, seq)?;
-        let left = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
+        let left = |status: &PendingStatus| {
+            matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
+        };
         let all = state.workflow(seq).into_iter().flat_map(Workflow::proposals);
         let proposals: Vec<Seq> =
             all.filter(|(_, it)| left(&it.status)).map(|(seq, _)| seq).collect();
         let reason = "Its place was closed before anybody said whether it was done: look whether it \
                       is there, and ask for it again where it is not.";
         let inputs = [
-            Input::Failed { proposals, reason: reason.to_owned() },
-            Input::Finish { outcome: Finish::NotApproved },
+            WorkflowInput::Failed { proposals, reason: reason.to_owned() },
+            WorkflowInput::Finish { outcome: Finish::NotApproved },
         ];
         orphaned::append_inputs(&self.ledger, &self.board, seq, inputs)
             .map_err(|error| ledger_failure(&error))?;
@@ -438,7 +441,7 @@ impl DaemonActor {
     }
 
     fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         match record {
             Some(record) if record.workflow == seq => self.session_of_entry(seq),
             _ => Err(not_found(seq)),
@@ -447,7 +450,7 @@ impl DaemonActor {
 
     /// The newest workflows' beginnings, newest first.
     fn recent_starts(&self) -> Result<Vec<Record>, Failure> {
-        self.ledger.started(LISTED).map_err(|error| ledger_failure(&error))
+        self.ledger.recent_starts(LISTED).map_err(|error| ledger_failure(&error))
     }
 
     fn list_workflows(&mut self) -> Result<Workflows, Failure> {
@@ -457,7 +460,10 @@ impl DaemonActor {
     }
 
     fn view_workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
-        let read = self.readings.of(&self.ledger, seq).map_err(|error| ledger_failure(&error))?;
+        let read = self
+            .readings
+            .current_state(&self.ledger, seq)
+            .map_err(|error| ledger_failure(&error))?;
         workflow_view(&self.ledger, &self.board, seq, read)
     }
 }

@@ -14,7 +14,7 @@ use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
 use vector_ledger::Ledger;
 use vector_place::Scene;
-use vector_rojo_project::{Heard, Watch};
+use vector_rojo_project::{FileChanges, FileWatch};
 
 use super::background::JobResult;
 use super::file_locks::FileLocks;
@@ -156,7 +156,7 @@ pub(super) struct SessionStart {
     pub(super) opened: (Target, Scene),
     /// The way to the session for who follows its files, once there is one.
     pub(super) words: Arc<OnceLock<Sender<SessionMessage>>>,
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<FileWatch>,
     /// What a person is told when it is open.
     pub(super) last: Option<String>,
 }
@@ -176,7 +176,7 @@ impl ReadContext {
         file: &Path,
         settle: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let _alone = self.settling.lock(vector_engine::concerned(&self.ledger, file)?);
+        let _alone = self.settling.lock(vector_engine::concerned_files(&self.ledger, file)?);
         settle()
     }
 }
@@ -303,7 +303,7 @@ impl DaemonActor {
         let SessionStart { opened, words, watch, last } = read.begins?;
         let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
-        let _ = words.get_or_init(|| way).send(SessionMessage::Files(Heard::All));
+        let _ = words.get_or_init(|| way).send(SessionMessage::Files(FileChanges::All));
         self.watches.extend(watch);
         if let OpenRequest::Project(file) = wish {
             self.is_beside(file);

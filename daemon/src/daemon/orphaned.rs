@@ -2,9 +2,9 @@
 
 use scene_schemas::api::EventRecord;
 use scene_schemas::entry::{Record, Seq};
-use vector_core::workflow::{Input, decide, events};
-use vector_engine::settled::read;
-use vector_ledger::{Append, Ledger, LedgerError};
+use vector_core::workflow::{WorkflowInput, decide, events_of};
+use vector_engine::workflow_state::read_workflow;
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
 
 use crate::server::EventHub;
 
@@ -14,19 +14,21 @@ pub(crate) fn append_inputs(
     ledger: &Ledger,
     board: &EventHub,
     workflow: Seq,
-    inputs: impl IntoIterator<Item = Input>,
+    inputs: impl IntoIterator<Item = WorkflowInput>,
 ) -> Result<Vec<Record>, LedgerError> {
     let mut all = Vec::new();
-    let mut state = read(ledger, workflow)?;
+    let mut state = read_workflow(ledger, workflow)?;
     for input in inputs {
         let entries = decide(&state, workflow, input).unwrap_or_default();
         if entries.is_empty() {
             continue;
         }
-        for record in ledger.append(Append { workflow: Some(workflow), entries, blobs: vec![] })? {
-            state.apply(&record);
+        for record in
+            ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: vec![] })?
+        {
+            state.apply_record(&record);
             let session = state.workflow(workflow).map(|it| it.place.session());
-            for event in events(&record) {
+            for event in events_of(&record) {
                 let (seq, at, workflow) = (record.seq, record.at, record.workflow);
                 board.publish(session.as_ref(), EventRecord { seq, at, workflow, event }, false);
             }

@@ -4,34 +4,31 @@ use std::iter::successors;
 
 use scene_schemas::api::{Failure, ProposalView, Proposals};
 use scene_schemas::entry::Seq;
-use vector_core::workflow::{Pending, Status, Workflow};
+use vector_core::workflow::{PendingProposal, PendingStatus, Workflow};
 use vector_ledger::Ledger;
 
 use super::DaemonActor;
 use super::views::{is_elsewhere, ledger_failure, not_found, proposal_view};
-use crate::server::PendingProposal;
+use crate::server::PendingSummary;
 
 /// How far it is looked back for what a proposal was before it was planned again.
 const REPLACED: usize = 16;
 
 impl DaemonActor {
     pub(super) fn list_proposals(&mut self) -> Result<Proposals, Failure> {
-        let view = |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &Pending)| {
-            proposal_view(ledger, workflow, name, seq)
-        };
+        let view =
+            |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &PendingProposal)| {
+                proposal_view(ledger, workflow, name, seq)
+            };
         let mut proposals = self.all_waiting(view)?;
         proposals.sort_unstable_by_key(|it| it.seq);
         Ok(Proposals { proposals })
     }
 
     /// The same, without what they change.
-    pub(super) fn list_pending(&mut self) -> Result<Vec<PendingProposal>, Failure> {
-        let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &Pending)| {
-            Some(PendingProposal::from_proposal(
-                (name, seq),
-                workflow.place.session(),
-                &it.proposal,
-            ))
+    pub(super) fn list_pending(&mut self) -> Result<Vec<PendingSummary>, Failure> {
+        let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
+            Some(PendingSummary::from_proposal((name, seq), workflow.place.session(), &it.proposal))
         };
         let mut waiting = self.all_waiting(of)?;
         waiting.sort_unstable_by_key(|it| it.seq);
@@ -40,11 +37,11 @@ impl DaemonActor {
 
     fn all_waiting<T>(
         &mut self,
-        of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &Pending)) -> Option<T>,
+        of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &PendingProposal)) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut found = Vec::new();
-        for started in self.ledger.unfinished().map_err(|error| ledger_failure(&error))? {
-            let read = self.readings.of(&self.ledger, started.seq);
+        for started in self.ledger.unfinished_starts().map_err(|error| ledger_failure(&error))? {
+            let read = self.readings.current_state(&self.ledger, started.seq);
             let state = read.map_err(|error| ledger_failure(&error))?;
             let Some(workflow) = state.workflow(started.seq) else {
                 continue;
@@ -53,7 +50,8 @@ impl DaemonActor {
             if is_elsewhere(&self.ledger, started.seq, workflow) {
                 continue;
             }
-            let waiting = workflow.proposals().filter(|(_, it)| it.status == Status::Waiting);
+            let waiting =
+                workflow.proposals().filter(|(_, it)| it.status == PendingStatus::Waiting);
             found.extend(waiting.filter_map(|it| of(&self.ledger, workflow, started.seq, it)));
         }
         Ok(found)
@@ -79,9 +77,9 @@ impl DaemonActor {
         seq: Seq,
         look: impl FnOnce(&Ledger, &Workflow, Seq) -> T,
     ) -> Result<T, Failure> {
-        let record = self.ledger.record(seq).map_err(|error| ledger_failure(&error))?;
+        let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
-        let read = self.readings.of(&self.ledger, workflow);
+        let read = self.readings.current_state(&self.ledger, workflow);
         let found = read.map_err(|error| ledger_failure(&error))?.workflow(workflow);
         Ok(look(&self.ledger, found.ok_or_else(|| not_found(seq))?, workflow))
     }

@@ -1,7 +1,7 @@
 //! Pictures at the desk: which session a picture is of.
 
 use scene_schemas::api::{Failure, SessionId};
-use vector_engine::pictured::Pictured;
+use vector_engine::render_input::PictureSubject;
 
 use super::views::plugin_away;
 use super::{DaemonActor, SessionMessage};
@@ -23,14 +23,14 @@ impl DaemonActor {
         }
     }
 
-    fn find_picture(&self, of: PictureOf) -> Result<(SessionId, Pictured), Failure> {
+    fn find_picture(&self, of: PictureOf) -> Result<(SessionId, PictureSubject), Failure> {
         match of {
             PictureOf::Proposal(seq, when) => {
-                Ok((self.session_of_entry(seq)?, Pictured::Proposal(seq, when)))
+                Ok((self.session_of_entry(seq)?, PictureSubject::Proposal(seq, when)))
             }
             PictureOf::Place(session, path) => {
                 self.sessions.get(&session).ok_or_else(plugin_away)?;
-                Ok((session, Pictured::Place(path)))
+                Ok((session, PictureSubject::Place(path)))
             }
         }
     }

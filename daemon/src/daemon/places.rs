@@ -7,9 +7,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
 use vector_engine::EngineError;
-use vector_engine::recover;
+use vector_engine::recover_place;
 use vector_files::place_file::{self, PlaceFile};
-use vector_rojo_project::{Heard, Watch};
+use vector_rojo_project::{FileChanges, FileWatch};
 
 use super::SessionMessage;
 use super::open_place::{NotOpened, ReadContext, SessionStart};
@@ -30,7 +30,7 @@ pub(super) fn find_file(path: &Path) -> Result<PathBuf, NotOpened> {
         // Why it cannot be read is said by whoever reads it.
         _ => {}
     }
-    place_file::real(path).map_err(|error| NotOpened::Engine(error.into()))
+    place_file::real_path(path).map_err(|error| NotOpened::Engine(error.into()))
 }
 
 /// Reads a place or model file. What an earlier process left unfinished in it is settled first.
@@ -39,18 +39,18 @@ pub(super) fn read_place(
     file: &Path,
     notes: &mut Vec<String>,
 ) -> Result<SessionStart, NotOpened> {
-    let notices = means.settle_file(file, || recover(&means.ledger, file))?;
+    let notices = means.settle_file(file, || recover_place(&means.ledger, file))?;
     notes.extend(notices.iter().map(|notice| format!("note: {notice}")));
     let (target, scene) = PlaceFile::open(file, None).map_err(EngineError::from)?;
     let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let later = Arc::clone(&words);
     // A session that has not begun, or has ended, needs to hear nothing.
-    let hear = move |heard: Heard| {
+    let hear = move |heard: FileChanges| {
         if let Some(words) = later.get() {
             let _ = words.send(SessionMessage::Files(heard));
         }
     };
-    let watch = Watch::start(&[file.to_owned()], hear).map_err(|why| {
+    let watch = FileWatch::start(&[file.to_owned()], hear).map_err(|why| {
         notes.push(format!(
             "note: {why}. What others change in it is seen when you next ask or decide something."
         ));

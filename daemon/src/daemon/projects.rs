@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use vector_engine::joined;
-use vector_engine::recover;
+use vector_engine::hybrid;
+use vector_engine::recover_place;
 use vector_engine::{EngineError, Target};
 use vector_files::place_file::PlaceError;
-use vector_rojo_project::{self, Heard, Project, Watch};
+use vector_rojo_project::{self, FileChanges, FileWatch, RojoProject};
 
 use super::open_place::{NotOpened, ReadContext, SessionStart};
 use super::{DaemonActor, SessionMessage};
@@ -20,7 +20,8 @@ pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, NotOpened> {
     if path.is_file() && !path.extension().is_some_and(is_json) {
         return Err(NotOpened::NoProject(path.to_owned()));
     }
-    Ok(Project::locate(path).map_err(|why| EngineError::from(PlaceError::from(why)))?)
+    Ok(RojoProject::find_project_file(path)
+        .map_err(|why| EngineError::from(PlaceError::from(why)))?)
 }
 
 /// Reads a project. What an earlier process left unfinished in it is settled first.
@@ -31,17 +32,17 @@ pub(super) fn read_project(
 ) -> Result<SessionStart, NotOpened> {
     let ledger = &means.ledger;
     means.settle_file(file, || {
-        let begun = joined::put_begun_back(ledger, file)?;
-        let notices = begun.into_iter().chain(recover(ledger, file)?);
+        let begun = hybrid::put_begun_back(ledger, file)?;
+        let notices = begun.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
         Ok(())
     })?;
-    let (mut project, scene) = Project::open(file, false).map_err(EngineError::from)?;
+    let (mut project, scene) = RojoProject::open(file, false).map_err(EngineError::from)?;
     notes.extend(project.diagnostics().map(|fault| format!("warning: {fault}")));
     let words = Arc::new(OnceLock::<Sender<SessionMessage>>::new());
     let (later, followers) = (Arc::clone(&words), Arc::clone(&means.followers));
     // A session that has not begun, or has ended, needs to hear nothing.
-    let hear = move |heard: Heard| {
+    let hear = move |heard: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
             followers.retain(|it| it.send(SessionMessage::Files(heard.clone())).is_ok());
         }
@@ -49,18 +50,17 @@ pub(super) fn read_project(
             let _ = words.send(SessionMessage::Files(heard));
         }
     };
-    let watch = Watch::start(&project.roots(), hear).map_err(|why| NotOpened::NotServed {
-        file: file.display().to_string(),
-        why: why.to_string(),
+    let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
+        NotOpened::NotServed { file: file.display().to_string(), why: why.to_string() }
     })?;
-    project.followed_by(watch.follower());
+    project.followed_by(watch.updater());
     let opened = (Target::from(project), scene);
     Ok(SessionStart { opened, words, watch: Some(watch), last: Some(serving_note()) })
 }
 
 /// Whether what is written to files reaches Studio.
 fn serving_note() -> String {
-    match vector_rojo_project::serving(vector_rojo_project::PORT) {
+    match vector_rojo_project::find_server(vector_rojo_project::PORT) {
         Some(serving) => format!(
             "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
             serving.version,

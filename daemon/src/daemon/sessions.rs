@@ -14,7 +14,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Place, Seq, StudioPlace};
 use vector_engine::Target;
-use vector_engine::studio::Studio;
+use vector_engine::studio::StudioTarget;
 use vector_place::Scene;
 
 use super::views::{check_protocol, session_of};
@@ -65,7 +65,7 @@ impl DaemonActor {
         if self.ending.is_empty() {
             return None;
         }
-        let started = self.ledger.record(workflow).ok().flatten()?;
+        let started = self.ledger.record_at(workflow).ok().flatten()?;
         Some(&mut self.ending.get_mut(&session_of(&started)?)?.waiting)
     }
 
@@ -119,7 +119,8 @@ impl DaemonActor {
             }
             _ => {
                 let memories = self.home.join(MEMORIES);
-                let opened = (Target::Open(Studio::new(place, memories)), Scene::open_place());
+                let opened =
+                    (Target::Open(StudioTarget::new(place, memories)), Scene::open_place());
                 self.start_session(&seat, opened).map_err(|error| internal(&error))?;
             }
         }

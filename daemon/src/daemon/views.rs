@@ -5,8 +5,8 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::policy;
-use vector_core::workflow::{State, Status, Workflow};
-use vector_engine::settled;
+use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
+use vector_engine::workflow_state;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::{AWAY, CHECKPOINT};
@@ -60,8 +60,8 @@ pub(super) fn is_checkpoint(started: &Record) -> bool {
     matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
 }
 
-pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<State, Failure> {
-    settled::read(ledger, workflow).map_err(|error| ledger_failure(&error))
+pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Failure> {
+    workflow_state::read_workflow(ledger, workflow).map_err(|error| ledger_failure(&error))
 }
 
 pub(super) fn view_of(
@@ -77,10 +77,10 @@ pub(super) fn workflow_view(
     ledger: &Ledger,
     board: &EventHub,
     seq: Seq,
-    state: &State,
+    state: &LedgerState,
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
-    let is_waiting = workflow.proposals().any(|(_, it)| it.status == Status::Waiting);
+    let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
     let session = session_here(ledger, seq, workflow);
     let seat = session.as_ref().map(|session| board.slot(session));
     let state = match (workflow.finished, seat) {
@@ -88,9 +88,9 @@ pub(super) fn workflow_view(
         (None, Some(None)) => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.silent_for() > AWAY => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
-        (None, _) if workflow.talk().trouble().is_some() => WorkflowState::Stopped,
+        (None, _) if workflow.conversation().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
-        (None, _) if is_waiting || workflow.question().is_some() => WorkflowState::Waiting,
+        (None, _) if is_waiting || workflow.open_question().is_some() => WorkflowState::Waiting,
         (None, _) if workflow.is_idle() => WorkflowState::Idle,
         (None, _) => WorkflowState::Working,
     };
@@ -112,7 +112,7 @@ pub(super) fn workflow_view(
 /// Whether a workflow in files is at work in another process, or was left by one: nothing is done in it
 /// here. An open place is nobody else's.
 pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bool {
-    !workflow.is_over() && workflow.place.open().is_none() && !ledger.holds(seq)
+    !workflow.is_over() && workflow.place.open().is_none() && !ledger.has_lease(seq)
 }
 
 /// The session of a workflow; none where that is at work elsewhere.
@@ -139,9 +139,9 @@ pub(super) fn proposal_view(
         seq,
         workflow: name,
         session: session_here(ledger, name, workflow),
-        status: pending.status.shown(),
-        reason: workflow.reason(seq),
-        successor: workflow.successor(seq),
+        status: pending.status.to_proposal_status(),
+        reason: workflow.status_reason(seq),
+        successor: workflow.successor_of(seq),
         disconnected: workflow.disconnected_agent().map(str::to_owned),
         needs_twice: policy::needs_second_confirmation(&pending.proposal),
         has_geometry: vector_render::has_geometry(&pending.proposal.preview),

@@ -11,7 +11,7 @@ use scene_schemas::command::Command;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::{Change as Changed, Class, Proposal};
 use serde_json::Value as Json;
-use vector_engine::thread::is_same;
+use vector_engine::conversation::is_same;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::facts::{OutcomeFacts, ReadOrder};
@@ -137,7 +137,7 @@ impl HistoryCache {
         if !self.is_begun {
             self.high = ledger.head()?;
             (self.low, self.floor) = (self.high, self.high);
-            for started in ledger.started(LISTED)? {
+            for started in ledger.recent_starts(LISTED)? {
                 self.note_place(&started);
             }
             self.is_begun = true;
@@ -272,7 +272,7 @@ impl HistoryCache {
         if let Some(known) = self.told.workflows.get(&workflow) {
             return Ok(Arc::clone(known));
         }
-        let place = match ledger.record(workflow)?.map(|record| record.entry) {
+        let place = match ledger.record_at(workflow)?.map(|record| record.entry) {
             Some(Entry::Started { place, .. }) => {
                 WorkPlace { name: place.name(), session: Some(place.session()), place: Some(place) }
             }
@@ -457,7 +457,7 @@ impl EntryNames {
         if let Some(known) = self.calls.get(&seq) {
             return Ok(Arc::clone(known));
         }
-        Ok(match ledger.record(seq)?.map(|record| record.entry) {
+        Ok(match ledger.record_at(seq)?.map(|record| record.entry) {
             Some(Entry::Called { tool, args, .. }) => self.note_call(seq, &tool, &args),
             _ => Arc::default(),
         })
@@ -484,7 +484,7 @@ impl EntryNames {
         if let Some(known) = self.proposals.get(&seq) {
             return Ok(Some(Arc::clone(known)));
         }
-        Ok(match ledger.record(seq)?.map(|record| record.entry) {
+        Ok(match ledger.record_at(seq)?.map(|record| record.entry) {
             Some(Entry::Proposed { call, proposal, .. }) => {
                 Some(self.note_proposal(seq, call, &proposal))
             }

@@ -20,7 +20,7 @@ use scene_schemas::entry::{Entry, Record, Seq};
 pub use self::cache::PlaceSelector;
 pub use self::usage_meter::UsageMeter;
 
-use vector_engine::spent::day;
+use vector_engine::budget::day_of;
 use vector_ledger::{Ledger, LedgerError};
 
 use self::cache::{HistoryCache, touched_paths};
@@ -70,7 +70,7 @@ impl HistoryIndex {
                 at = Seq(1);
             }
             for row in rows {
-                if wanted.filter.day.is_some_and(|wanted| day(row.at) < wanted) {
+                if wanted.filter.day.is_some_and(|wanted| day_of(row.at) < wanted) {
                     at = Seq(1);
                     break 'page;
                 }
@@ -94,7 +94,7 @@ impl HistoryIndex {
         ledger: &Ledger,
         seq: Seq,
     ) -> Result<Option<HistoryRecord>, LedgerError> {
-        let Some(record) = ledger.record(seq)? else {
+        let Some(record) = ledger.record_at(seq)? else {
             return Ok(None);
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -235,7 +235,7 @@ impl<'f> FilterQuery<'f> {
 
     /// Whether nothing more than the line itself decides.
     fn may_match(&self, row: &HistoryRow) -> bool {
-        self.filter.day.is_none_or(|wanted| day(row.at) == wanted)
+        self.filter.day.is_none_or(|wanted| day_of(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
             && (!self.filter.is_brief || BRIEF.contains(&row.kind))
     }
@@ -301,13 +301,13 @@ impl FilteredReader<'_> {
 
     /// Whether what was not kept of a text has it.
     fn says_later(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
-        let record = self.ledger.record(row.seq)?;
+        let record = self.ledger.record_at(row.seq)?;
         Ok(record.is_some_and(|record| text.is_match(&row::searchable_text(&record.entry))))
     }
 
     /// Whether the paths that were not kept of a proposal have it.
     fn touches_more(&self, proposal: Option<Seq>, path: &Regex) -> Result<bool, LedgerError> {
-        let record = proposal.map(|seq| self.ledger.record(seq)).transpose()?.flatten();
+        let record = proposal.map(|seq| self.ledger.record_at(seq)).transpose()?.flatten();
         Ok(match record.map(|record| record.entry) {
             Some(Entry::Proposed { proposal, .. }) => {
                 touched_paths(&proposal).iter().any(|it| path.is_match(it))

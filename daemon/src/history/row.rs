@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
-use vector_core::workflow::brief;
+use vector_core::workflow::brief_json;
 use vector_place::count;
 
 /// How much of a text is kept to be searched, in characters; what is longer is read again.
@@ -149,9 +149,9 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         | Entry::Redone { left: text, .. } => text.as_deref().unwrap_or_default().into(),
         Entry::Proposed { proposal, .. } => proposal.title.as_str().into(),
         Entry::Called { tool, args, .. } => {
-            format!("{tool} {}", brief(args)).trim_end().to_owned().into()
+            format!("{tool} {}", brief_json(args)).trim_end().to_owned().into()
         }
-        Entry::Answered { answer, .. } => brief(answer).into(),
+        Entry::Answered { answer, .. } => brief_json(answer).into(),
         Entry::Planned { steps, notes, .. } => {
             let done = steps.iter().filter(|step| step.done).count();
             let mut text = format!("Plan: {done} of {} done", count(steps.len(), "step", "steps"));

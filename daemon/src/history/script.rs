@@ -11,7 +11,7 @@ use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Fingerprint, InstancePath, Value};
 use vector_ledger::{Ledger, LedgerError};
-use vector_rojo_project::Journal;
+use vector_rojo_project::StepJournal;
 
 use super::cache::ScriptChange;
 
@@ -173,8 +173,8 @@ impl ScriptTimeline {
         let mut script = Self::default();
         let mut done: HashMap<Seq, ScriptStep> = HashMap::new();
         for change in changes {
-            let step = match ledger.record(change.seq)?.map(|record| record.entry) {
-                Some(Entry::Applied { proposal, ack }) => match ledger.record(proposal)? {
+            let step = match ledger.record_at(change.seq)?.map(|record| record.entry) {
+                Some(Entry::Applied { proposal, ack }) => match ledger.record_at(proposal)? {
                     Some(record) => match record.entry {
                         Entry::Proposed { proposal, .. } => {
                             ScriptStep::from_proposal(&proposal, &ack, path)
@@ -227,8 +227,8 @@ impl ScriptTimeline {
         }
         let files: Vec<Fingerprint> = self.steps.iter().filter_map(|it| it.files.clone()).collect();
         for hash in files {
-            let journal = ledger.blob(&hash)?.as_deref().and_then(Journal::read);
-            for before in journal.iter().flat_map(Journal::needs) {
+            let journal = ledger.blob(&hash)?.as_deref().and_then(StepJournal::from_bytes);
+            for before in journal.iter().flat_map(StepJournal::required_blobs) {
                 let text = ledger.blob(before)?.and_then(|it| String::from_utf8(it).ok());
                 // In a scene the lines of a file end in LF.
                 let text = text.map(|text| text.replace("\r\n", "\n"));
@@ -238,7 +238,8 @@ impl ScriptTimeline {
             }
         }
         for read in reads {
-            if let Some(Entry::Answered { answer, .. }) = ledger.record(*read)?.map(|it| it.entry)
+            if let Some(Entry::Answered { answer, .. }) =
+                ledger.record_at(*read)?.map(|it| it.entry)
                 && let Some(text) = answer["text"].as_str()
                 && answer["fingerprint"] == Fingerprint::of(text.as_bytes()).0.as_str()
             {

@@ -10,9 +10,9 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Approver, Seq};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use vector_core::calendar::date;
-use vector_engine::spent::{Message, Spent, day};
-use vector_ledger::{Ledger, LedgerError, Part};
+use vector_core::calendar::format_date;
+use vector_engine::budget::{MessageUsage, SpendingMeter, day_of};
+use vector_ledger::{Ledger, LedgerError, PartialRecord};
 
 /// How many entries are read at once.
 const READ: usize = 1_000;
@@ -20,7 +20,7 @@ const READ: usize = 1_000;
 /// What was measured, for several threads. It grows with the ledger, by some hundred bytes a call.
 #[derive(Debug, Default)]
 pub struct UsageMeter {
-    spent: Mutex<Spent>,
+    spent: Mutex<SpendingMeter>,
     work: Mutex<MeteredWork>,
 }
 
@@ -31,7 +31,7 @@ impl UsageMeter {
     /// The ledger cannot be read.
     pub fn read_usage(&self, ledger: &Ledger) -> Result<Usage, LedgerError> {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.read(ledger)?;
+        spent.read_new(ledger)?;
         let mut usage = Usage { input: 0, output: 0, cost: None };
         for message in spent.messages() {
             let tokens = message.tokens.unwrap_or_default();
@@ -51,22 +51,22 @@ impl UsageMeter {
     pub fn read_figures(&self, ledger: &Ledger, since: u64) -> Result<Figures, LedgerError> {
         let usage = {
             let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            spent.read(ledger)?;
+            spent.read_new(ledger)?;
             sum_usage(spent.messages(), since)
         };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.read_new(ledger)?;
         let (models, tools) = (work.model_figures(since), work.tool_figures(since));
-        Ok(Figures { since: date(since), usage, models, tools })
+        Ok(Figures { since: format_date(since), usage, models, tools })
     }
 }
 
-fn sum_usage(messages: &[Message], since: u64) -> Vec<UsageFigures> {
+fn sum_usage(messages: &[MessageUsage], since: u64) -> Vec<UsageFigures> {
     let mut sums: BTreeMap<(u64, &str, &str), UsageFigures> = BTreeMap::new();
-    for message in messages.iter().filter(|message| day(message.at) >= since) {
-        let key = (day(message.at), message.model.as_str(), message.project.as_str());
+    for message in messages.iter().filter(|message| day_of(message.at) >= since) {
+        let key = (day_of(message.at), message.model.as_str(), message.project.as_str());
         let sum = sums.entry(key).or_insert_with(|| UsageFigures {
-            day: date(key.0),
+            day: format_date(key.0),
             model: message.model.clone(),
             project: message.project.clone(),
             messages: 0,
@@ -241,8 +241,8 @@ impl MeteredWork {
         }
     }
 
-    fn count_entry(&mut self, part: Part<CountedEntry>) {
-        let Part { seq, at, workflow, body } = part;
+    fn count_entry(&mut self, part: PartialRecord<CountedEntry>) {
+        let PartialRecord { seq, at, workflow, body } = part;
         match body.entry {
             EntryKind::Started => {
                 let driver = body.driver.unwrap_or_default();
@@ -373,7 +373,7 @@ impl MeteredWork {
 
     fn model_figures(&self, since: u64) -> Vec<ModelFigures> {
         let mut by_model: BTreeMap<&str, Vec<&ModelCall>> = BTreeMap::new();
-        for ask in self.asks.iter().filter(|ask| day(ask.at) >= since) {
+        for ask in self.asks.iter().filter(|ask| day_of(ask.at) >= since) {
             by_model.entry(&ask.model).or_default().push(ask);
         }
         let figures = |(model, asks): (&str, Vec<&ModelCall>)| {
@@ -399,7 +399,7 @@ impl MeteredWork {
 
     fn tool_figures(&self, since: u64) -> Vec<ToolFigures> {
         let mut by_tool: BTreeMap<&str, Vec<&ToolCall>> = BTreeMap::new();
-        for call in self.calls.iter().filter(|call| day(call.at) >= since) {
+        for call in self.calls.iter().filter(|call| day_of(call.at) >= since) {
             by_tool.entry(&call.tool).or_default().push(call);
         }
         let figures = |(tool, calls): (&str, Vec<&ToolCall>)| {
@@ -460,7 +460,7 @@ mod tests {
         let mut work = MeteredWork::default();
         for (seq, at, entry) in entries {
             let body = serde_json::from_value(entry.clone()).unwrap();
-            work.count_entry(Part { seq: Seq(*seq), at: *at, workflow: Seq(1), body });
+            work.count_entry(PartialRecord { seq: Seq(*seq), at: *at, workflow: Seq(1), body });
         }
         work
     }

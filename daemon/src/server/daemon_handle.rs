@@ -19,7 +19,7 @@ use super::deploy::DeployRequest;
 use super::failure::failure;
 use super::history_api::HistoryRequest;
 use super::merges::MergeRequest;
-use super::pending::PendingProposal;
+use super::pending::PendingSummary;
 
 /// How often what nobody uses is closed.
 const TIDIED: Duration = Duration::from_mins(1);
@@ -114,7 +114,7 @@ pub enum DaemonRequest {
     /// To see the proposals that wait.
     Proposals(Reply<Proposals>),
     /// To see which those are, and not what they change.
-    Waiting(Reply<Vec<PendingProposal>>),
+    Waiting(Reply<Vec<PendingSummary>>),
     /// To see a proposal.
     Proposal(Seq, Reply<ProposalView>),
     /// To know what a proposal was before it was planned again, the last of that first.

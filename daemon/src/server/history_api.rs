@@ -132,7 +132,7 @@ impl EntryFilter {
         let outcome =
             asked.text_parameter("outcome")?.map(|it| it.parse::<FilterOutcome>()).transpose()?;
         let day = asked.text_parameter("day")?.map(|date| {
-            calendar::day(&date).ok_or_else(|| {
+            calendar::parse_date(&date).ok_or_else(|| {
                 let message = format!("`{date}` is no day.");
                 failure(FailureKind::BadRequest, message, "Write it as 2026-12-01, in UTC.")
             })

@@ -39,9 +39,9 @@ pub use self::event_hub::{
 };
 pub use self::failure::failure;
 pub use self::history_api::{EntryFilter, HistoryQuery, HistoryRequest, LineStream, ScriptWanted};
-pub use self::mcp::{DaemonGate, McpAgent, WAIT, agent_tools, random_id};
+pub use self::mcp::{DaemonGate, McpAgent, WAIT, list_tools, random_id};
 pub use self::merges::MergeRequest;
-pub use self::pending::{ChangeExtent, PendingProposal};
+pub use self::pending::{ChangeExtent, PendingSummary};
 
 use self::dispatch::AppState;
 use self::mcp::McpHttp;

@@ -26,7 +26,7 @@ impl ChangeExtent {
 
 /// A proposal that waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PendingProposal {
+pub struct PendingSummary {
     /// Its name.
     pub seq: Seq,
     /// Its workflow.
@@ -49,7 +49,7 @@ pub struct PendingProposal {
     pub extent: ChangeExtent,
 }
 
-impl PendingProposal {
+impl PendingSummary {
     /// A proposal by its workflow and its own name.
     pub fn from_proposal((workflow, seq): (Seq, Seq), session: SessionId, it: &Proposal) -> Self {
         Self {

@@ -11,11 +11,11 @@ use scene_schemas::api::{AgentCall, Became, CallView, Failure, FailureKind};
 use scene_schemas::entry::{Finish, Seq};
 use scene_schemas::proposal::Mode;
 use tokio::sync::oneshot;
-use vector_core::prompt::Call;
-use vector_core::workflow::{Input, Workflow};
-use vector_engine::asked;
-use vector_engine::settled;
-use vector_engine::{Driver, Due, EngineError};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::{Workflow, WorkflowInput};
+use vector_engine::model_request;
+use vector_engine::workflow_state;
+use vector_engine::{EngineError, NextStep, ToolDriver};
 use vector_ledger::LedgerError;
 use vector_place::count;
 
@@ -59,7 +59,7 @@ impl AgentConnection {
 
     /// The agent of a workflow that was left so long ago: its connection may come back.
     pub(super) fn disconnected(workflow: &Workflow, ago: Duration) -> Option<Self> {
-        workflow.agent()?;
+        workflow.agent_name()?;
         let is_away = workflow.disconnected.is_some() || ago >= IDLE;
         let name = workflow.last_name().filter(|_| !is_away);
         let connection = name.and_then(|name| name.split_once(':'));
@@ -117,7 +117,7 @@ impl SessionActor {
     /// The same call, where its answer was lost.
     fn called_before(&self, name: &str) -> Option<(Seq, Seq)> {
         // What a model calls its calls is its own business.
-        let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent().is_some());
+        let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent_name().is_some());
         of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
     }
 
@@ -130,12 +130,12 @@ impl SessionActor {
         let workflow = self.workflow_of(call, mode)?;
         self.engine.turn_to(workflow);
         let id = Some(name.to_owned());
-        let written = Call { id, ..Call::new(call.tool.clone(), call.args.clone()) };
+        let written = ToolCall { id, ..ToolCall::new(call.tool.clone(), call.args.clone()) };
         let read = self.engine.answer_at_once(&written).map_err(|error| engine_failure(&error))?;
         if let Some(seq) = read {
             return Ok((workflow, seq));
         }
-        let records = self.engine.input(Input::Called(vec![written]));
+        let records = self.engine.handle_input(WorkflowInput::Called(vec![written]));
         let records = records.map_err(|error| engine_failure(&error))?;
         let seq = records.first().map(|record| record.seq);
         seq.map(|seq| (workflow, seq)).ok_or_else(|| {
@@ -153,7 +153,7 @@ impl SessionActor {
         if let Some((seq, job)) = self.jobs.iter_mut().find(is_its) {
             let seq = *seq;
             self.engine.turn_to(seq);
-            if self.engine.workflow().is_some_and(|workflow| workflow.mode == mode) {
+            if self.engine.current_workflow().is_some_and(|workflow| workflow.mode == mode) {
                 return Ok(seq);
             }
             // Who waits there is answered, and then it is over.
@@ -161,12 +161,12 @@ impl SessionActor {
                 agent.connection = None;
             }
         }
-        let driver = Driver::Agent { name: call.client.clone() };
+        let driver = ToolDriver::Agent { name: call.client.clone() };
         let goal = format!("{} (MCP)", call.client);
         self.engine.read_memory();
         let begun = self
             .engine
-            .begin(goal.as_str(), driver, mode)
+            .begin_workflow(goal.as_str(), driver, mode)
             .map_err(|error| engine_failure(&error))?;
         let agent = Some(AgentConnection::connected(Some(call.connection.clone())));
         self.jobs.insert(begun, WorkflowSlot { agent, ..WorkflowSlot::default() });
@@ -185,9 +185,9 @@ impl SessionActor {
             return Ok(view);
         }
         let recorded = || {
-            let workflow = self.ledger.record(seq)?.map(|record| record.workflow);
+            let workflow = self.ledger.record_at(seq)?.map(|record| record.workflow);
             let Some(workflow) = workflow else { return Ok(None) };
-            let state = settled::read(&self.ledger, workflow)?;
+            let state = workflow_state::read_workflow(&self.ledger, workflow)?;
             Ok(state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq)))
         };
         let recorded: Result<Option<CallView>, LedgerError> = recorded();
@@ -218,7 +218,7 @@ impl SessionActor {
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.asking.take_if(|asking| asking.is_for(call));
         }
-        self.engine.input(Input::Cancelled { call }).map(drop)
+        self.engine.handle_input(WorkflowInput::Cancelled { call }).map(drop)
     }
 
     /// A connection has ended: what waits can still be decided upon, and then its workflow is over.
@@ -247,10 +247,10 @@ impl SessionActor {
     /// itself, and nothing has to be said.
     pub(super) fn note_disconnected(&mut self, workflow: Seq) {
         self.engine.turn_to(workflow);
-        if self.engine.workflow().is_none_or(Workflow::is_idle) {
+        if self.engine.current_workflow().is_none_or(Workflow::is_idle) {
             return;
         }
-        if let Err(error) = self.engine.input(Input::Disconnected) {
+        if let Err(error) = self.engine.handle_input(WorkflowInput::Disconnected) {
             self.went_wrong(workflow, &error);
         }
     }
@@ -260,19 +260,19 @@ impl SessionActor {
         let Some(limit) = self.chosen.pending_limit() else {
             return;
         };
-        let now = asked::now();
+        let now = model_request::unix_millis();
         let workflows: Vec<Seq> = self.jobs.keys().copied().collect();
         for workflow in workflows {
             self.engine.turn_to(workflow);
-            let at = self.engine.workflow().and_then(|it| it.disconnected);
+            let at = self.engine.current_workflow().and_then(|it| it.disconnected);
             // What cannot be read now is looked at again in a minute.
-            let record = at.and_then(|at| self.ledger.record(at).ok().flatten());
+            let record = at.and_then(|at| self.ledger.record_at(at).ok().flatten());
             let is_over = |at: u64| Duration::from_millis(now.saturating_sub(at)) >= limit;
             if record.is_none_or(|record| !is_over(record.at)) {
                 continue;
             }
             let after = count(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
-            if let Err(error) = self.engine.input(Input::Expired { after }) {
+            if let Err(error) = self.engine.handle_input(WorkflowInput::Expired { after }) {
                 self.went_wrong(workflow, &error);
             }
         }
@@ -291,9 +291,9 @@ impl SessionActor {
                 }
             }
             self.engine.turn_to(workflow);
-            if self.engine.workflow().is_some_and(Workflow::is_idle) {
+            if self.engine.current_workflow().is_some_and(Workflow::is_idle) {
                 // What cannot be written down is idle when it is opened again.
-                let _ = self.engine.input(Input::Finish { outcome: Finish::Done });
+                let _ = self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done });
             }
         }
     }
@@ -311,12 +311,12 @@ impl SessionActor {
     }
 
     /// Ends the workflow whose turn it is, where its agent will not call any more.
-    pub(super) fn no_more_calls(&mut self, workflow: Seq) -> Result<Due, EngineError> {
+    pub(super) fn no_more_calls(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
         let agent = self.jobs.get(&workflow).and_then(|job| job.agent.as_ref());
         if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiting.is_empty()) {
-            return Ok(Due::Call);
+            return Ok(NextStep::Call);
         }
-        self.engine.input(Input::Finish { outcome: Finish::Done })?;
+        self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done })?;
         self.engine.run()
     }
 
@@ -331,7 +331,7 @@ impl SessionActor {
         for (call, reply) in waiting {
             match (self.view_call(call), trouble) {
                 (Some(view), _) if !matches!(view.became, Became::Working {}) => {
-                    let on_top_of = self.engine.undecided();
+                    let on_top_of = self.engine.undecided_proposals();
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }
                 (Some(_), None) => left.push((call, reply)),
@@ -354,14 +354,14 @@ impl SessionActor {
 
 /// What became of a call of a workflow, by its number or its proposal's.
 pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Option<CallView> {
-    workflow.agent()?;
+    workflow.agent_name()?;
     let call = workflow.call_of(seq)?;
     Some(CallView {
         call,
         workflow: name,
         session: workflow.place.session(),
         tool: workflow.call(call)?.0.to_owned(),
-        became: workflow.became(call)?,
+        became: workflow.outcome_of_call(call)?,
         on_top_of: Vec::new(),
     })
 }

@@ -10,15 +10,15 @@ use scene_schemas::api::{Attachment, Chat, Failure, FailureKind, Started};
 use scene_schemas::entry::{Attached, Seq, Stance};
 use scene_schemas::proposal::Mode;
 use scene_schemas::{Fingerprint, InstanceId, Target};
-use vector_core::mention::find;
-use vector_core::workflow::Input;
-use vector_engine::asked;
-use vector_engine::thread;
+use vector_core::mention::find_mentions;
+use vector_core::workflow::WorkflowInput;
+use vector_engine::conversation;
+use vector_engine::model_request;
 use vector_place::{Node, Scene};
 use vector_providers::Provider;
 use vector_providers::http::Cancel;
 
-use super::{Asked, Driver, SessionActor, SessionMessage, engine_failure};
+use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::server::{FoundInstance, Reply, WorkflowAction, failure};
 use crate::tasks::mentions::{FileReach, RequestMentions, RequestPlace, gather_mentions};
 
@@ -104,8 +104,10 @@ impl SessionActor {
 
     /// What a request points at.
     fn find_mentions(&mut self, chat: &Chat) -> Result<RequestMentions, Failure> {
-        let folder =
-            self.engine.folder().or_else(|| Some(self.engine.joined()?.folder().to_owned()));
+        let folder = self
+            .engine
+            .settings_folder()
+            .or_else(|| Some(self.engine.linked_project()?.project_folder().to_owned()));
         let place = RequestPlace {
             reach: FileReach::Folder(folder.as_deref()),
             folder: folder.as_deref(),
@@ -113,10 +115,10 @@ impl SessionActor {
             is_studio: self.engine.studio().is_some(),
         };
         // A person points at what is there, and not at what is proposed. That costs nothing where nobody points.
-        if find(&chat.text).is_empty() {
+        if find_mentions(&chat.text).is_empty() {
             return Ok(RequestMentions::default());
         }
-        let scene = self.engine.told();
+        let scene = self.engine.mirror_scene();
         let gathered = gather_mentions(&chat.text, scene, place);
         // What the mirror misses is not asked for.
         let _ = scene.take_missing();
@@ -131,43 +133,48 @@ impl SessionActor {
         model: Option<&str>,
     ) -> Result<Started, Failure> {
         // A person points at what is there, and not at what is proposed.
-        let scene = self.engine.told();
+        let scene = self.engine.mirror_scene();
         let attached = resolve_attachments(scene, &chat.attached);
         // What the mirror misses is not asked for.
         let _ = scene.take_missing();
         let mut attached = attached?;
         attached.extend(mentioned);
         let driver = match self.driver_of(model) {
-            Driver::Missing { why, .. } => {
+            ToolDriver::Missing { why, .. } => {
                 let hint = "Mend that, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
             driver => driver,
         };
-        let Driver::Provider(Provider::Model(models)) = &driver else {
+        let ToolDriver::Provider(Provider::Model(models)) = &driver else {
             let (place, stance) = (self.engine.place(), chat.stance);
-            let follows = thread::planned(&self.ledger, &place, (&chat.text, stance))
+            let follows = conversation::find_plan(&self.ledger, &place, (&chat.text, stance))
                 .map_err(|error| engine_failure(&error.into()))?;
-            let asked = Asked { goal: chat.text, attached, stance, follows };
+            let asked = UserRequest { goal: chat.text, attached, stance, follows };
             return self.start_workflow(asked, driver, mode, |_| {});
         };
         let models = models.clone();
         let place = self.engine.place();
-        let mut follows = thread::last(&self.ledger, &place, asked::now())
-            .map_err(|error| engine_failure(&error.into()))?;
+        let mut follows =
+            conversation::last_task(&self.ledger, &place, model_request::unix_millis())
+                .map_err(|error| engine_failure(&error.into()))?;
         let at_work = follows.filter(|it| self.engine.is_at_work(*it));
         if chat.begins {
             if let Some(workflow) = at_work {
                 self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
             }
-            let cleared = thread::clear(&self.ledger, &place, asked::now());
+            let cleared = conversation::clear_conversation(
+                &self.ledger,
+                &place,
+                model_request::unix_millis(),
+            );
             cleared.map_err(|error| engine_failure(&error.into()))?;
             follows = None;
         } else if let Some(workflow) = at_work {
             return self.says_more(workflow, chat, attached, driver);
         }
-        let asked = Asked { goal: chat.text, attached, stance: chat.stance, follows };
-        asked::fits(&models, &asked).map_err(|why| {
+        let asked = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
+        model_request::check_first_fits(&models, &asked).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
         self.start_workflow(asked, driver, mode, |_| {})
@@ -180,10 +187,10 @@ impl SessionActor {
         workflow: Seq,
         chat: Chat,
         attached: Vec<Attached>,
-        driver: Driver,
+        driver: ToolDriver,
     ) -> Result<Started, Failure> {
         self.engine.turn_to(workflow);
-        let stance = self.engine.workflow().map_or(Stance::Act, |it| it.stance);
+        let stance = self.engine.current_workflow().map_or(Stance::Act, |it| it.stance);
         if chat.stance != stance && chat.stance != Stance::Act {
             let message = "The task before is still at work.";
             return Err(failure(
@@ -197,10 +204,10 @@ impl SessionActor {
         }
         if self.engine.has_trouble() {
             // Whoever was not to be asked may not be the one who is chosen now.
-            self.engine.drive(driver);
+            self.engine.set_driver(driver);
         }
-        let said = Input::Asked { text: chat.text, attached };
-        self.engine.input(said).map_err(|error| engine_failure(&error))?;
+        let said = WorkflowInput::Asked { text: chat.text, attached };
+        self.engine.handle_input(said).map_err(|error| engine_failure(&error))?;
         Ok(Started { workflow })
     }
 }

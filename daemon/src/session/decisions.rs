@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use scene_schemas::api::{Decide, Decided, Decision, Failure, FailureKind, Part, ProposalStatus};
 use scene_schemas::entry::{Approver, Finish, Seq};
 use scene_schemas::proposal::Proposal;
-use vector_core::proposal::{Unit, draft_part, units};
-use vector_core::workflow::{Input, Status, Workflow};
+use vector_core::proposal::{ProposalUnit, draft_part, list_units};
+use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::Engine;
 
 use super::{SessionActor, SessionMessage, engine_failure};
@@ -57,7 +57,7 @@ impl FastDecision for AtOnce {
 impl SessionActor {
     /// Whether a decision takes no longer than a request may.
     fn is_short(&self, seq: Seq, decision: &Decision) -> bool {
-        let pending = self.engine.proposal(seq);
+        let pending = self.engine.find_proposal(seq);
         let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
         // A part is planned anew, and a plan may read whole scripts; a file that changed is read first.
         is_small && !matches!(decision, Decision::Take { .. }) && self.engine.looks_as_read()
@@ -68,7 +68,7 @@ impl SessionActor {
         seq: Seq,
         decide: &Decide,
     ) -> Result<Decided, Failure> {
-        let Some((_, pending)) = self.engine.proposal(seq) else {
+        let Some((_, pending)) = self.engine.find_proposal(seq) else {
             let message = format!("Proposal {seq} does not wait for a decision in this place.");
             return Err(failure(FailureKind::Settled, message, "Look at what became of it."));
         };
@@ -87,17 +87,22 @@ impl SessionActor {
             Decision::Reject { reason } => {
                 let reason = reason.clone();
                 self.engine.turn_to_proposal(seq);
-                self.engine.input(Input::Reject { proposal: seq, reason }).map(|_| seq)
+                self.engine
+                    .handle_input(WorkflowInput::Reject { proposal: seq, reason })
+                    .map(|_| seq)
             }
             Decision::Take { parts } => {
                 self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
                 let taken = accepted_units(&proposal, parts);
-                self.engine.revise(seq, |draft| draft_part(draft, &proposal, &taken))
+                self.engine.revise_proposal(seq, |draft| draft_part(draft, &proposal, &taken))
             }
         };
         let stands = stands.map_err(|error| engine_failure(&error))?;
-        let status = self.engine.proposal(stands).map(|(_, pending)| pending.status.shown());
+        let status = self
+            .engine
+            .find_proposal(stands)
+            .map(|(_, pending)| pending.status.to_proposal_status());
         let status = status.unwrap_or(ProposalStatus::Withdrawn);
         Ok(Decided { proposal: stands, status })
     }
@@ -112,7 +117,8 @@ impl SessionActor {
         }
         self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
         let first = self.engine.decided_before(seq);
-        let Some((first, (_, below))) = first.and_then(|it| Some((it, self.engine.proposal(it)?)))
+        let Some((first, (_, below))) =
+            first.and_then(|it| Some((it, self.engine.find_proposal(it)?)))
         else {
             return Ok(());
         };
@@ -150,15 +156,17 @@ impl SessionActor {
                 }
                 let outcome = Finish::NotApproved;
                 self.engine
-                    .input(Input::Finish { outcome })
+                    .handle_input(WorkflowInput::Finish { outcome })
                     .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Clear => reject_all(&mut self.engine),
             WorkflowAction::Retry | WorkflowAction::Resume if self.engine.has_trouble() => {
                 // Whoever was not to be asked may not be the one who is chosen now.
                 let driver = self.driver_of(model);
-                self.engine.drive(driver);
-                self.engine.input(Input::Resume).map_err(|error| engine_failure(&error))?;
+                self.engine.set_driver(driver);
+                self.engine
+                    .handle_input(WorkflowInput::Resume)
+                    .map_err(|error| engine_failure(&error))?;
             }
             WorkflowAction::Retry | WorkflowAction::Resume => {}
         }
@@ -168,25 +176,27 @@ impl SessionActor {
 
 /// Rejects all that waits in the workflow whose turn it is.
 fn reject_all(engine: &mut Engine) {
-    let waiting = engine.workflow().into_iter().flat_map(Workflow::proposals);
-    let waiting = waiting.filter(|(_, it)| it.status == Status::Waiting);
+    let waiting = engine.current_workflow().into_iter().flat_map(Workflow::proposals);
+    let waiting = waiting.filter(|(_, it)| it.status == PendingStatus::Waiting);
     let waiting: Vec<Seq> = waiting.map(|(seq, _)| seq).collect();
     for proposal in waiting {
         // One that stood on another is gone with it.
         let reason = Some("The person cleared all that waited.".to_owned());
-        let _ = engine.input(Input::Reject { proposal, reason });
+        let _ = engine.handle_input(WorkflowInput::Reject { proposal, reason });
     }
 }
 
 /// The pieces of a proposal that are taken.
-fn accepted_units(proposal: &Proposal, parts: &[Part]) -> Vec<Unit> {
-    let named: HashSet<Unit> = parts.iter().map(unit_of_part).collect();
-    units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
+fn accepted_units(proposal: &Proposal, parts: &[Part]) -> Vec<ProposalUnit> {
+    let named: HashSet<ProposalUnit> = parts.iter().map(unit_of_part).collect();
+    list_units(proposal).into_iter().filter(|piece| named.contains(piece)).collect()
 }
 
-fn unit_of_part(part: &Part) -> Unit {
+fn unit_of_part(part: &Part) -> ProposalUnit {
     match *part {
-        Part::Command { command } => Unit::Command(command as usize),
-        Part::Hunk { script, hunk } => Unit::Hunk { script: script as usize, hunk: hunk as usize },
+        Part::Command { command } => ProposalUnit::Command(command as usize),
+        Part::Hunk { script, hunk } => {
+            ProposalUnit::Hunk { script: script as usize, hunk: hunk as usize }
+        }
     }
 }

@@ -27,8 +27,8 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Attached, Entry, Record, Seq, StudioPlace};
 use scene_schemas::proposal::Mode;
 use serde_json::Value as Json;
-use vector_core::prompt::Call;
-use vector_core::workflow::{AGENT, CALLS, Workflow, events};
+use vector_core::prompt::ToolCall;
+use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
 use vector_place::Scene;
 use vector_providers::Provider;
@@ -42,13 +42,15 @@ pub(crate) use self::agent::{CallRequest, name, no_call, workflow_call_view};
 pub(crate) use self::attachments::SessionRequest;
 use self::attachments::search_instances;
 pub(crate) use self::decisions::AtOnce;
-use self::model_calls::ModelRequest;
-use vector_engine::asked;
-use vector_engine::asked::Ask;
-use vector_engine::pictured::Pictured;
-use vector_engine::studio::Studio;
-use vector_engine::{Asked, Driver, Due, Engine, EngineError, Listener, Target};
-use vector_rojo_project::{Heard, Project};
+use self::model_calls::ActiveRequest;
+use vector_engine::model_request;
+use vector_engine::model_request::ModelRequest;
+use vector_engine::render_input::PictureSubject;
+use vector_engine::studio::StudioTarget;
+use vector_engine::{
+    Engine, EngineError, EntryListener, NextStep, Target, ToolDriver, UserRequest,
+};
+use vector_rojo_project::{FileChanges, RojoProject};
 
 use crate::daemon::settings_store::ActiveSettings;
 use crate::server::{
@@ -61,7 +63,7 @@ pub(crate) enum SessionMessage {
     /// Its plugin began anew.
     Hello(StudioPlace),
     /// Its files may have changed.
-    Files(Heard),
+    Files(FileChanges),
     /// This project is open as well from now on.
     Beside(PathBuf),
     /// Somebody has let go of workflows which may be its own.
@@ -89,7 +91,7 @@ pub(crate) enum SessionMessage {
     /// Connections of agents that were silent for long are over.
     Tidy,
     /// A model has answered in a workflow, or has not.
-    Replied(Seq, Box<Ask>, Box<Result<Answer, HttpError>>),
+    Replied(Seq, Box<ModelRequest>, Box<Result<Answer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
     Looked(Seq, Seq, Result<Json, String>),
     /// A person decides.
@@ -97,9 +99,9 @@ pub(crate) enum SessionMessage {
     /// A person does something to a workflow; where it is to go on, with this model.
     Do(Seq, WorkflowAction, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
-    GoBack(String, Call, Reply<Started>),
+    GoBack(String, ToolCall, Reply<Started>),
     /// A picture is wanted.
-    Picture(Pictured, PictureAsked, Reply<Vec<u8>>),
+    Picture(PictureSubject, PictureAsked, Reply<Vec<u8>>),
     /// What a script says, in the place and in its file.
     Text(InstancePath, Sender<Vec<String>>),
     /// Something was decided, and there is more to do.
@@ -118,7 +120,7 @@ struct WorkflowSlot {
     /// What was last said of the moment.
     moment: Option<ThinkingPhase>,
     /// The model that is being asked, or the page that is being read.
-    asking: Option<ModelRequest>,
+    asking: Option<ActiveRequest>,
     /// The agent that calls, where one does.
     agent: Option<AgentConnection>,
 }
@@ -161,8 +163,8 @@ impl SessionActor {
         chosen: Arc<ActiveSettings>,
         (who, words): (Arc<dyn Who>, Sender<SessionMessage>),
     ) -> Self {
-        let mut engine = Engine::idle(&ledger, opened, ledger_listener(&board, &session));
-        engine.serve();
+        let mut engine = Engine::without_tasks(&ledger, opened, ledger_listener(&board, &session));
+        engine.mark_served();
         Self {
             engine,
             ledger,
@@ -218,7 +220,7 @@ impl SessionActor {
     /// something in it has changed.
     fn open_projects(&mut self) {
         let engine = &mut self.engine;
-        self.projects.retain(|project| match Project::open(project, false) {
+        self.projects.retain(|project| match RojoProject::open(project, false) {
             Ok((project, scene)) => {
                 engine.know_project((project.without_memory(), scene));
                 false
@@ -232,7 +234,7 @@ impl SessionActor {
         self.projects.push(project);
         self.open_projects();
         // It is looked for in what is there, and not in what is proposed.
-        self.engine.told();
+        self.engine.mirror_scene();
         // What cannot be written down now is missed when the engine works.
         let _ = self.engine.look_for_project();
     }
@@ -240,7 +242,7 @@ impl SessionActor {
     /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
     /// when that is done.
     fn resume_workflows(&mut self) {
-        let Ok(unfinished) = self.ledger.unfinished() else {
+        let Ok(unfinished) = self.ledger.unfinished_starts() else {
             return;
         };
         let before = self.jobs.len();
@@ -254,24 +256,24 @@ impl SessionActor {
                 continue;
             }
             let driver = match driver.as_str() {
-                CALLS => Driver::Calls,
+                CALLS => ToolDriver::Calls,
                 name if name.starts_with(AGENT) => {
-                    Driver::Agent { name: name[AGENT.len()..].to_owned() }
+                    ToolDriver::Agent { name: name[AGENT.len()..].to_owned() }
                 }
                 name => self.driver_of(Some(name)),
             };
-            let Ok(Some(lease)) = self.ledger.lease(record.seq) else {
+            let Ok(Some(lease)) = self.ledger.try_lease(record.seq) else {
                 continue;
             };
             self.jobs.insert(record.seq, WorkflowSlot::default());
             if let Err(error) = self.engine.resume_open(lease, driver) {
                 self.went_wrong(record.seq, &error);
             }
-            let end = self.ledger.end(record.seq).ok().flatten();
-            let ago = asked::now().saturating_sub(end.map_or(0, |end| end.at));
+            let end = self.ledger.last_record(record.seq).ok().flatten();
+            let ago = model_request::unix_millis().saturating_sub(end.map_or(0, |end| end.at));
             if let Some(job) = self.jobs.get_mut(&record.seq) {
                 let left = |it| AgentConnection::disconnected(it, Duration::from_millis(ago));
-                job.agent = self.engine.workflow().and_then(left);
+                job.agent = self.engine.current_workflow().and_then(left);
                 let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
                 if is_gone {
                     self.note_disconnected(record.seq);
@@ -320,9 +322,13 @@ impl SessionActor {
             }
             SessionMessage::GoBack(goal, call, reply) => {
                 // A call that cannot be written down is missed when the engine works.
-                let begin = |engine: &mut Engine| drop(engine.call(vec![call]));
-                let started =
-                    self.start_workflow(goal.as_str().into(), Driver::Calls, Mode::Confirm, begin);
+                let begin = |engine: &mut Engine| drop(engine.add_calls(vec![call]));
+                let started = self.start_workflow(
+                    goal.as_str().into(),
+                    ToolDriver::Calls,
+                    Mode::Confirm,
+                    begin,
+                );
                 let _ = reply.send(started);
             }
             SessionMessage::Decide(seq, decide, reply) => {
@@ -363,14 +369,19 @@ impl SessionActor {
     }
 
     /// A model has answered, or has not.
-    fn handle_model_reply(&mut self, workflow: Seq, ask: &Ask, answer: Result<Answer, HttpError>) {
+    fn handle_model_reply(
+        &mut self,
+        workflow: Seq,
+        ask: &ModelRequest,
+        answer: Result<Answer, HttpError>,
+    ) {
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.asking = None;
             // That it is asked once more is said once more.
             job.moment = None;
         }
         self.engine.turn_to(workflow);
-        if let Err(error) = self.engine.replied(ask, answer) {
+        if let Err(error) = self.engine.handle_reply(ask, answer) {
             self.went_wrong(workflow, &error);
         }
     }
@@ -398,8 +409,8 @@ impl SessionActor {
     /// Begins a workflow.
     fn start_workflow(
         &mut self,
-        asked: Asked,
-        driver: Driver,
+        asked: UserRequest,
+        driver: ToolDriver,
         mode: Mode,
         begin: impl FnOnce(&mut Engine),
     ) -> Result<Started, Failure> {
@@ -408,8 +419,10 @@ impl SessionActor {
             return Err(failure(FailureKind::BadRequest, "Nothing was asked for.", hint));
         }
         self.engine.read_memory();
-        let workflow =
-            self.engine.begin(asked, driver, mode).map_err(|error| engine_failure(&error))?;
+        let workflow = self
+            .engine
+            .begin_workflow(asked, driver, mode)
+            .map_err(|error| engine_failure(&error))?;
         self.jobs.insert(workflow, WorkflowSlot::default());
         begin(&mut self.engine);
         Ok(Started { workflow })
@@ -420,14 +433,14 @@ impl SessionActor {
         // What one does may concern another: all have their turns until nothing more happens.
         let mut due = BTreeMap::new();
         loop {
-            let last = self.engine.last();
-            for workflow in self.engine.turns() {
+            let last = self.engine.last_position();
+            for workflow in self.engine.task_order() {
                 match self.run_workflow(workflow) {
                     Some(is_due) => drop(due.insert(workflow, is_due)),
                     None => drop(due.remove(&workflow)),
                 }
             }
-            if self.engine.last() == last {
+            if self.engine.last_position() == last {
                 break;
             }
         }
@@ -440,14 +453,14 @@ impl SessionActor {
     }
 
     /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
-    fn run_workflow(&mut self, workflow: Seq) -> Option<Due> {
+    fn run_workflow(&mut self, workflow: Seq) -> Option<NextStep> {
         if self.jobs.get(&workflow).is_none_or(|job| job.stopped) {
             return None;
         }
         self.engine.turn_to(workflow);
         self.engine.let_through_at_most(self.chosen.mode());
         let due = match self.engine.run() {
-            Ok(Due::Call) => self.no_more_calls(workflow),
+            Ok(NextStep::Call) => self.no_more_calls(workflow),
             due => due,
         };
         if let Some(job) = self.jobs.get_mut(&workflow).filter(|_| due.is_ok()) {
@@ -455,10 +468,10 @@ impl SessionActor {
         }
         self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
         match due {
-            Ok(Due::Model) => self.request_model(workflow),
-            Ok(Due::Look(call)) => Some(self.request_fetch(workflow, call)),
-            Ok(Due::Nothing) => {
-                self.engine.end(workflow);
+            Ok(NextStep::Model) => self.request_model(workflow),
+            Ok(NextStep::Look(call)) => Some(self.request_fetch(workflow, call)),
+            Ok(NextStep::Nothing) => {
+                self.engine.end_workflow(workflow);
                 self.jobs.remove(&workflow);
                 None
             }
@@ -475,20 +488,20 @@ impl SessionActor {
     }
 
     /// Has a model asked for the next message of a workflow, unless it is being asked.
-    fn request_model(&mut self, workflow: Seq) -> Option<Due> {
+    fn request_model(&mut self, workflow: Seq) -> Option<NextStep> {
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_some() {
-            return Some(Due::Model);
+            return Some(NextStep::Model);
         }
-        match self.engine.ask() {
+        match self.engine.prepare_request() {
             Ok(Some(ask)) => {
                 let to = (Arc::clone(&self.board), self.session.clone());
                 job.asking =
-                    Some(ModelRequest::send_request(ask, workflow, to, self.words.clone()));
-                Some(Due::Model)
+                    Some(ActiveRequest::send_request(ask, workflow, to, self.words.clone()));
+                Some(NextStep::Model)
             }
             // Why not is an entry, and a person has to say that it goes on.
-            Ok(None) => Some(Due::GoAhead),
+            Ok(None) => Some(NextStep::GoAhead),
             Err(error) => {
                 self.went_wrong(workflow, &error);
                 None
@@ -497,25 +510,26 @@ impl SessionActor {
     }
 
     /// Has something looked at for a call, unless it is being looked at.
-    fn request_fetch(&mut self, workflow: Seq, call: Seq) -> Due {
+    fn request_fetch(&mut self, workflow: Seq, call: Seq) -> NextStep {
         // All connections of a program have their turns together.
-        let agent = self.engine.workflow().and_then(Workflow::agent).map(str::to_owned);
+        let agent =
+            self.engine.current_workflow().and_then(Workflow::agent_name).map(str::to_owned);
         let client = agent.unwrap_or_else(|| workflow.to_string());
         let job = self.jobs.entry(workflow).or_default();
         if job.asking.is_none() {
-            let looking = self.engine.look(call);
+            let looking = self.engine.find_fetch(call);
             job.asking = looking
-                .map(|it| ModelRequest::fetch(it, (workflow, call), &client, self.words.clone()));
+                .map(|it| ActiveRequest::fetch(it, (workflow, call), &client, self.words.clone()));
         }
-        Due::Look(call)
+        NextStep::Look(call)
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
-    fn driver_of(&self, name: Option<&str>) -> Driver {
+    fn driver_of(&self, name: Option<&str>) -> ToolDriver {
         match self.who.answers(name) {
-            Ok(None) => Driver::Provider(Provider::Offline),
-            Ok(Some(models)) => Driver::Provider(Provider::Model(models)),
-            Err(why) => Driver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
+            Ok(None) => ToolDriver::Provider(Provider::Offline),
+            Ok(Some(models)) => ToolDriver::Provider(Provider::Model(models)),
+            Err(why) => ToolDriver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
         }
     }
 
@@ -528,24 +542,24 @@ impl SessionActor {
             instances: self.engine.scene().instance_count(),
             is_whole: need.is_none(),
             version: self.version,
-            project: self.engine.joined().map(Project::name),
+            project: self.engine.linked_project().map(RojoProject::name),
         });
         match seen {
             VisibleChange::Same => {}
             VisibleChange::Size => self.board.sizes_change(),
             VisibleChange::Place => self.board.places_change(),
         }
-        self.seat.set_work(self.engine.studio().map_or(&[], Studio::work), need, stopped);
+        self.seat.set_work(self.engine.studio().map_or(&[], StudioTarget::work), need, stopped);
         self.board.wake_waiters(Some(&self.session));
     }
 }
 
-fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> Listener {
+fn ledger_listener(board: &Arc<EventHub>, session: &SessionId) -> EntryListener {
     let (board, session) = (Arc::clone(board), session.clone());
     Box::new(move |record: &Record| {
         // What is approved comes with its work.
         let comes_with_more = matches!(record.entry, Entry::Approved { .. });
-        for event in events(record) {
+        for event in events_of(record) {
             let (seq, at, workflow) = (record.seq, record.at, record.workflow);
             let event = EventRecord { seq, at, workflow, event };
             if comes_with_more {

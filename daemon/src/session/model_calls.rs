@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use scene_schemas::api::{Event, EventRecord, SessionId};
 use scene_schemas::entry::Seq;
-use vector_engine::asked::Ask;
-use vector_engine::look::Looking;
+use vector_engine::fetch::FetchWork;
+use vector_engine::model_request::ModelRequest;
 use vector_providers::client::Heard;
 use vector_providers::http::{Cancel, HttpError, Notice};
 
@@ -22,13 +22,13 @@ const GATHERED: Duration = Duration::from_millis(333);
 
 /// A request on its way. It ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct ModelRequest {
+pub(super) struct ActiveRequest {
     cancel: Cancel,
     /// The call that it is for; none of a model.
     call: Option<Seq>,
 }
 
-impl Drop for ModelRequest {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
@@ -88,7 +88,7 @@ impl ProgressWatchers {
     }
 }
 
-impl ModelRequest {
+impl ActiveRequest {
     /// Whether something is looked at for this call.
     pub(super) fn is_for(&self, call: Seq) -> bool {
         self.call == Some(call)
@@ -96,7 +96,7 @@ impl ModelRequest {
 
     /// Looks at something when it is the client's turn. What is seen is a word to the session.
     pub(super) fn fetch(
-        looking: Looking,
+        looking: FetchWork,
         (workflow, call): (Seq, Seq),
         client: &str,
         words: Sender<SessionMessage>,
@@ -117,7 +117,7 @@ impl ModelRequest {
 
     /// Sends a request. What comes of it is a word to the session.
     pub(super) fn send_request(
-        ask: Ask,
+        ask: ModelRequest,
         workflow: Seq,
         (board, session): (Arc<EventHub>, SessionId),
         words: Sender<SessionMessage>,

@@ -7,7 +7,7 @@ use std::thread;
 use scene_schemas::api::{Failure, FailureKind};
 use scene_schemas::entry::Seq;
 use vector_engine::EngineError;
-use vector_engine::pictured::{Drawing, Pictured};
+use vector_engine::render_input::{DrawInput, PictureSubject};
 use vector_render::Sides;
 
 use super::{SessionActor, engine_failure};
@@ -25,7 +25,7 @@ static PEN: Mutex<()> = Mutex::new(());
 /// A picture that waits for what Studio tells.
 #[derive(Debug)]
 pub(super) struct DrawRequest {
-    of: Pictured,
+    of: PictureSubject,
     asked: PictureAsked,
     rounds: usize,
     reply: Reply<Vec<u8>>,
@@ -50,7 +50,7 @@ impl SessionActor {
     /// Somebody wants a picture.
     pub(super) fn wants_picture(
         &mut self,
-        of: Pictured,
+        of: PictureSubject,
         asked: PictureAsked,
         reply: Reply<Vec<u8>>,
     ) {
@@ -85,15 +85,17 @@ impl SessionActor {
     }
 
     /// What a picture is drawn from, which may be what the last one was.
-    fn gather_drawing(&mut self, of: &Pictured) -> Result<Option<Drawing>, EngineError> {
-        let now = self.engine.last();
-        if let (Pictured::Proposal(seq, when), Some((last, at, sides))) = (of, &self.pictures.last)
+    fn gather_drawing(&mut self, of: &PictureSubject) -> Result<Option<DrawInput>, EngineError> {
+        let now = self.engine.last_position();
+        if let (PictureSubject::Proposal(seq, when), Some((last, at, sides))) =
+            (of, &self.pictures.last)
             && (seq, &now) == (last, at)
         {
-            return Ok(Some(Drawing::Side(Arc::clone(sides), *when)));
+            return Ok(Some(DrawInput::Side(Arc::clone(sides), *when)));
         }
-        let drawing = self.engine.pictured(of)?;
-        if let (Pictured::Proposal(seq, _), Some(Drawing::Side(sides, _))) = (of, &drawing) {
+        let drawing = self.engine.gather_drawing(of)?;
+        if let (PictureSubject::Proposal(seq, _), Some(DrawInput::Side(sides, _))) = (of, &drawing)
+        {
             self.pictures.last = Some((*seq, now, Arc::clone(sides)));
         }
         Ok(drawing)
@@ -112,7 +114,7 @@ fn no_picture(error: &EngineError) -> Failure {
 }
 
 fn draw_picture(
-    drawing: Drawing,
+    drawing: DrawInput,
     PictureAsked { view, size }: PictureAsked,
     reply: Reply<Vec<u8>>,
 ) {

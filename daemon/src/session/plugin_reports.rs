@@ -5,9 +5,9 @@ use scene_schemas::api::{
     ApplyAck, ApplyTaken, Failure, FailureKind, ScenePart, SceneTaken, SceneUpdate,
 };
 use scene_schemas::entry::{Seq, StudioPlace};
-use vector_core::workflow::Input;
+use vector_core::workflow::WorkflowInput;
 use vector_engine::EngineError;
-use vector_engine::studio::recorded;
+use vector_engine::studio::parse_recording;
 
 use super::{SessionActor, engine_failure};
 use crate::daemon::orphaned;
@@ -19,7 +19,7 @@ impl SessionActor {
         if let Some(seat) = self.board.slot(&self.session) {
             self.seat = seat;
         }
-        self.engine.opened(place);
+        self.engine.update_place(place);
         self.engine.began_anew();
     }
 
@@ -36,7 +36,7 @@ impl SessionActor {
         self.is_now(update.epoch)?;
         for part in &update.parts {
             self.note_undone(part).map_err(|error| engine_failure(&error))?;
-            let heard = self.engine.hear(part).map_err(|error| engine_failure(&error))?;
+            let heard = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
             if let Err(torn) = heard {
                 // Nothing of the place is known any more.
                 self.engine.began_anew();
@@ -59,10 +59,10 @@ impl SessionActor {
         let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
             return Ok(());
         };
-        let Some(proposal) = recorded(recording) else {
+        let Some(proposal) = parse_recording(recording) else {
             return Ok(());
         };
-        let Some(record) = self.ledger.record(proposal)? else {
+        let Some(record) = self.ledger.record_at(proposal)? else {
             return Ok(());
         };
         if self.engine.is_at_work(record.workflow) {
@@ -70,7 +70,7 @@ impl SessionActor {
         }
         let again = matches!(part, ScenePart::Redone { .. });
         let left = self.engine.undo_files(proposal, again)?;
-        let input = Input::Undone { proposal, again, left };
+        let input = WorkflowInput::Undone { proposal, again, left };
         let records = orphaned::append_inputs(&self.ledger, &self.board, record.workflow, [input])?;
         self.engine.heard_of(&records);
         Ok(())
@@ -78,7 +78,7 @@ impl SessionActor {
 
     pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
         self.is_now(ack.epoch)?;
-        let is_news = self.engine.acknowledged(seq, &ack.patch_id, ack.outcome);
+        let is_news = self.engine.acknowledge(seq, &ack.patch_id, ack.outcome);
         is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| engine_failure(&error))
     }
 }

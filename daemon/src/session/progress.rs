@@ -2,9 +2,9 @@
 
 use scene_schemas::api::{Event, EventRecord, FailureKind, ThinkingPhase, Wanted, Work};
 use scene_schemas::entry::Seq;
-use vector_core::workflow::{Status, Workflow};
-use vector_engine::studio::Studio;
-use vector_engine::{Due, EngineError};
+use vector_core::workflow::{PendingStatus, Workflow};
+use vector_engine::studio::StudioTarget;
+use vector_engine::{EngineError, NextStep};
 use vector_files::place_file::PlaceError;
 use vector_place::count;
 
@@ -18,8 +18,8 @@ impl SessionActor {
     }
 
     /// Says what a workflow waits for, where that is something new.
-    pub(super) fn emit_thinking(&mut self, workflow: Seq, due: Due) {
-        if matches!(due, Due::GoAhead | Due::Call) {
+    pub(super) fn emit_thinking(&mut self, workflow: Seq, due: NextStep) {
+        if matches!(due, NextStep::GoAhead | NextStep::Call) {
             // It waits for nothing but the person, as the entry says, or for an agent.
             if let Some(job) = self.jobs.get_mut(&workflow) {
                 job.moment = None;
@@ -35,21 +35,21 @@ impl SessionActor {
         }
     }
 
-    fn thinking_phase(&mut self, workflow: Seq, due: Due) -> ThinkingPhase {
+    fn thinking_phase(&mut self, workflow: Seq, due: NextStep) -> ThinkingPhase {
         self.engine.turn_to(workflow);
-        let its = |seq: Seq| self.engine.proposal(seq).is_some_and(|(it, _)| it == workflow);
-        let mut work = self.engine.studio().map_or(&[][..], Studio::work).iter();
-        let mut all = self.engine.workflow().into_iter().flat_map(Workflow::proposals);
+        let its = |seq: Seq| self.engine.find_proposal(seq).is_some_and(|(it, _)| it == workflow);
+        let mut work = self.engine.studio().map_or(&[][..], StudioTarget::work).iter();
+        let mut all = self.engine.current_workflow().into_iter().flat_map(Workflow::proposals);
         match due {
-            Due::Decision(_) | Due::Answer(_) => ThinkingPhase::Decision,
-            Due::Model => ThinkingPhase::Model,
-            Due::Look(_) => ThinkingPhase::Reading,
+            NextStep::Decision(_) | NextStep::Answer(_) => ThinkingPhase::Decision,
+            NextStep::Model => ThinkingPhase::Model,
+            NextStep::Look(_) => ThinkingPhase::Reading,
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
                 ThinkingPhase::Applying
             }
             // Studio is at work for another.
-            _ if self.engine.asks() != Some(workflow)
-                && all.any(|(_, it)| it.status == Status::Waiting) =>
+            _ if self.engine.asking_workflow() != Some(workflow)
+                && all.any(|(_, it)| it.status == PendingStatus::Waiting) =>
             {
                 ThinkingPhase::Decision
             }
@@ -59,10 +59,11 @@ impl SessionActor {
 
     /// Says what more is asked of Studio.
     pub(super) fn say_what_is_asked(&mut self) {
-        let work = self.engine.studio().map_or(&[][..], Studio::work);
+        let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
         let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
         if asked > self.asked
-            && let Some(workflow) = self.engine.asks().or(self.jobs.keys().next().copied())
+            && let Some(workflow) =
+                self.engine.asking_workflow().or(self.jobs.keys().next().copied())
         {
             self.emit_progress(workflow, Event::ContextRequested { what: describe_work(work) });
         }

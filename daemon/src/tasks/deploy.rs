@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
-use vector_core::shown::shown;
-use vector_core::workflow::{State, Status};
+use vector_core::safe_line::safe_line;
+use vector_core::workflow::{LedgerState, PendingStatus};
 use vector_ledger::{Ledger, LedgerError};
-use vector_rojo_project::Journal;
+use vector_rojo_project::StepJournal;
 
 use self::git::GitIndex;
 
@@ -180,7 +180,11 @@ pub fn prepare_deploy(
              committed, so that nobody's change is lost or taken along. Commit your own changes to them \
              first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
             if is_new { "HEAD" } else { &branch },
-            strange.iter().map(|name| format!("  {}", shown(name))).collect::<Vec<_>>().join("\n")
+            strange
+                .iter()
+                .map(|name| format!("  {}", safe_line(name)))
+                .collect::<Vec<_>>()
+                .join("\n")
         )));
     }
     let files: Vec<String> = staged.keys().cloned().collect();
@@ -224,9 +228,9 @@ fn for_each(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(), Ledger
 /// What applied proposals have left of the files of a project, in the order in which they were applied.
 fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, DeployError> {
     let name = project.display().to_string();
-    let (mut state, mut when) = (State::default(), BTreeMap::new());
+    let (mut state, mut when) = (LedgerState::default(), BTreeMap::new());
     for_each(ledger, |record| {
-        state.apply(record);
+        state.apply_record(record);
         if let Entry::Applied { proposal, .. } = &record.entry {
             when.insert(*proposal, record.seq);
         }
@@ -235,7 +239,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
     let mut written = ProjectHistory::default();
     for (seq, workflow) in state.workflows() {
         for (proposal, pending) in workflow.proposals() {
-            let Status::Applied(ack) = &pending.status else { continue };
+            let PendingStatus::Applied(ack) = &pending.status else { continue };
             let own = match &workflow.place {
                 Place::Project(_) => Some(ack),
                 // What was asked for in Studio may have gone to the files of its project.
@@ -256,7 +260,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
     for (accepted, record) in steps.into_values() {
         // Proposals that were applied together have one record.
         let is_again = last.as_ref() == Some(&record);
-        let journal = ledger.blob(&record)?.as_deref().and_then(Journal::read);
+        let journal = ledger.blob(&record)?.as_deref().and_then(StepJournal::from_bytes);
         last = Some(record);
         // What is remembered is the person's own business.
         let files = journal.into_iter().flat_map(|it| it.files);
@@ -300,7 +304,7 @@ fn split_changed<'a>(
         if let Some(other) = above.filter(|folder| folder.join(".git").exists()).last() {
             let why = format!(
                 "is in another repository, {}, and is left out; commit it there.",
-                shown(&other.display().to_string())
+                safe_line(&other.display().to_string())
             );
             tell(DeployProgress::Left(&name, &why));
             continue;
@@ -335,7 +339,7 @@ fn leave_committed(
         };
         let why = format!(
             "is committed as {commit} on {} already, and is left out unless you name another branch.",
-            shown(branch)
+            safe_line(branch)
         );
         tell(DeployProgress::Left(name, &why));
         false
@@ -400,5 +404,5 @@ fn proposal_trailer(accepted: &AcceptedProposal) -> String {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    shown(&line).into_owned()
+    safe_line(&line).into_owned()
 }

@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
-use vector_core::tools::{Diagnostics, Look, Specs};
-use vector_engine::look::Looking;
+use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
+use vector_engine::fetch::FetchWork;
 use vector_engine::settings;
 use vector_luau::{Finding, Severity};
 use vector_providers::http::Cancel;
@@ -26,24 +26,24 @@ const SIDE: u32 = 512;
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn perform_fetch(looking: &Looking, cancel: &Cancel) -> Result<Json, String> {
+pub fn perform_fetch(looking: &FetchWork, cancel: &Cancel) -> Result<Json, String> {
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
     match &*looking.look {
-        Look::Page(address) => web::read_page(address, cancel).map(Json::from),
-        Look::Diagnostics(wanted) => fetch_diagnostics(looking, wanted, cancel),
-        Look::Specs(wanted) => fetch_specs(wanted, cancel),
-        Look::Picture { of, solids, view } => fetch_picture(of, solids, *view),
+        FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
+        FetchRequest::Diagnostics(wanted) => fetch_diagnostics(looking, wanted, cancel),
+        FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
+        FetchRequest::Picture { of, solids, view } => fetch_picture(of, solids, *view),
     }
 }
 
 fn fetch_diagnostics(
-    looking: &Looking,
-    wanted: &Diagnostics,
+    looking: &FetchWork,
+    wanted: &DiagnosticsRequest,
     cancel: &Cancel,
 ) -> Result<Json, String> {
-    let found = looking.folder.as_deref().map(settings::selene).transpose();
+    let found = looking.folder.as_deref().map(settings::selene_settings).transpose();
     let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
     let (linters, wrong) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
@@ -116,7 +116,7 @@ fn finding_json(place: &Json, finding: &Finding) -> Json {
     told
 }
 
-fn fetch_specs(wanted: &Specs, cancel: &Cancel) -> Result<Json, String> {
+fn fetch_specs(wanted: &SpecsRequest, cancel: &Cancel) -> Result<Json, String> {
     let total = std::time::Duration::from_secs(wanted.seconds);
     let limits = SpecLimits { total, ..SpecLimits::default() };
     let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
@@ -158,9 +158,9 @@ mod tests {
         let spec = scene.create(root, "ModuleScript", "A.spec");
         scene.set_source(spec, endless.to_owned());
         let (still, specs) = scene.still(&[spec]);
-        let wanted = Specs { still: Arc::new(still), specs, seconds: 100 };
-        let looking = Looking {
-            look: Arc::new(Look::Specs(Box::new(wanted))),
+        let wanted = SpecsRequest { still: Arc::new(still), specs, seconds: 100 };
+        let looking = FetchWork {
+            look: Arc::new(FetchRequest::Specs(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
         };
@@ -171,15 +171,15 @@ mod tests {
         cancel.cancel();
         assert_eq!(look.join().unwrap(), Err(CANCELLED.to_owned()));
         assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
-        let script = vector_core::tools::Looked {
+        let script = vector_core::tools::FetchScript {
             path: "game.A".parse().unwrap(),
             class: "ModuleScript".to_owned(),
             text: Some("print(x)".to_owned()),
         };
         let wanted =
-            Diagnostics { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
-        let looking = Looking {
-            look: Arc::new(Look::Diagnostics(Box::new(wanted))),
+            DiagnosticsRequest { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
+        let looking = FetchWork {
+            look: Arc::new(FetchRequest::Diagnostics(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
         };

@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use scene_schemas::entry::{Entry, Place, Record, Seq};
-use vector_core::erase::erase;
-use vector_core::workflow::{Status, Workflow};
+use vector_core::erase::erase_entry;
+use vector_core::workflow::{PendingStatus, Workflow};
 use vector_engine::EngineError;
-use vector_engine::settled;
+use vector_engine::workflow_state;
 use vector_files::place_file;
-use vector_ledger::{Erasure, Ledger, LedgerError};
-use vector_rojo_project::Project;
+use vector_ledger::{ErasedSummary, Ledger, LedgerError};
+use vector_rojo_project::RojoProject;
 
 /// The folder of whole replies of providers, where a person has them kept.
 const CAPTURED: &str = "captured";
@@ -64,7 +64,7 @@ pub fn plan_forget(ledger: &Ledger, what: &ForgetScope) -> Result<ForgetPlan, En
         let Entry::Started { place, goal, .. } = &started.entry else {
             continue;
         };
-        let state = settled::read(ledger, started.seq)?;
+        let state = workflow_state::read_workflow(ledger, started.seq)?;
         let Some(workflow) = state.workflow(started.seq).filter(|it| !it.is_erased) else {
             continue;
         };
@@ -72,7 +72,7 @@ pub fn plan_forget(ledger: &Ledger, what: &ForgetScope) -> Result<ForgetPlan, En
             plan.left.push(started.seq);
             continue;
         }
-        let is_applied = |status: &Status| matches!(status, Status::Applied(_));
+        let is_applied = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
         let applied = workflow.proposals().filter(|(_, it)| is_applied(&it.status)).count();
         let (place, goal) = (place.name(), goal.clone());
         plan.runs.push(ErasableRun { seq: started.seq, at: started.at, place, goal, applied });
@@ -88,11 +88,11 @@ fn is_settled(workflow: &Workflow) -> bool {
 ///
 /// # Errors
 /// The ledger cannot be written; nothing is erased then.
-pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<Erasure, LedgerError> {
+pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<ErasedSummary, LedgerError> {
     let runs: Vec<Seq> = plan.runs.iter().map(|run| run.seq).collect();
-    let erasure = ledger.erase(&runs, erase, &Entry::Erased {})?;
+    let erasure = ledger.erase_workflows(&runs, erase_entry, &Entry::Erased {})?;
     // Nobody knows which conversation a kept reply belongs to.
-    if let Some(home) = ledger.file().parent() {
+    if let Some(home) = ledger.file_path().parent() {
         let _ = fs::remove_dir_all(home.join(CAPTURED));
     }
     Ok(erasure)
@@ -113,18 +113,21 @@ pub fn expire_tasks(ledger: &Ledger, days: u32, now: u64) -> Result<usize, Engin
 
 /// The beginnings of the tasks that are meant, in order.
 fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, LedgerError> {
-    let mut all = ledger.started(usize::MAX)?;
+    let mut all = ledger.recent_starts(usize::MAX)?;
     all.reverse();
     match what {
         ForgetScope::Conversation(entry) => {
-            let workflow = ledger.record(*entry)?.map(|record| record.workflow);
+            let workflow = ledger.record_at(*entry)?.map(|record| record.workflow);
             let first = conversation_starts(&all);
             let wanted = workflow.and_then(|it| first.get(&it).copied());
             all.retain(|it| wanted.is_some() && first.get(&it.seq).copied() == wanted);
         }
         ForgetScope::Place(name) => {
-            let path = place_file::real(Path::new(name)).ok().map(|it| it.display().to_string());
-            let project = Project::locate(Path::new(name)).ok().map(|it| it.display().to_string());
+            let path =
+                place_file::real_path(Path::new(name)).ok().map(|it| it.display().to_string());
+            let project = RojoProject::find_project_file(Path::new(name))
+                .ok()
+                .map(|it| it.display().to_string());
             all.retain(|it| match &it.entry {
                 Entry::Started { place, .. } => {
                     is_called(place, [Some(name), path.as_ref(), project.as_ref()])
@@ -135,7 +138,7 @@ fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, Ledge
         ForgetScope::Before(moment) => {
             let mut old = Vec::new();
             for started in all {
-                if ledger.end(started.seq)?.is_some_and(|last| last.at < *moment) {
+                if ledger.last_record(started.seq)?.is_some_and(|last| last.at < *moment) {
                     old.push(started);
                 }
             }

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use scene_schemas::Fingerprint;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Attached;
-use vector_core::mention::{What, find};
+use vector_core::mention::{MentionKind, find_mentions};
 use vector_engine::settings;
 use vector_luau::Finding;
 use vector_place::Scene;
@@ -74,7 +74,7 @@ pub fn gather_mentions(
     scene: &Scene,
     place: RequestPlace<'_>,
 ) -> Result<RequestMentions, String> {
-    let mentions = find(text);
+    let mentions = find_mentions(text);
     if mentions.len() > MAX_MENTIONS {
         return Err(format!(
             "At most {MAX_MENTIONS} things can be pointed at with @ in one request."
@@ -109,25 +109,29 @@ impl RequestMentions {
 }
 
 fn resolve_mention(
-    what: What,
+    what: MentionKind,
     scene: &Scene,
     place: RequestPlace<'_>,
 ) -> Result<Option<PendingMention>, String> {
     let attached = match what {
-        What::File(path) | What::Folder(path) if path.starts_with("game.") || path == "game" => {
+        MentionKind::File(path) | MentionKind::Folder(path)
+            if path.starts_with("game.") || path == "game" =>
+        {
             attach_instance(&path, scene)?
         }
-        What::File(path) => attach_file(&path, &readable_path("file", &path, place.reach)?)?,
-        What::Folder(path) => attach_folder(&path, &readable_path("folder", &path, place.reach)?)?,
-        What::Url(address) => return Ok(Some(PendingMention::Page(address))),
-        What::Problems => {
+        MentionKind::File(path) => attach_file(&path, &readable_path("file", &path, place.reach)?)?,
+        MentionKind::Folder(path) => {
+            attach_folder(&path, &readable_path("folder", &path, place.reach)?)?
+        }
+        MentionKind::Url(address) => return Ok(Some(PendingMention::Page(address))),
+        MentionKind::Problems => {
             let scripts = check::collect_scripts(scene, &[scene.root()], |_| None);
             let folder = place.folder.map(Path::to_owned);
             return Ok(Some(PendingMention::Problems { scripts, folder }));
         }
         // What they stand for came with the request.
-        What::Selection | What::Script if place.has_chips => return Ok(None),
-        What::Selection | What::Script => return Err(not_in_studio(place.is_studio)),
+        MentionKind::Selection | MentionKind::Script if place.has_chips => return Ok(None),
+        MentionKind::Selection | MentionKind::Script => return Err(not_in_studio(place.is_studio)),
     };
     Ok(Some(PendingMention::Ready(attached)))
 }
@@ -230,7 +234,8 @@ fn attach_folder(name: &str, path: &Path) -> Result<Attached, String> {
 
 /// What `vector check` finds, but for types: the errors first.
 fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<Attached, String> {
-    let settings = folder.map(settings::selene).transpose().map_err(|error| error.to_string())?;
+    let settings =
+        folder.map(settings::selene_settings).transpose().map_err(|error| error.to_string())?;
     let (linters, _) =
         ScriptLinters::from_settings(settings.flatten().as_ref().map(|found| &found.settings));
     let found = check::check_scripts(scripts, &linters, &|| false);

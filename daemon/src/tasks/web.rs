@@ -15,7 +15,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use reqwest::{Client, Response, Url, redirect};
 use tokio::time::timeout;
-use vector_core::page::{self, Page};
+use vector_core::page::{self, TextPage};
 use vector_providers::http::Cancel;
 
 /// How long all of it may take, redirects included.
@@ -125,13 +125,13 @@ pub struct FetchedPage {
     /// The address that answered, behind all redirects.
     pub address: String,
     /// What it holds.
-    pub page: Page,
+    pub page: TextPage,
 }
 
 impl FetchedPage {
     /// As a model is given it: fenced as data.
     pub fn fenced_text(&self) -> String {
-        page::fenced(&self.address, &self.page)
+        page::fence_page(&self.address, &self.page)
     }
 }
 
@@ -312,7 +312,8 @@ async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebE
     }
     let text = decode_body(&body, rest);
     let is_page = matches!(kind, "text/html" | "application/xhtml+xml");
-    let mut page = if is_page { page::read(&text, MAX_TEXT) } else { page::plain(&text, MAX_TEXT) };
+    let mut page =
+        if is_page { page::read_html(&text, MAX_TEXT) } else { page::read_plain(&text, MAX_TEXT) };
     page.is_cut |= is_cut;
     Ok(FetchedPage { address: url.into(), page })
 }

@@ -2,7 +2,7 @@
 
 /// A moment in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct UtcMoment {
     /// The year, as 2026.
     pub year: u64,
     /// The month, from 1.
@@ -18,7 +18,7 @@ pub struct Moment {
 }
 
 /// The day of a date as `2026-12-01`, counted from 1970-01-01; none where that is no date.
-pub fn day(date: &str) -> Option<u64> {
+pub fn parse_date(date: &str) -> Option<u64> {
     let is_plain = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
     let (year, month, date) = (parts.next()??, parts.next()??, parts.next()??);
@@ -29,19 +29,19 @@ pub fn day(date: &str) -> Option<u64> {
     let (year, behind) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400;
     let day = (days + (153 * behind + 2) / 5 + date).checked_sub(719_469)?;
-    let back = Moment::of(day * 86_400);
+    let back = UtcMoment::from_seconds(day * 86_400);
     ((back.month, back.day) == (month, date)).then_some(day)
 }
 
 /// A day from 1970-01-01 as it is written: `2026-12-01`.
-pub fn date(day: u64) -> String {
-    let Moment { year, month, day, .. } = Moment::of(day * 86_400);
+pub fn format_date(day: u64) -> String {
+    let UtcMoment { year, month, day, .. } = UtcMoment::from_seconds(day * 86_400);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-impl Moment {
+impl UtcMoment {
     /// Of this many seconds since 1970.
-    pub fn of(seconds: u64) -> Self {
+    pub fn from_seconds(seconds: u64) -> Self {
         let (day, time) = (seconds / 86_400, seconds % 86_400);
         // Counted from 0000-03-01, so that a leap day is the last of its year, in eras of 400 years.
         let day = day + 719_468;
@@ -64,20 +64,20 @@ impl Moment {
 
 #[cfg(test)]
 mod tests {
-    use super::{date, day};
+    use super::{format_date, parse_date};
 
     #[test]
     fn a_date_is_the_day_that_it_came_from() {
         for count in (0..60_000).step_by(7).chain([59, 60, 11_016, 11_017, 47_540, 47_541]) {
-            assert_eq!(day(&date(count)), Some(count));
+            assert_eq!(parse_date(&format_date(count)), Some(count));
         }
         for no in ["", "2026", "2026-12", "2026-02-29", "2026-13-01", "2026-00-01", "2026-12-00"] {
-            assert_eq!(day(no), None, "{no}");
+            assert_eq!(parse_date(no), None, "{no}");
         }
         for no in
             ["1969-12-31", "2026-12-01-1", "+2026-12-01", "2026-12-99", "99999-01-01", "x-1-1"]
         {
-            assert_eq!(day(no), None, "{no}");
+            assert_eq!(parse_date(no), None, "{no}");
         }
     }
 }

@@ -10,20 +10,20 @@ use serde_json::{Value as Json, json};
 /// What stands where a text was.
 pub const ERASED: &str = "(erased)";
 
-fn text() -> String {
+fn erased_text() -> String {
     ERASED.to_owned()
 }
 
-fn nothing() -> Json {
+fn erased_json() -> Json {
     json!({})
 }
 
 /// The entry without its texts.
 #[must_use]
-pub fn erase(entry: Entry) -> Entry {
+pub fn erase_entry(entry: Entry) -> Entry {
     match entry {
         Entry::Started { place, driver, mode, stance, follows, guards, served, .. } => {
-            let (goal, attached) = (text(), Vec::new());
+            let (goal, attached) = (erased_text(), Vec::new());
             Entry::Started { place, goal, driver, mode, attached, stance, follows, guards, served }
         }
         Entry::Context { mut context } => {
@@ -31,34 +31,47 @@ pub fn erase(entry: Entry) -> Entry {
             context.left.clear();
             Entry::Context { context }
         }
-        Entry::Asked { .. } => Entry::Asked { text: text(), attached: Vec::new() },
+        Entry::Asked { .. } => Entry::Asked { text: erased_text(), attached: Vec::new() },
         Entry::Replied { model, tokens, cost, .. } => {
             Entry::Replied { model, tokens, cost, replay: None }
         }
-        Entry::Unanswered { code, retryable, setting, .. } => {
-            Entry::Unanswered { code, message: text(), retryable, hint: text(), setting }
+        Entry::Unanswered { code, retryable, setting, .. } => Entry::Unanswered {
+            code,
+            message: erased_text(),
+            retryable,
+            hint: erased_text(),
+            setting,
+        },
+        Entry::Told { .. } => Entry::Told { text: erased_text() },
+        Entry::Summarised { until, turns, .. } => {
+            Entry::Summarised { text: erased_text(), until, turns }
         }
-        Entry::Told { .. } => Entry::Told { text: text() },
-        Entry::Summarised { until, turns, .. } => Entry::Summarised { text: text(), until, turns },
-        Entry::Said { phase, .. } => Entry::Said { text: text(), phase, answers: Vec::new() },
-        Entry::Called { tool, .. } => Entry::Called { tool, args: nothing(), id: None, flaw: None },
+        Entry::Said { phase, .. } => {
+            Entry::Said { text: erased_text(), phase, answers: Vec::new() }
+        }
+        Entry::Called { tool, .. } => {
+            Entry::Called { tool, args: erased_json(), id: None, flaw: None }
+        }
         Entry::Questioned { call, .. } => {
-            Entry::Questioned { call, question: text(), answers: Vec::new() }
+            Entry::Questioned { call, question: erased_text(), answers: Vec::new() }
         }
-        Entry::Answered { call, .. } => Entry::Answered { call, answer: nothing() },
-        Entry::Refused { call, .. } => Entry::Refused { call, reason: text(), conflict: None },
+        Entry::Answered { call, .. } => Entry::Answered { call, answer: erased_json() },
+        Entry::Refused { call, .. } => {
+            Entry::Refused { call, reason: erased_text(), conflict: None }
+        }
         Entry::Planned { call, steps, .. } => {
-            let steps = steps.into_iter().map(|it| Step { text: text(), done: it.done }).collect();
+            let steps =
+                steps.into_iter().map(|it| Step { text: erased_text(), done: it.done }).collect();
             Entry::Planned { call, steps, notes: None }
         }
         Entry::Proposed { call, proposal, .. } => {
             Entry::Proposed { call, answer: None, proposal: Box::new(of_proposal(*proposal)) }
         }
         Entry::Rejected { proposal, reason } => {
-            Entry::Rejected { proposal, reason: reason.map(|_| text()) }
+            Entry::Rejected { proposal, reason: reason.map(|_| erased_text()) }
         }
         Entry::Withdrawn { proposal, again, .. } => {
-            Entry::Withdrawn { proposal, reason: text(), again }
+            Entry::Withdrawn { proposal, reason: erased_text(), again }
         }
         Entry::Applying { proposals, file, before, acks } => {
             let acks = acks.into_iter().map(of_ack).collect();
@@ -67,7 +80,7 @@ pub fn erase(entry: Entry) -> Entry {
         Entry::Applied { proposal, ack } => {
             Entry::Applied { proposal, ack: Box::new(of_ack(*ack)) }
         }
-        Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: text() },
+        Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: erased_text() },
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, left: None },
         Entry::Redone { proposal, .. } => Entry::Redone { proposal, left: None },
         Entry::Finished { outcome, .. } => Entry::Finished { outcome, summary: None },
@@ -83,10 +96,10 @@ pub fn erase(entry: Entry) -> Entry {
 fn of_proposal(proposal: Proposal) -> Proposal {
     let warnings = proposal.warnings.into_iter();
     Proposal {
-        title: text(),
+        title: erased_text(),
         commands: Vec::new(),
         preview: Preview::default(),
-        warnings: warnings.map(|it| Warning { kind: it.kind, text: text() }).collect(),
+        warnings: warnings.map(|it| Warning { kind: it.kind, text: erased_text() }).collect(),
         meant: None,
         files: None,
         ..proposal

@@ -13,7 +13,7 @@ pub mod page;
 pub mod policy;
 pub mod prompt;
 pub mod proposal;
-pub mod shown;
+pub mod safe_line;
 pub mod tools;
 pub mod workflow;
 pub mod xml_call;

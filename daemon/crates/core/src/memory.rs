@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
-pub enum Section {
+pub enum MemorySection {
     /// What the project is, and what it is for.
     Charter,
     /// How things are done here: names, style, structure.
@@ -27,7 +27,7 @@ pub enum Section {
     Todo,
 }
 
-impl Section {
+impl MemorySection {
     /// All of them, in the order in which they stand in a file.
     pub const ALL: [Self; 5] =
         [Self::Charter, Self::Conventions, Self::KeyPaths, Self::Decisions, Self::Todo];
@@ -44,7 +44,7 @@ impl Section {
     }
 
     /// The section of a heading, however it is spelled.
-    fn of(heading: &str) -> Option<Self> {
+    fn from_heading(heading: &str) -> Option<Self> {
         let letters: String = heading.chars().filter(|c| c.is_alphabetic()).collect();
         Some(match letters.to_lowercase().as_str() {
             "charter" | "projectcharter" => Self::Charter,
@@ -60,18 +60,18 @@ impl Section {
 /// One change of the memory. An entry is named by its text, or by the first line of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
-pub enum Change {
+pub enum MemoryChange {
     /// Write a new entry at the end of a section.
     Add {
         /// Which section.
-        section: Section,
+        section: MemorySection,
         /// The entry.
         text: String,
     },
     /// Write an entry anew.
     Replace {
         /// Which section.
-        section: Section,
+        section: MemorySection,
         /// The entry as it is.
         entry: String,
         /// The entry as it is to be.
@@ -80,7 +80,7 @@ pub enum Change {
     /// Take an entry out.
     Remove {
         /// Which section.
-        section: Section,
+        section: MemorySection,
         /// The entry.
         entry: String,
     },
@@ -95,7 +95,7 @@ const HEAD: &str = "# Memory\n";
 
 /// An entry of a list, with the lines that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct MemoryEntry {
     /// Its lines, with the end of the last.
     lines: Range<usize>,
     /// What stands behind the mark of the list and the box of a task, without the end of the last line.
@@ -104,16 +104,16 @@ struct Entry {
 
 /// Where a section stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
-    section: Section,
+struct SectionSpan {
+    section: MemorySection,
     /// What stands below its heading.
     body: Range<usize>,
-    entries: Vec<Entry>,
+    entries: Vec<MemoryEntry>,
 }
 
 /// The entries of a section, each on one line.
-pub fn entries(memory: &str, section: Section) -> Vec<String> {
-    let parts = parts(memory);
+pub fn list_entries(memory: &str, section: MemorySection) -> Vec<String> {
+    let parts = find_sections(memory);
     let own = parts.iter().filter(|part| part.section == section);
     own.flat_map(|part| &part.entries).map(|entry| one_line(&memory[entry.text.clone()])).collect()
 }
@@ -122,7 +122,7 @@ pub fn entries(memory: &str, section: Section) -> Vec<String> {
 ///
 /// # Errors
 /// One of them does not fit; none is made.
-pub fn edit(memory: &str, changes: &[Change]) -> Result<String, Refusal> {
+pub fn edit_memory(memory: &str, changes: &[MemoryChange]) -> Result<String, Refusal> {
     let mut text = memory.to_owned();
     for (index, change) in changes.iter().enumerate() {
         let place =
@@ -138,22 +138,26 @@ pub fn edit(memory: &str, changes: &[Change]) -> Result<String, Refusal> {
     Ok(text)
 }
 
-fn change_one(memory: &mut String, change: &Change) -> Result<(), Refusal> {
+fn change_one(memory: &mut String, change: &MemoryChange) -> Result<(), Refusal> {
     let end = if memory.contains("\r\n") { "\r\n" } else { "\n" };
     match change {
-        Change::Add { section, text } => add(memory, *section, &checked(text, end)?, end),
-        Change::Replace { section, entry, text } => {
-            let text = checked(text, end)?;
-            let found = find(memory, *section, entry)?;
+        MemoryChange::Add { section, text } => {
+            add_entry(memory, *section, &check_entry(text, end)?, end)
+        }
+        MemoryChange::Replace { section, entry, text } => {
+            let text = check_entry(text, end)?;
+            let found = find_entry(memory, *section, entry)?;
             // A text that brings a box of its own replaces the one that is there.
-            let boxed =
-                Range { start: found.text.start - boxed(memory, &found), end: found.text.end };
+            let boxed = Range {
+                start: found.text.start - checkbox_length(memory, &found),
+                end: found.text.end,
+            };
             let range = if box_of(&text).is_some() { boxed } else { found.text };
             memory.replace_range(range, &text);
             Ok(())
         }
-        Change::Remove { section, entry } => {
-            let found = find(memory, *section, entry)?;
+        MemoryChange::Remove { section, entry } => {
+            let found = find_entry(memory, *section, entry)?;
             memory.replace_range(found.lines, "");
             Ok(())
         }
@@ -161,13 +165,13 @@ fn change_one(memory: &mut String, change: &Change) -> Result<(), Refusal> {
 }
 
 /// How many bytes the box of a task takes before an entry.
-fn boxed(memory: &str, entry: &Entry) -> usize {
+fn checkbox_length(memory: &str, entry: &MemoryEntry) -> usize {
     let before = &memory[entry.lines.start..entry.text.start];
     before.rfind('[').map_or(0, |at| before.len() - at)
 }
 
 /// A new entry, its further lines indented so that they belong to it.
-fn checked(text: &str, end: &str) -> Result<String, Refusal> {
+fn check_entry(text: &str, end: &str) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() {
         return refuse!("`text` is empty.");
@@ -190,17 +194,17 @@ fn checked(text: &str, end: &str) -> Result<String, Refusal> {
     Ok(indented.collect::<Vec<_>>().join(end))
 }
 
-fn find(memory: &str, section: Section, wanted: &str) -> Result<Entry, Refusal> {
-    let parts = parts(memory);
+fn find_entry(memory: &str, section: MemorySection, wanted: &str) -> Result<MemoryEntry, Refusal> {
+    let parts = find_sections(memory);
     let own = || parts.iter().filter(|part| part.section == section).flat_map(|part| &part.entries);
-    let wanted = one_line(&wanted[mark(wanted).unwrap_or(0)..]);
+    let wanted = one_line(&wanted[list_mark(wanted).unwrap_or(0)..]);
     let wanted = wanted[box_of(&wanted).unwrap_or(0)..].to_owned();
-    let whole = |entry: &&Entry| one_line(&memory[entry.text.clone()]) == wanted;
-    let first = |entry: &&Entry| {
+    let whole = |entry: &&MemoryEntry| one_line(&memory[entry.text.clone()]) == wanted;
+    let first = |entry: &&MemoryEntry| {
         let line = memory[entry.text.clone()].lines().next().unwrap_or_default();
         one_line(line) == wanted
     };
-    let mut found: Vec<&Entry> = own().filter(whole).collect();
+    let mut found: Vec<&MemoryEntry> = own().filter(whole).collect();
     if found.is_empty() {
         found = own().filter(first).collect();
     }
@@ -222,26 +226,31 @@ fn find(memory: &str, section: Section, wanted: &str) -> Result<Entry, Refusal> 
     }
 }
 
-fn add(memory: &mut String, section: Section, text: &str, end: &str) -> Result<(), Refusal> {
+fn add_entry(
+    memory: &mut String,
+    section: MemorySection,
+    text: &str,
+    end: &str,
+) -> Result<(), Refusal> {
     let wanted = one_line(&text[box_of(text).unwrap_or(0)..]);
-    if entries(memory, section).contains(&wanted) {
+    if list_entries(memory, section).contains(&wanted) {
         return refuse!("`{wanted}` stands in {} already.", section.name());
     }
-    let parts = parts(memory);
-    let is_open_task = section == Section::Todo && box_of(text).is_none();
+    let parts = find_sections(memory);
+    let is_open_task = section == MemorySection::Todo && box_of(text).is_none();
     let task = if is_open_task { "[ ] " } else { "" };
     let last =
         parts.iter().filter(|part| part.section == section).rfind(|it| !it.entries.is_empty());
     if let Some(entry) = last.and_then(|part| part.entries.last()) {
         let bullet = memory[entry.lines.start..].trim_start().chars().next();
         let bullet = bullet.filter(|c| matches!(c, '-' | '*' | '+')).unwrap_or('-');
-        insert(memory, entry.lines.end, &format!("{bullet} {task}{text}"), end);
+        insert_lines(memory, entry.lines.end, &format!("{bullet} {task}{text}"), end);
         return Ok(());
     }
     let item = format!("- {task}{text}");
     if let Some(part) = parts.iter().find(|part| part.section == section) {
         let at = behind_text(memory, &part.body);
-        insert(memory, at, &format!("{end}{item}"), end);
+        insert_lines(memory, at, &format!("{end}{item}"), end);
     } else {
         // Behind the sections that stand before it in the order; before the next one, where none does.
         let before = parts.iter().rfind(|part| part.section < section);
@@ -250,7 +259,7 @@ fn add(memory: &mut String, section: Section, text: &str, end: &str) -> Result<(
         match (before, after) {
             (Some(part), _) => {
                 let at = behind_text(memory, &part.body);
-                insert(memory, at, &format!("{end}{heading}"), end);
+                insert_lines(memory, at, &format!("{end}{heading}"), end);
             }
             (None, Some(part)) => {
                 let at = memory[..part.body.start].trim_end().rfind('\n').map_or(0, |at| at + 1);
@@ -261,7 +270,7 @@ fn add(memory: &mut String, section: Section, text: &str, end: &str) -> Result<(
             }
             (None, None) => {
                 let at = behind_text(memory, &(0..memory.len()));
-                insert(memory, at, &format!("{end}{heading}"), end);
+                insert_lines(memory, at, &format!("{end}{heading}"), end);
             }
         }
     }
@@ -279,11 +288,11 @@ fn behind_text(memory: &str, range: &Range<usize>) -> usize {
 }
 
 /// Writes lines where a line begins, with a blank one before a text that follows at once.
-fn insert(memory: &mut String, at: usize, lines: &str, end: &str) {
+fn insert_lines(memory: &mut String, at: usize, lines: &str, end: &str) {
     let is_open = at > 0 && !memory[..at].ends_with('\n');
     let rest = &memory[at..];
     let next = rest.lines().next().unwrap_or_default();
-    let is_text_next = !next.trim().is_empty() && mark(next).is_none();
+    let is_text_next = !next.trim().is_empty() && list_mark(next).is_none();
     let text = match (is_open, is_text_next) {
         (true, _) => format!("{end}{lines}"),
         (false, true) => format!("{lines}{end}{end}"),
@@ -294,13 +303,13 @@ fn insert(memory: &mut String, at: usize, lines: &str, end: &str) {
 
 /// What a prompt holds of the memory, at most `max_bytes`: all of it, or as many entries as fit. Each
 /// section has its share; of the decisions the newest come first, of all others the oldest.
-pub fn extract(memory: &str, max_bytes: usize) -> String {
+pub fn extract_memory(memory: &str, max_bytes: usize) -> String {
     let whole = memory.trim();
     if whole.len() <= max_bytes {
         return whole.to_owned();
     }
-    let parts = parts(memory);
-    let lists = Section::ALL.map(|section| {
+    let parts = find_sections(memory);
+    let lists = MemorySection::ALL.map(|section| {
         let own = parts.iter().filter(|part| part.section == section);
         own.flat_map(|part| &part.entries)
             .map(|entry| {
@@ -316,14 +325,14 @@ pub fn extract(memory: &str, max_bytes: usize) -> String {
         |left: usize| format!("({left} of {count} entries, and all other text, are left out.)\n");
     let mut room = max_bytes.saturating_sub(note(count).len());
     let mut taken = lists.each_ref().map(|list| vec![false; list.len()]);
-    let share = room / Section::ALL.len();
+    let share = room / MemorySection::ALL.len();
     for limit in [share, usize::MAX] {
-        for (index, section) in Section::ALL.into_iter().enumerate() {
-            room -= take(section, &lists[index], &mut taken[index], limit.min(room), room);
+        for (index, section) in MemorySection::ALL.into_iter().enumerate() {
+            room -= take_entries(section, &lists[index], &mut taken[index], limit.min(room), room);
         }
     }
     let mut text = String::new();
-    for (section, (list, taken)) in Section::ALL.into_iter().zip(lists.iter().zip(&taken)) {
+    for (section, (list, taken)) in MemorySection::ALL.into_iter().zip(lists.iter().zip(&taken)) {
         if taken.contains(&true) {
             text.push_str(&format!("## {}\n", section.name()));
         }
@@ -335,11 +344,17 @@ pub fn extract(memory: &str, max_bytes: usize) -> String {
 }
 
 /// Takes entries of a section that fit, and says how many bytes they need.
-fn take(section: Section, list: &[String], taken: &mut [bool], limit: usize, room: usize) -> usize {
+fn take_entries(
+    section: MemorySection,
+    list: &[String],
+    taken: &mut [bool],
+    limit: usize,
+    room: usize,
+) -> usize {
     let heading = if taken.contains(&true) { 0 } else { section.name().len() + 4 };
     let mut used = 0;
     let mut order: Vec<usize> = (0..list.len()).filter(|at| !taken[*at]).collect();
-    if section == Section::Decisions {
+    if section == MemorySection::Decisions {
         order.reverse();
     }
     for at in order {
@@ -354,8 +369,8 @@ fn take(section: Section, list: &[String], taken: &mut [bool], limit: usize, roo
 }
 
 /// How long the mark of an entry is.
-fn mark_at(memory: &str, entry: &Entry) -> usize {
-    mark(memory[entry.lines.clone()].trim_start()).unwrap_or(0)
+fn mark_at(memory: &str, entry: &MemoryEntry) -> usize {
+    list_mark(memory[entry.lines.clone()].trim_start()).unwrap_or(0)
 }
 
 fn one_line(text: &str) -> String {
@@ -363,11 +378,11 @@ fn one_line(text: &str) -> String {
 }
 
 /// Finds the sections and their entries.
-fn parts(memory: &str) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn find_sections(memory: &str) -> Vec<SectionSpan> {
+    let mut parts: Vec<SectionSpan> = Vec::new();
     // The level of the heading of the section that is open.
     let mut open: Option<usize> = None;
-    let mut fenced: Option<Fence> = None;
+    let mut fenced: Option<OpenFence> = None;
     let mut is_listed = false;
     let mut at = 0;
     for line in memory.split_inclusive('\n') {
@@ -385,19 +400,19 @@ fn parts(memory: &str) -> Vec<Part> {
         match (fenced, fence_mark(content)) {
             (None, Some(mark)) => {
                 is_listed &= is_indented(content);
-                fenced = Some(Fence { mark, is_in_entry: is_listed && open.is_some() });
+                fenced = Some(OpenFence { mark, is_in_entry: is_listed && open.is_some() });
             }
             (Some(fence), Some(mark)) if mark.starts_with(fence.mark) && content.trim() == mark => {
                 fenced = None;
-                extend(&mut parts, is_listed && open.is_some(), content, &lines);
+                extend_entry(&mut parts, is_listed && open.is_some(), content, &lines);
                 continue;
             }
             _ => {}
         }
         if fenced.is_none()
-            && let Some((level, name)) = heading(content)
+            && let Some((level, name)) = parse_heading(content)
         {
-            let section = Section::of(name);
+            let section = MemorySection::from_heading(name);
             if section.is_some() || open.is_some_and(|opened| level <= opened) {
                 if let Some(part) = parts.last_mut().filter(|_| open.is_some()) {
                     part.body.end = lines.start;
@@ -405,20 +420,20 @@ fn parts(memory: &str) -> Vec<Part> {
                 open = section.map(|_| level);
             }
             if let Some(section) = section {
-                parts.push(Part { section, body: lines.end..lines.end, entries: vec![] });
+                parts.push(SectionSpan { section, body: lines.end..lines.end, entries: vec![] });
             }
             is_listed = false;
             continue;
         }
-        let marked = mark(content).filter(|_| fenced.is_none() && open.is_some());
+        let marked = list_mark(content).filter(|_| fenced.is_none() && open.is_some());
         match (marked, parts.last_mut()) {
             (Some(mark), Some(part)) => {
                 let start = lines.start + mark + box_of(&content[mark..]).unwrap_or(0);
                 let text = start..lines.start + content.len();
-                part.entries.push(Entry { lines, text });
+                part.entries.push(MemoryEntry { lines, text });
                 is_listed = true;
             }
-            _ => is_listed = extend(&mut parts, is_listed && open.is_some(), content, &lines),
+            _ => is_listed = extend_entry(&mut parts, is_listed && open.is_some(), content, &lines),
         }
     }
     parts
@@ -426,7 +441,12 @@ fn parts(memory: &str) -> Vec<Part> {
 
 /// Adds a line to the last entry where it belongs to it: an indented one, or one of its paragraph.
 /// Whether the entry goes on.
-fn extend(parts: &mut [Part], is_listed: bool, content: &str, lines: &Range<usize>) -> bool {
+fn extend_entry(
+    parts: &mut [SectionSpan],
+    is_listed: bool,
+    content: &str,
+    lines: &Range<usize>,
+) -> bool {
     let Some(entry) = parts.last_mut().and_then(|part| part.entries.last_mut()) else {
         return false;
     };
@@ -448,7 +468,7 @@ fn extend(parts: &mut [Part], is_listed: bool, content: &str, lines: &Range<usiz
 
 /// A code fence that is open.
 #[derive(Clone, Copy)]
-struct Fence<'a> {
+struct OpenFence<'a> {
     mark: &'a str,
     is_in_entry: bool,
 }
@@ -459,7 +479,7 @@ fn is_indented(line: &str) -> bool {
 }
 
 /// A heading's level and name.
-fn heading(line: &str) -> Option<(usize, &str)> {
+fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let name = line.trim_start_matches('#');
     let level = line.len() - name.len();
     let is_heading = (1..=6).contains(&level) && name.starts_with([' ', '\t']);
@@ -467,7 +487,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 }
 
 /// How long the mark of a list is at the front of a line, with the blank behind it.
-fn mark(line: &str) -> Option<usize> {
+fn list_mark(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let rest = &line[indent.min(1)..];
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -511,57 +531,62 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
-    use super::Section::{Charter, Decisions, KeyPaths, Todo};
+    use super::MemorySection::{Charter, Decisions, KeyPaths, Todo};
     use super::*;
 
     const FILE: &str = "# My game\r\n\r\nHello.  \r\n\r\n## charter ##\r\n\r\nAn obby.\r\n* Fun\r\n\
                         * Fast\r\n  and\r\n  fair\r\n\r\n## Secrets\r\n\r\n- mine\r\n\r\n### TODO:\r\n\
                         1. [ ] one\r\n2. [x] two\r\n\r\n```\r\n## Decisions\r\n- no\r\n```";
 
-    fn add(section: Section, text: &str) -> Change {
-        Change::Add { section, text: text.to_owned() }
+    fn add(section: MemorySection, text: &str) -> MemoryChange {
+        MemoryChange::Add { section, text: text.to_owned() }
     }
 
-    fn replace(section: Section, entry: &str, text: &str) -> Change {
-        Change::Replace { section, entry: entry.to_owned(), text: text.to_owned() }
+    fn replace(section: MemorySection, entry: &str, text: &str) -> MemoryChange {
+        MemoryChange::Replace { section, entry: entry.to_owned(), text: text.to_owned() }
     }
 
-    fn remove(section: Section, entry: &str) -> Change {
-        Change::Remove { section, entry: entry.to_owned() }
-    }
-
-    #[track_caller]
-    fn check(memory: &str, change: Change, expected: &str) {
-        assert_eq!(edit(memory, &[change]).unwrap(), expected);
+    fn remove(section: MemorySection, entry: &str) -> MemoryChange {
+        MemoryChange::Remove { section, entry: entry.to_owned() }
     }
 
     #[track_caller]
-    fn refused(memory: &str, change: Change, part: &str) {
-        let why = edit(memory, &[change]).unwrap_err().0;
+    fn check(memory: &str, change: MemoryChange, expected: &str) {
+        assert_eq!(edit_memory(memory, &[change]).unwrap(), expected);
+    }
+
+    #[track_caller]
+    fn refused(memory: &str, change: MemoryChange, part: &str) {
+        let why = edit_memory(memory, &[change]).unwrap_err().0;
         assert!(why.contains(part), "{why}");
     }
 
     #[test]
     fn files_are_read_as_people_write_them() {
-        assert_eq!(entries(FILE, Charter), ["Fun", "Fast and fair"]);
-        assert_eq!(entries(FILE, Todo), ["one", "two"]);
-        assert!(entries(FILE, Decisions).is_empty() && entries(FILE, KeyPaths).is_empty());
+        assert_eq!(list_entries(FILE, Charter), ["Fun", "Fast and fair"]);
+        assert_eq!(list_entries(FILE, Todo), ["one", "two"]);
+        assert!(
+            list_entries(FILE, Decisions).is_empty() && list_entries(FILE, KeyPaths).is_empty()
+        );
         let nested =
             "## Key Paths\n\n- a\n  - b\n\n  c\n\nfree\n- d\nlazy\n### More\n- e\n# Other\n- f\n";
-        assert_eq!(entries(nested, KeyPaths), ["a - b c", "d lazy", "e"]);
-        assert!(entries("", Charter).is_empty() && entries("- a\n", Charter).is_empty());
-        assert_eq!(entries("## Todo\n-\n- \n-x\n--- \n- y", Todo), ["", "-x", "y"]);
+        assert_eq!(list_entries(nested, KeyPaths), ["a - b c", "d lazy", "e"]);
+        assert!(list_entries("", Charter).is_empty() && list_entries("- a\n", Charter).is_empty());
+        assert_eq!(list_entries("## Todo\n-\n- \n-x\n--- \n- y", Todo), ["", "-x", "y"]);
     }
 
     #[test]
     fn a_fence_with_blank_lines_does_not_split_its_entry() {
         let inside = "## Todo\n- a\n  ```\n\n  b\n  ```\n- c\n";
-        assert_eq!(entries(inside, Todo), ["a ``` b ```", "c"]);
+        assert_eq!(list_entries(inside, Todo), ["a ``` b ```", "c"]);
         // Not indented, it belongs to no entry, and a new entry comes before it.
         let behind = "## Todo\n- a\n```\n\n```\n";
         check(behind, add(Todo, "b"), "## Todo\n- a\n- [ ] b\n\n```\n\n```\n");
         // One that is never closed ends with its entry.
-        assert_eq!(entries("## Todo\n- a\n  ```\n\n# X\n## Todo\n- b\n", Todo), ["a ```", "b"]);
+        assert_eq!(
+            list_entries("## Todo\n- a\n  ```\n\n# X\n## Todo\n- b\n", Todo),
+            ["a ```", "b"]
+        );
     }
 
     #[test]
@@ -615,18 +640,18 @@ mod tests {
         refused(FILE, add(Charter, &"x".repeat(1001)), "at most 1000");
         refused(FILE, add(Charter, "a\n```\nb"), "no code fence");
         refused(&"x".repeat(MAX_FILE), add(Charter, "a"), "Remove or shorten");
-        let why = edit(FILE, &[add(Charter, "a"), add(Charter, "a")]).unwrap_err().0;
+        let why = edit_memory(FILE, &[add(Charter, "a"), add(Charter, "a")]).unwrap_err().0;
         assert!(why.starts_with("Change 2: "), "{why}");
     }
 
     #[test]
     fn a_prompt_holds_what_fits() {
-        assert_eq!(extract(FILE, 10_000), FILE);
+        assert_eq!(extract_memory(FILE, 10_000), FILE);
         let long = (0..100).fold(String::from("Free text.\n"), |text, n| {
-            let section = Section::ALL[n % 5];
-            edit(&text, &[add(section, &format!("entry number {n}"))]).unwrap()
+            let section = MemorySection::ALL[n % 5];
+            edit_memory(&text, &[add(section, &format!("entry number {n}"))]).unwrap()
         });
-        let text = extract(&long, 600);
+        let text = extract_memory(&long, 600);
         assert!(text.len() <= 600 && text.len() > 500, "{text}");
         for part in
             ["## Charter\n- entry number 0\n", "- entry number 98\n## Todo\n- [ ] entry number 4\n"]
@@ -636,7 +661,7 @@ mod tests {
         assert!(text.ends_with("of 100 entries, and all other text, are left out.)"), "{text}");
         assert!(!text.contains("entry number 3\n"), "{text}");
         for max in 0..700 {
-            assert!(extract(&long, max).len() <= max);
+            assert!(extract_memory(&long, max).len() <= max);
         }
     }
 
@@ -667,7 +692,7 @@ mod tests {
             "- ",
         ];
         let lines = vec(select(&LINES[..]), 0..14);
-        let section = select(&Section::ALL[..]);
+        let section = select(&MemorySection::ALL[..]);
         let config =
             ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) };
         let inputs = (lines, select(&["\n", "\r\n"][..]), any::<bool>(), section, 0..60_usize);
@@ -676,18 +701,18 @@ mod tests {
             if !is_ended {
                 memory.truncate(memory.trim_end().len());
             }
-            let before = Section::ALL.map(|it| entries(&memory, it));
-            extract(&memory, most);
-            let Ok(added) = edit(&memory, &[add(section, "new one")]) else { return Ok(()) };
+            let before = MemorySection::ALL.map(|it| list_entries(&memory, it));
+            extract_memory(&memory, most);
+            let Ok(added) = edit_memory(&memory, &[add(section, "new one")]) else { return Ok(()) };
             let mut expected = before.clone();
-            let index = Section::ALL.iter().position(|it| *it == section).unwrap_or_default();
+            let index = MemorySection::ALL.iter().position(|it| *it == section).unwrap_or_default();
             expected[index].push("new one".to_owned());
-            let after = Section::ALL.map(|it| entries(&added, it));
+            let after = MemorySection::ALL.map(|it| list_entries(&added, it));
             if !is_fence_open(&memory) {
                 assert_eq!(after, expected, "{memory:?}\n{added:?}");
-                let back = edit(&added, &[remove(section, "new one")]).unwrap();
+                let back = edit_memory(&added, &[remove(section, "new one")]).unwrap();
                 assert_eq!(
-                    Section::ALL.map(|it| entries(&back, it)),
+                    MemorySection::ALL.map(|it| list_entries(&back, it)),
                     before,
                     "{memory:?}\n{back:?}"
                 );
@@ -704,6 +729,6 @@ mod tests {
     /// Whether an entry that is appended to the file would be code.
     fn is_fence_open(memory: &str) -> bool {
         let probed = format!("{memory}\n# Probe\n## Todo\n- probe\n");
-        !entries(&probed, Todo).contains(&"probe".to_owned())
+        !list_entries(&probed, Todo).contains(&"probe".to_owned())
     }
 }

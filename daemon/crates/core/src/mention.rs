@@ -12,12 +12,12 @@ pub struct Mention {
     /// Where it stands, in bytes, with its `@`.
     pub range: Range<usize>,
     /// What it is.
-    pub what: What,
+    pub what: MentionKind,
 }
 
 /// What can be pointed at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum MentionKind {
     /// What is selected in Studio.
     Selection,
     /// The script that is open in front in Studio.
@@ -33,8 +33,8 @@ pub enum What {
 }
 
 /// Finds all mentions, in order.
-pub fn find(text: &str) -> Vec<Mention> {
-    let code = code(text);
+pub fn find_mentions(text: &str) -> Vec<Mention> {
+    let code = code_ranges(text);
     let mut mentions: Vec<Mention> = Vec::new();
     for (at, _) in text.match_indices('@') {
         let last = mentions.last().map_or(0, |it| it.range.end);
@@ -43,7 +43,7 @@ pub fn find(text: &str) -> Vec<Mention> {
         if at < last || is_code || !can_begin(&text[..at]) {
             continue;
         }
-        if let Some((what, length)) = mention(&text[at + 1..]) {
+        if let Some((what, length)) = parse_mention(&text[at + 1..]) {
             mentions.push(Mention { range: at..at + 1 + length, what });
         }
     }
@@ -66,37 +66,37 @@ fn can_begin(before: &str) -> bool {
 const MAX: usize = 4096;
 
 /// What stands behind an `@`, and how many bytes it takes.
-fn mention(text: &str) -> Option<(What, usize)> {
+fn parse_mention(text: &str) -> Option<(MentionKind, usize)> {
     let text = &text[..text.floor_char_boundary(MAX)];
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     if lower.starts_with("https://") || lower.starts_with("http://") {
-        let address = address(text);
+        let address = address_prefix(text);
         let is_whole = address.len() > address.find("//")? + 2;
-        return is_whole.then(|| (What::Url(address.to_owned()), address.len()));
+        return is_whole.then(|| (MentionKind::Url(address.to_owned()), address.len()));
     }
     let word = &text[..text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len())];
     let rest = &text[word.len()..];
     let what = match word.to_ascii_lowercase().as_str() {
-        "selection" => What::Selection,
-        "script" => What::Script,
-        "problems" => What::Problems,
+        "selection" => MentionKind::Selection,
+        "script" => MentionKind::Script,
+        "problems" => MentionKind::Problems,
         kind @ ("file" | "folder" | "url") => {
             let rest = rest.strip_prefix(':')?;
-            let (value, length) = value(rest, kind == "url")?;
+            let (value, length) = parse_value(rest, kind == "url")?;
             let what = match kind {
-                "file" => What::File(value),
-                "folder" => What::Folder(value),
-                _ => What::Url(value),
+                "file" => MentionKind::File(value),
+                "folder" => MentionKind::Folder(value),
+                _ => MentionKind::Url(value),
             };
             return Some((what, word.len() + 1 + length));
         }
         _ => return None,
     };
-    ends(rest).then_some((what, word.len()))
+    is_word_end(rest).then_some((what, word.len()))
 }
 
 /// Whether a word ends before this.
-fn ends(rest: &str) -> bool {
+fn is_word_end(rest: &str) -> bool {
     let mut characters = rest.chars();
     match characters.next() {
         None => true,
@@ -109,28 +109,28 @@ fn ends(rest: &str) -> bool {
 }
 
 /// A path or an address, and how many bytes it takes with its quotes.
-fn value(text: &str, is_address: bool) -> Option<(String, usize)> {
+fn parse_value(text: &str, is_address: bool) -> Option<(String, usize)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let end = quoted.find(['"', '\n'])?;
         let value = quoted[..end].trim();
         return (quoted[end..].starts_with('"') && !value.is_empty())
             .then(|| (value.to_owned(), end + 2));
     }
-    let value = if is_address { address(text) } else { path(text) };
+    let value = if is_address { address_prefix(text) } else { path_prefix(text) };
     (!value.is_empty()).then(|| (value.to_owned(), value.len()))
 }
 
-fn address(text: &str) -> &str {
+fn address_prefix(text: &str) -> &str {
     let end = text.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|'));
     without_stops(&text[..end.unwrap_or(text.len())])
 }
 
 /// A path ends at white space, but for what stands in `["..."]`.
-fn path(text: &str) -> &str {
+fn path_prefix(text: &str) -> &str {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         if text[at..].starts_with("[\"")
-            && let Some(length) = segment(&text[at..])
+            && let Some(length) = bracket_length(&text[at..])
         {
             at += length;
         } else if c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '|') {
@@ -143,7 +143,7 @@ fn path(text: &str) -> &str {
 }
 
 /// How long a `["..."]` on one line is.
-fn segment(text: &str) -> Option<usize> {
+fn bracket_length(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(2) {
         match c {
@@ -178,7 +178,7 @@ fn without_stops(text: &str) -> &str {
 }
 
 /// Where code stands: fences, and what is between backticks.
-fn code(text: &str) -> Vec<Range<usize>> {
+fn code_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
     let mut prose = 0;
@@ -189,7 +189,7 @@ fn code(text: &str) -> Vec<Range<usize>> {
         let mark = fence_of(line);
         match (fence, mark) {
             (None, Some(mark)) => {
-                inline(text, prose..start, &mut ranges);
+                inline_code(text, prose..start, &mut ranges);
                 fence = Some((start, mark));
             }
             (Some((opened, open)), Some(mark))
@@ -203,7 +203,7 @@ fn code(text: &str) -> Vec<Range<usize>> {
     }
     match fence {
         Some((opened, _)) => ranges.push(opened..text.len()),
-        None => inline(text, prose..text.len(), &mut ranges),
+        None => inline_code(text, prose..text.len(), &mut ranges),
     }
     ranges
 }
@@ -218,7 +218,7 @@ fn fence_of(line: &str) -> Option<&str> {
 }
 
 /// What stands between equally many backticks, in one paragraph.
-fn inline(text: &str, prose: Range<usize>, ranges: &mut Vec<Range<usize>>) {
+fn inline_code(text: &str, prose: Range<usize>, ranges: &mut Vec<Range<usize>>) {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut at = prose.start;
     while let Some(found) = text[at..prose.end].find('`') {
@@ -254,32 +254,32 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: &[(&str, What)]) {
-        let found = find(text);
-        let found: Vec<(&str, What)> =
+    fn check(text: &str, expected: &[(&str, MentionKind)]) {
+        let found = find_mentions(text);
+        let found: Vec<(&str, MentionKind)> =
             found.into_iter().map(|it| (&text[it.range], it.what)).collect();
         assert_eq!(found, expected, "{text}");
     }
 
-    fn file(path: &str) -> What {
-        What::File(path.to_owned())
+    fn file(path: &str) -> MentionKind {
+        MentionKind::File(path.to_owned())
     }
 
-    fn url(address: &str) -> What {
-        What::Url(address.to_owned())
+    fn url(address: &str) -> MentionKind {
+        MentionKind::Url(address.to_owned())
     }
 
     #[test]
     fn what_is_pointed_at_is_found() {
-        check("@selection", &[("@selection", What::Selection)]);
-        check("Fix @Script.", &[("@Script", What::Script)]);
+        check("@selection", &[("@selection", MentionKind::Selection)]);
+        check("Fix @Script.", &[("@Script", MentionKind::Script)]);
         check(
             "(@problems), @script: go",
-            &[("@problems", What::Problems), ("@script", What::Script)],
+            &[("@problems", MentionKind::Problems), ("@script", MentionKind::Script)],
         );
         check(
             "@selection@script @selection,@script",
-            &[("@selection", What::Selection), ("@script", What::Script)],
+            &[("@selection", MentionKind::Selection), ("@script", MentionKind::Script)],
         );
         check(
             "see @file:src/Main.server.luau.",
@@ -290,7 +290,7 @@ mod tests {
             "@folder:game.Workspace[\"My Part\"].Wall[2]!",
             &[(
                 "@folder:game.Workspace[\"My Part\"].Wall[2]",
-                What::Folder("game.Workspace[\"My Part\"].Wall[2]".into()),
+                MentionKind::Folder("game.Workspace[\"My Part\"].Wall[2]".into()),
             )],
         );
         check("(@file:a[1]) [@file:b]", &[("@file:a[1]", file("a[1]")), ("@file:b", file("b"))]);
@@ -306,7 +306,7 @@ mod tests {
         check("<@url:a.b>", &[("@url:a.b", url("a.b"))]);
         check(
             "“@selection” 和 @file:ä/ö.luau",
-            &[("@selection", What::Selection), ("@file:ä/ö.luau", file("ä/ö.luau"))],
+            &[("@selection", MentionKind::Selection), ("@file:ä/ö.luau", file("ä/ö.luau"))],
         );
         check("@url:https://a/@script", &[("@url:https://a/@script", url("https://a/@script"))]);
     }
@@ -359,7 +359,7 @@ mod tests {
         ] {
             check(text, &[]);
         }
-        let script = [("@script", What::Script)];
+        let script = [("@script", MentionKind::Script)];
         check("```\na\n```\n@script", &script);
         check("`a` @script `b`", &script);
         check("a ` b @script", &script);
@@ -397,12 +397,12 @@ mod tests {
         proptest!(config, |(pieces in vec(select(&PIECES[..]), 0..20))| {
             let text = pieces.concat();
             let mut end = 0;
-            for mention in find(&text) {
+            for mention in find_mentions(&text) {
                 assert!(mention.range.start >= end && text[mention.range.clone()].starts_with('@'));
                 end = mention.range.end;
             }
         });
-        find(&"@file:)".repeat(20_000));
-        find(&"`\n".repeat(50_000));
+        find_mentions(&"@file:)".repeat(20_000));
+        find_mentions(&"`\n".repeat(50_000));
     }
 }

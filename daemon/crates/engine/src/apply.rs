@@ -6,15 +6,15 @@
 
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
-use vector_core::workflow::{Input, Status, Workflow};
+use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 
-use crate::revert::back;
+use crate::revert::find_way_back;
 use crate::{Engine, EngineError, MAX_MOVES};
 
 impl Engine {
     /// Hands approved proposals to the target.
-    pub(super) fn apply(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    pub(super) fn apply_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         if !self.unrecorded.is_empty() {
             // They are in the place already; what else is approved comes with the next call.
             return self.record_written();
@@ -28,27 +28,27 @@ impl Engine {
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
-        let _alone = self.target.alone();
+        let back = find_way_back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
+        let _alone = self.target.lock_files();
         let start = self.scene.mark();
         let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
             Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
-                return self.moved(proposals);
+                return self.rebase_proposals(proposals);
             }
-            Err(error) => return self.failed(proposals.to_vec(), error),
+            Err(error) => return self.record_failure(proposals.to_vec(), error),
         };
         for (seq, reason) in prepared.refused {
-            self.input(Input::Failed { proposals: vec![seq], reason })?;
+            self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
         }
         let Some(mut ready) = prepared.ready else {
             return Ok(());
         };
-        let (acks, blobs) = ready.told();
+        let (acks, blobs) = ready.take_acks();
         let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
         let (file, before) =
             (self.target.output(), acks.first().and_then(|ack| ack.before.clone()));
-        let applying = Input::Applying { proposals: seqs.clone(), file, before, acks };
+        let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
         if let Err(error) = self.input_with(applying, blobs) {
             self.scene.rollback(start);
             return Err(error);
@@ -56,8 +56,10 @@ impl Engine {
         if let Err(error) = self.target.commit(ready, &mut self.scene) {
             self.scene.rollback(start);
             return match error {
-                PlaceError::Changed { .. } if self.moves < MAX_MOVES => self.moved(&seqs),
-                error => self.failed(seqs, error),
+                PlaceError::Changed { .. } if self.moves < MAX_MOVES => {
+                    self.rebase_proposals(&seqs)
+                }
+                error => self.record_failure(seqs, error),
             };
         }
         self.moves = 0;
@@ -72,7 +74,7 @@ impl Engine {
         let mut recorded = Ok(());
         while let Some((workflow, proposals)) = self.unrecorded.first().cloned() {
             self.turn_to(workflow);
-            recorded = match self.input(Input::Applied(proposals.clone())) {
+            recorded = match self.handle_input(WorkflowInput::Applied(proposals.clone())) {
                 Ok(_) => Ok(()),
                 Err(EngineError::Ledger(source)) => {
                     let (place, source) = (self.target.output(), Box::new(source));
@@ -90,17 +92,17 @@ impl Engine {
     }
 
     /// The proposals of the current workflow that are in the place, recorded or not.
-    pub fn written(&self) -> Vec<Seq> {
-        let proposals = self.workflow().into_iter().flat_map(Workflow::proposals);
-        let applied = proposals.filter(|(_, it)| matches!(it.status, Status::Applied(_)));
+    pub fn applied_in_place(&self) -> Vec<Seq> {
+        let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
+        let applied = proposals.filter(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
         let unrecorded = self.unrecorded.iter().filter(|(workflow, _)| *workflow == self.workflow);
         applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
     }
 
     /// The proposals of the current workflow that are approved and not in the place.
-    pub fn approved(&self) -> Vec<Seq> {
-        let written = self.written();
-        let approved = self.workflow().into_iter().flat_map(Workflow::approved);
+    pub fn approved_not_applied(&self) -> Vec<Seq> {
+        let written = self.applied_in_place();
+        let approved = self.current_workflow().into_iter().flat_map(Workflow::approved_proposals);
         approved.filter(|seq| !written.contains(seq)).collect()
     }
 
@@ -109,7 +111,7 @@ impl Engine {
         self.target.output()
     }
 
-    pub(super) fn failed(
+    pub(super) fn record_failure(
         &mut self,
         proposals: Vec<Seq>,
         error: PlaceError,
@@ -121,7 +123,7 @@ impl Engine {
         }
         // What is neither done nor undone is put back, and done again, before anything else.
         if !matches!(error, PlaceError::Torn { .. }) {
-            self.input(Input::Failed { proposals, reason: error.to_string() })?;
+            self.handle_input(WorkflowInput::Failed { proposals, reason: error.to_string() })?;
         }
         Err(error.into())
     }

@@ -3,31 +3,31 @@
 //! It turns inputs into durable entries, plans calls on the scene, asks the provider, and hands approved proposals to the
 //! target. It must not know HTTP, pages or terminals, and it decides nothing: it reports that a decision is due.
 
-mod again;
 mod apply;
-pub mod asked;
-mod chosen;
-mod held;
-pub mod joined;
-pub mod look;
-mod moved;
+pub mod budget;
+mod context_selection;
+pub mod conversation;
+mod feasibility;
+pub mod fetch;
+pub mod hybrid;
+pub mod model_request;
 mod open;
+mod overlay;
 mod pending;
-pub mod pictured;
 mod plan;
 pub mod reading;
+mod rebase;
 mod recover;
-mod remembered;
+pub mod render_input;
+mod replan;
 mod restore;
 mod revert;
 pub mod settings;
-pub mod settled;
-pub mod spent;
 pub mod studio;
+mod studio_memory;
 mod target;
-pub mod thread;
-mod trial;
-mod turn;
+mod tasks;
+pub mod workflow_state;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -39,20 +39,22 @@ use scene_schemas::proposal::Mode;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
 use vector_core::policy;
-use vector_core::prompt::Call;
-use vector_core::proposal::{Blobs, Draft, Texts};
-use vector_core::workflow::{AGENT, CALLS, Input, State, Want, Workflow, decide};
+use vector_core::prompt::ToolCall;
+use vector_core::proposal::{BlobStore, ProposalDraft, SeenTexts};
+use vector_core::workflow::{
+    AGENT, CALLS, LedgerState, WantedWork, Workflow, WorkflowInput, decide,
+};
 use vector_files::place_file::{PlaceError, PlaceFile};
-use vector_ledger::{Append, Ledger, LedgerError};
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{Mark, Scene};
 use vector_providers::{Provider, offline};
 
 pub use self::apply::name_proposals;
-pub use self::recover::{Recovered, concerned, recover, recover_runs};
-pub use self::revert::applied;
+pub use self::recover::{RecoveredRuns, concerned_files, recover_place, recover_runs};
+pub use self::revert::applied_ack;
 pub use self::target::Target;
 
-use self::turn::Task;
+use self::tasks::ActiveTask;
 
 /// The call by which a person takes a proposal back; no model can make it.
 pub const REVERT: &str = "revert";
@@ -94,7 +96,7 @@ pub enum EngineError {
 
 /// What the engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub enum NextStep {
     /// A person's decision.
     Decision(Seq),
     /// Something that Studio is to do or to tell.
@@ -115,7 +117,7 @@ pub enum Due {
 
 /// Who calls the tools.
 #[derive(Debug)]
-pub enum Driver {
+pub enum ToolDriver {
     /// A provider.
     Provider(Provider),
     /// A person's list of calls; done when they are.
@@ -134,7 +136,7 @@ pub enum Driver {
     },
 }
 
-impl Driver {
+impl ToolDriver {
     /// Its name in the ledger.
     pub fn name(&self) -> String {
         match self {
@@ -148,7 +150,7 @@ impl Driver {
 
 /// What a person asks for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct UserRequest {
     /// In their words.
     pub goal: String,
     /// What they attached to it.
@@ -159,49 +161,49 @@ pub struct Asked {
     pub follows: Option<Seq>,
 }
 
-impl From<&str> for Asked {
+impl From<&str> for UserRequest {
     fn from(goal: &str) -> Self {
         Self { goal: goal.to_owned(), ..Self::default() }
     }
 }
 
 /// Told of every entry once it is durable.
-pub type Listener = Box<dyn FnMut(&Record) + Send>;
+pub type EntryListener = Box<dyn FnMut(&Record) + Send>;
 
 /// A place, and the workflows at work in it.
 pub struct Engine {
     ledger: Arc<Ledger>,
     /// The workflows at work.
-    state: State,
+    state: LedgerState,
     /// The one whose turn it is.
     workflow: Seq,
-    tasks: BTreeMap<Seq, Task>,
+    tasks: BTreeMap<Seq, ActiveTask>,
     scene: Scene,
     target: Target,
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
     trial: Vec<(Seq, Mark)>,
-    blobs: Blobs,
+    blobs: BlobStore,
     /// The texts that calls saw when they were planned first, of those that are planned again.
-    seen: HashMap<Seq, Texts>,
+    seen: HashMap<Seq, SeenTexts>,
     /// How often somebody else changed the file.
     moves: usize,
     /// No proposal goes without a person's yes that this mode does not let through, whatever mode its
     /// workflow began with.
     at_most: Mode,
     /// Of an open place: how far the questions of the call have got that is planned now.
-    questions: open::Questions,
+    questions: open::AskedQuestions,
     /// The projects that the open place may be synced with.
-    joined: joined::Joined,
+    joined: hybrid::LinkedProjects,
     /// The rules and tools that the last request had, which are in the ledger.
     system: Option<Fingerprint>,
-    spent: spent::Spent,
+    spent: budget::SpendingMeter,
     /// The last entry that was made here.
     last: Seq,
     /// Whether a daemon has the place open.
     served: bool,
     /// The last entry before the place was read as it is known now: what is older may have other ids.
     read_after: Seq,
-    listener: Listener,
+    listener: EntryListener,
     /// The proposals that are in the place and that the ledger could not record as applied.
     unrecorded: Vec<(Seq, Vec<Seq>)>,
 }
@@ -211,24 +213,24 @@ impl Engine {
     pub fn start(
         ledger: &Arc<Ledger>,
         opened: (impl Into<Target>, Scene),
-        asked: impl Into<Asked>,
-        driver: Driver,
+        asked: impl Into<UserRequest>,
+        driver: ToolDriver,
         mode: Mode,
-        listener: Listener,
+        listener: EntryListener,
     ) -> Result<Self, EngineError> {
-        let mut engine = Self::idle(ledger, opened, listener);
-        engine.begin(asked, driver, mode)?;
+        let mut engine = Self::without_tasks(ledger, opened, listener);
+        engine.begin_workflow(asked, driver, mode)?;
         Ok(engine)
     }
 
     /// Marks what begins from now on as served: a request that is cut off is resumed by the next daemon.
-    pub fn serve(&mut self) {
+    pub fn mark_served(&mut self) {
         self.served = true;
     }
 
     /// The folder whose settings count for the place; none where that is not known.
-    pub fn folder(&self) -> Option<PathBuf> {
-        self.target.folder()
+    pub fn settings_folder(&self) -> Option<PathBuf> {
+        self.target.settings_folder()
     }
 
     /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
@@ -238,17 +240,17 @@ impl Engine {
     }
 
     /// The position of the workflow whose turn it is.
-    pub fn seq(&self) -> Seq {
+    pub fn current_seq(&self) -> Seq {
         self.workflow
     }
 
     /// The workflow whose turn it is, as it is read from the ledger.
-    pub fn workflow(&self) -> Option<&Workflow> {
+    pub fn current_workflow(&self) -> Option<&Workflow> {
         self.state.workflow(self.workflow)
     }
 
     /// The place file, where it is one.
-    pub fn file(&self) -> Option<&PlaceFile> {
+    pub fn place_file(&self) -> Option<&PlaceFile> {
         match &self.target {
             Target::File(file) => Some(file),
             Target::Project(_) | Target::Open(_) => None,
@@ -260,30 +262,30 @@ impl Engine {
         &self.scene
     }
 
-    fn read(&mut self, records: &[Record]) {
+    fn apply_records(&mut self, records: &[Record]) {
         for record in records {
-            self.state.apply(record);
+            self.state.apply_record(record);
             self.last = record.seq;
             (self.listener)(record);
         }
     }
 
     /// Decides what an input means, makes it durable, and only then acts on it.
-    pub fn input(&mut self, input: Input) -> Result<Vec<Record>, EngineError> {
+    pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
         self.input_with(input, Vec::new())
     }
 
     fn input_with(
         &mut self,
-        input: Input,
+        input: WorkflowInput,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
         let entries = decide(&self.state, self.workflow, input)?;
-        self.append(entries, blobs)
+        self.append_entries(entries, blobs)
     }
 
     /// Makes entries durable, and reads them.
-    fn append(
+    fn append_entries(
         &mut self,
         entries: Vec<Entry>,
         blobs: Vec<Vec<u8>>,
@@ -291,69 +293,69 @@ impl Engine {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = Append { workflow: Some(self.workflow), entries, blobs };
+        let batch = AppendBatch { workflow: Some(self.workflow), entries, blobs };
         let records = self.ledger.append(batch)?;
-        self.read(&records);
+        self.apply_records(&records);
         self.drop_what_is_gone();
         self.withdraw_elsewhere(&records)?;
         Ok(records)
     }
 
     /// Adds calls that a person wrote down.
-    pub fn call(&mut self, calls: Vec<Call>) -> Result<(), EngineError> {
-        self.input(Input::Called(calls)).map(drop)
+    pub fn add_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), EngineError> {
+        self.handle_input(WorkflowInput::Called(calls)).map(drop)
     }
 
     /// Works until somebody has to decide, Studio has to answer, or nothing is left.
-    pub fn run(&mut self) -> Result<Due, EngineError> {
+    pub fn run(&mut self) -> Result<NextStep, EngineError> {
         loop {
-            if self.workflow().is_none_or(Workflow::is_over) {
-                return Ok(Due::Nothing);
+            if self.current_workflow().is_none_or(Workflow::is_over) {
+                return Ok(NextStep::Nothing);
             }
             if self.needs_place() && self.is_waiting_for_studio()? {
-                return Ok(Due::Studio);
+                return Ok(NextStep::Studio);
             }
-            match self.workflow().and_then(Workflow::wants) {
-                None => return Ok(Due::Nothing),
-                Some(Want::Ask(proposal)) => return Ok(Due::Decision(proposal)),
-                Some(Want::ApproveByMode(proposal))
+            match self.current_workflow().and_then(Workflow::wants) {
+                None => return Ok(NextStep::Nothing),
+                Some(WantedWork::Ask(proposal)) => return Ok(NextStep::Decision(proposal)),
+                Some(WantedWork::ApproveByMode(proposal))
                     if self.decided_before(proposal).is_some()
                         || !self.is_let_through(proposal) =>
                 {
-                    return Ok(Due::Decision(proposal));
+                    return Ok(NextStep::Decision(proposal));
                 }
-                Some(Want::ApproveByMode(proposal)) => {
+                Some(WantedWork::ApproveByMode(proposal)) => {
                     self.approve(proposal, Approver::Mode, false)?;
                 }
-                Some(Want::Plan { call, tool, args }) => {
-                    if self.plan(call, &tool, &args)? {
-                        return Ok(Due::Look(call));
+                Some(WantedWork::Plan { call, tool, args }) => {
+                    if self.plan_call(call, &tool, &args)? {
+                        return Ok(NextStep::Look(call));
                     }
                 }
-                Some(Want::Apply(proposals)) => match self.target {
-                    Target::File(_) | Target::Project(_) => self.apply(&proposals)?,
+                Some(WantedWork::Apply(proposals)) => match self.target {
+                    Target::File(_) | Target::Project(_) => self.apply_proposals(&proposals)?,
                     // What is approved goes first there, whosever turn it is.
-                    Target::Open(_) => return Ok(Due::Studio),
+                    Target::Open(_) => return Ok(NextStep::Studio),
                 },
-                Some(Want::Answer(call)) => return Ok(Due::Answer(call)),
-                Some(Want::GoAhead) => return Ok(Due::GoAhead),
-                Some(Want::Reply) if self.is_model() => return Ok(Due::Model),
-                Some(Want::Reply) if self.is_agent() => return Ok(Due::Call),
-                Some(Want::Reply) => self.reply()?,
+                Some(WantedWork::Answer(call)) => return Ok(NextStep::Answer(call)),
+                Some(WantedWork::GoAhead) => return Ok(NextStep::GoAhead),
+                Some(WantedWork::Reply) if self.is_model() => return Ok(NextStep::Model),
+                Some(WantedWork::Reply) if self.is_agent() => return Ok(NextStep::Call),
+                Some(WantedWork::Reply) => self.reply()?,
             }
         }
     }
 
     /// A yes to what was seen.
     pub fn approve(&mut self, proposal: Seq, by: Approver, twice: bool) -> Result<(), EngineError> {
-        let patch_id = match self.proposal(proposal) {
+        let patch_id = match self.find_proposal(proposal) {
             Some((_, pending)) => pending.proposal.patch_id.clone(),
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
         self.turn_to_proposal(proposal);
-        let yes = Input::Approve { proposal, patch_id, by, twice };
+        let yes = WorkflowInput::Approve { proposal, patch_id, by, twice };
         match self.target {
-            Target::File(_) | Target::Project(_) => self.input(yes).map(drop),
+            Target::File(_) | Target::Project(_) => self.handle_input(yes).map(drop),
             Target::Open(_) => self.approve_open(proposal, yes),
         }
     }
@@ -361,16 +363,16 @@ impl Engine {
     /// Whether what is due depends on the place: a model and a person are asked, and a look that is
     /// under way is waited for, whatever Studio is at for this workflow or another.
     fn needs_place(&self) -> bool {
-        match self.workflow().and_then(Workflow::wants) {
-            Some(Want::Answer(_) | Want::GoAhead) => false,
-            Some(Want::Plan { call, .. }) => !self.is_looking(call),
-            Some(Want::Reply) => !self.is_model() && !self.is_agent(),
+        match self.current_workflow().and_then(Workflow::wants) {
+            Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
+            Some(WantedWork::Plan { call, .. }) => !self.is_looking(call),
+            Some(WantedWork::Reply) => !self.is_model() && !self.is_agent(),
             _ => true,
         }
     }
 
     fn is_model(&self) -> bool {
-        matches!(self.driver(), Some(Driver::Provider(Provider::Model(_))))
+        matches!(self.driver(), Some(ToolDriver::Provider(Provider::Model(_))))
     }
 
     /// From now on nothing goes without a person's yes that this mode does not let through.
@@ -379,42 +381,42 @@ impl Engine {
     }
 
     fn is_let_through(&self, proposal: Seq) -> bool {
-        let pending = self.proposal(proposal);
+        let pending = self.find_proposal(proposal);
         pending.is_some_and(|(_, it)| policy::lets_through(self.at_most, &it.proposal))
     }
 
     fn is_agent(&self) -> bool {
-        matches!(self.driver(), Some(Driver::Agent { .. }))
+        matches!(self.driver(), Some(ToolDriver::Agent { .. }))
     }
 
     fn reply(&mut self) -> Result<(), EngineError> {
-        if let Some(Driver::Missing { why, .. }) = self.driver() {
-            let missing = asked::missing(why);
-            return self.input(Input::Unanswered(missing)).map(drop);
+        if let Some(ToolDriver::Missing { why, .. }) = self.driver() {
+            let missing = model_request::missing_model(why);
+            return self.handle_input(WorkflowInput::Unanswered(missing)).map(drop);
         }
-        let prompt = self.state.prompt(self.workflow);
-        let input = if let (Some(Driver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
-            Input::Replied(offline::reply(&prompt))
+        let prompt = self.state.build_prompt(self.workflow);
+        let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
+            WorkflowInput::Replied(offline::reply(&prompt))
         } else {
-            let outcome = match self.workflow() {
+            let outcome = match self.current_workflow() {
                 Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,
                 Some(workflow) if workflow.was_rejected() => Finish::NotApproved,
                 _ => Finish::Done,
             };
-            Input::Finish { outcome }
+            WorkflowInput::Finish { outcome }
         };
-        self.input(input).map(drop)
+        self.handle_input(input).map(drop)
     }
 
     /// The base of the next plan: the file, and the pending proposals on top of it.
-    fn base(&self) -> Fingerprint {
-        let base = self.target.base();
+    fn plan_base(&self) -> Fingerprint {
+        let base = self.target.plan_base();
         if self.trial.is_empty() {
             return base;
         }
         let mut text = base.to_string();
         for (seq, _) in &self.trial {
-            let pending = self.proposal(*seq);
+            let pending = self.find_proposal(*seq);
             text.push('\n');
             text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
         }
@@ -422,15 +424,15 @@ impl Engine {
     }
 
     /// Replaces a proposal by what a person made of it. The old one stands where that is refused.
-    pub fn revise(
+    pub fn revise_proposal(
         &mut self,
         old: Seq,
-        draft: impl FnOnce(&mut Draft<'_>) -> Result<(), Refusal>,
+        draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
         let Some(at) = self.trial.iter().position(|(seq, _)| *seq == old) else {
             return Err(self.not_on_trial(old).into());
         };
-        let (call, title) = match self.proposal(old) {
+        let (call, title) = match self.find_proposal(old) {
             Some((_, pending)) => (pending.call, pending.proposal.title.clone()),
             None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
         };
@@ -438,14 +440,14 @@ impl Engine {
         let mark = self.trial[at].1;
         let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
         self.scene.rollback(mark);
-        let base = self.base();
+        let base = self.plan_base();
         let files = self.files_before("");
         self.scene.begin(call);
         let revised = {
-            let mut drafted = Draft::new(&mut self.scene, &self.blobs);
+            let mut drafted = ProposalDraft::new(&mut self.scene, &self.blobs);
             let done = draft(&mut drafted);
             // What a person made of it names itself, where it can.
-            drafted.title(title);
+            drafted.set_title(title);
             match done {
                 Ok(()) if drafted.is_empty() => refuse!("Nothing of proposal {old} is left."),
                 Ok(()) => drafted.finish(&base),
@@ -458,7 +460,9 @@ impl Engine {
             .and_then(|revised| self.with_files(revised, &files))
             .and_then(|revised| self.warned_of_generated(revised))
             .map_err(EngineError::from)
-            .and_then(|by| self.input(Input::Revise { proposal: old, by: Box::new(by) }));
+            .and_then(|by| {
+                self.handle_input(WorkflowInput::Revise { proposal: old, by: Box::new(by) })
+            });
         match outcome {
             Ok(records) => {
                 self.keep_trial(&records, mark);
@@ -466,7 +470,7 @@ impl Engine {
             }
             Err(error) => {
                 self.scene.rollback(mark);
-                self.redo(&dropped)?;
+                self.redo_proposals(&dropped)?;
                 Err(error)
             }
         }
@@ -480,12 +484,12 @@ impl Engine {
         let wanted: Vec<Fingerprint> = proposals
             .iter()
             .filter_map(|seq| workflow.proposal(*seq))
-            .flat_map(|pending| restored(&pending.proposal.commands))
+            .flat_map(|pending| required_blobs(&pending.proposal.commands))
             .collect();
-        self.fetch(wanted)
+        self.load_hashes(wanted)
     }
 
-    fn fetch(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
+    fn load_hashes(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
         for hash in hashes {
             if !self.blobs.contains_key(&hash)
                 && let Some(bytes) = self.ledger.blob(&hash)?
@@ -498,17 +502,21 @@ impl Engine {
 }
 
 /// What was said before a position in the tasks that a conversation goes on with.
-fn conversation(ledger: &Ledger, follows: Option<Seq>, before: Seq) -> Result<State, LedgerError> {
-    let mut state = State::default();
-    let records = turn::conversation(ledger, follows, |_| false)?;
+fn read_conversation(
+    ledger: &Ledger,
+    follows: Option<Seq>,
+    before: Seq,
+) -> Result<LedgerState, LedgerError> {
+    let mut state = LedgerState::default();
+    let records = tasks::conversation_records(ledger, follows, |_| false)?;
     for record in records.iter().filter(|record| record.seq < before) {
-        state.apply(record);
+        state.apply_record(record);
     }
     Ok(state)
 }
 
 /// The blobs that commands need.
-fn restored(commands: &[Command]) -> Vec<Fingerprint> {
+fn required_blobs(commands: &[Command]) -> Vec<Fingerprint> {
     let blob = |command: &Command| match command {
         Command::Restore { blob, .. } => blob.clone(),
         _ => None,

@@ -11,10 +11,10 @@ use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Fingerprint, InstanceId};
 use vector_core::tools::{self, Plan};
-use vector_core::workflow::{Input, Pending, Status, Workflow, decide};
+use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowInput, decide};
 use vector_place::{Missing, Scene, Torn};
 
-use crate::studio::{self, Prepared, Seen, Studio};
+use crate::studio::{self, ObservedState, PreparedActions, StudioTarget};
 use crate::{Engine, EngineError, Target};
 
 /// How often one call may ask something before it is refused.
@@ -24,7 +24,7 @@ const MAX_ASKED: usize = 2_000;
 
 /// What the call that is planned now has asked.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
+pub(super) struct AskedQuestions {
     call: Option<Seq>,
     rounds: usize,
     /// What its tool asks itself: the answer is the call's.
@@ -55,21 +55,21 @@ impl Engine {
     }
 
     /// The place as it was told, with nothing on trial.
-    pub fn told(&mut self) -> &mut Scene {
+    pub fn mirror_scene(&mut self) -> &mut Scene {
         self.drop_trial();
         &mut self.scene
     }
 
     /// What is called otherwise now, or is a place at all.
-    pub fn opened(&mut self, place: StudioPlace) {
+    pub fn update_place(&mut self, place: StudioPlace) {
         if let Target::Open(studio) = &mut self.target {
-            studio.opened(place);
+            studio.update_place(place);
         }
         self.read_memory();
     }
 
     /// The open place.
-    pub fn studio(&self) -> Option<&Studio> {
+    pub fn studio(&self) -> Option<&StudioTarget> {
         match &self.target {
             Target::Open(studio) => Some(studio),
             Target::File(_) | Target::Project(_) => None,
@@ -83,7 +83,7 @@ impl Engine {
             self.questions.rounds = 0;
             self.scene.forget_facts();
         }
-        let mut meant = self.workflow().and_then(|workflow| workflow.meant(call));
+        let mut meant = self.current_workflow().and_then(|workflow| workflow.implicit_target(call));
         if self.tasks.get(&self.workflow).is_some_and(|task| task.is_other_epoch)
             && let Some(meant) = &mut meant
         {
@@ -137,27 +137,27 @@ impl Engine {
 
     /// Whether Studio was given a proposal that it has not acknowledged.
     pub fn is_acting(&self) -> bool {
-        let work = self.studio().map_or(&[][..], Studio::work).iter();
+        let work = self.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut handed_out = work.filter_map(|work| match work {
             Work::Apply { apply } => Some(apply.proposal),
             Work::Tell { .. } => None,
         });
         let is_due = |seq| {
-            let status = self.proposal(seq).map(|(_, pending)| &pending.status);
-            matches!(status, Some(Status::Applying(_)))
+            let status = self.find_proposal(seq).map(|(_, pending)| &pending.status);
+            matches!(status, Some(PendingStatus::Applying(_)))
         };
         handed_out.any(is_due)
     }
 
     /// For whose sake Studio is asked something, or will be.
-    pub fn asks(&self) -> Option<Seq> {
+    pub fn asking_workflow(&self) -> Option<Seq> {
         let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
         let call = self.questions.call;
         let of_call = call.and_then(|call| {
             self.at_work().find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
         });
         let first = || self.first_approved().or(self.questions.untried.first().copied());
-        of_call.or_else(|| Some(self.proposal(first()?)?.0))
+        of_call.or_else(|| Some(self.find_proposal(first()?)?.0))
     }
 
     /// Asks Studio for what a plan needs; false where it needs nothing.
@@ -167,7 +167,7 @@ impl Engine {
             return false;
         };
         if let Ok(Plan::Fetch(wanted)) = result {
-            let number = studio.ask(wanted.clone());
+            let number = studio.request(wanted.clone());
             self.questions.own = Some((number, call));
             return true;
         }
@@ -175,7 +175,7 @@ impl Engine {
         if missing.is_empty() || self.questions.rounds > MAX_ROUNDS {
             return false;
         }
-        ask(studio, missing);
+        request_missing(studio, missing);
         true
     }
 
@@ -187,7 +187,7 @@ impl Engine {
         let missing = self.scene.take_missing();
         match &mut self.target {
             Target::Open(studio) if !missing.is_empty() => {
-                ask(studio, missing);
+                request_missing(studio, missing);
                 refuse!("The place is being read for this; say it again in a moment.")
             }
             _ => Ok(()),
@@ -196,17 +196,17 @@ impl Engine {
 
     /// A yes, and what it becomes in Studio where nothing else is on its way: both are durable at
     /// once, so that Studio is told after one sync.
-    pub(super) fn approve_open(&mut self, seq: Seq, yes: Input) -> Result<(), EngineError> {
+    pub(super) fn approve_open(&mut self, seq: Seq, yes: WorkflowInput) -> Result<(), EngineError> {
         let mut entries = decide(&self.state, self.workflow, yes)?;
         let is_free = self.first_approved().is_none() && self.is_of_studio(seq);
-        let prepared = if is_free { self.prepare(seq)? } else { None };
+        let prepared = if is_free { self.prepare_apply(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
-            return self.append(entries, Vec::new()).map(drop);
+            return self.append_entries(entries, Vec::new()).map(drop);
         };
         let (file, acks) = (session.unwrap_or_default(), vec![prepared.ack]);
         entries.push(Entry::Applying { proposals: vec![seq], file, before: None, acks });
-        self.append(entries, Vec::new())?;
+        self.append_entries(entries, Vec::new())?;
         if let Target::Open(studio) = &mut self.target {
             studio.hand_out(seq, &approved, prepared.actions);
         }
@@ -214,15 +214,18 @@ impl Engine {
     }
 
     /// What a proposal becomes in Studio; none where that is not known, or it does not fit.
-    fn prepare(&mut self, seq: Seq) -> Result<Option<(Proposal, Prepared)>, EngineError> {
+    fn prepare_apply(
+        &mut self,
+        seq: Seq,
+    ) -> Result<Option<(Proposal, PreparedActions)>, EngineError> {
         self.drop_trial();
         self.load_blobs(&[seq])?;
-        let pending = self.proposal(seq);
+        let pending = self.find_proposal(seq);
         let Some((call, proposal)) = pending.map(|(_, it)| (it.call, it.proposal.clone())) else {
             return Ok(None);
         };
         let mark = self.scene.mark();
-        let prepared = studio::prepare(&mut self.scene, call, &proposal, &self.blobs);
+        let prepared = studio::prepare_actions(&mut self.scene, call, &proposal, &self.blobs);
         self.scene.rollback(mark);
         let is_known = self.scene.take_missing().is_empty() && self.scene.is_whole();
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
@@ -230,7 +233,7 @@ impl Engine {
 
     /// Hands an approved proposal to Studio, in whosever turn.
     fn hand_out(&mut self, seq: Seq) -> Result<(), EngineError> {
-        match self.proposal(seq) {
+        match self.find_proposal(seq) {
             Some((workflow, _)) => self.in_turn_of(workflow, |engine| engine.hand_out_own(seq)),
             None => Ok(()),
         }
@@ -242,15 +245,17 @@ impl Engine {
         }
         self.drop_trial();
         self.load_blobs(&[seq])?;
-        let Some((_, pending)) = self.state.proposal(seq) else {
+        let Some((_, pending)) = self.state.find_proposal(seq) else {
             return Ok(());
         };
-        let (call, is_new) = (pending.call, pending.status == Status::Approved);
+        let (call, is_new) = (pending.call, pending.status == PendingStatus::Approved);
         let seen = match &pending.status {
-            Status::Applying(predicted) => studio::seen(&self.scene, &pending.proposal, predicted),
-            _ => Seen::NotDone,
+            PendingStatus::Applying(predicted) => {
+                studio::observe_proposal(&self.scene, &pending.proposal, predicted)
+            }
+            _ => ObservedState::NotDone,
         };
-        if let (Status::Applying(predicted), true) =
+        if let (PendingStatus::Applying(predicted), true) =
             (&pending.status, pending.proposal.files.is_some())
         {
             let predicted = predicted.clone();
@@ -258,37 +263,40 @@ impl Engine {
                 return Ok(());
             }
         }
-        let Some((_, pending)) = self.state.proposal(seq) else {
+        let Some((_, pending)) = self.state.find_proposal(seq) else {
             return Ok(());
         };
         let mark = self.scene.mark();
-        let prepared = studio::prepare(&mut self.scene, call, &pending.proposal, &self.blobs);
+        let prepared =
+            studio::prepare_actions(&mut self.scene, call, &pending.proposal, &self.blobs);
         self.scene.rollback(mark);
         let missing = self.scene.take_missing();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
         };
         if !missing.is_empty() {
-            ask(studio, missing);
+            request_missing(studio, missing);
             return Ok(());
         }
-        if seen == Seen::Done
-            && let Status::Applying(predicted) = &pending.status
+        if seen == ObservedState::Done
+            && let PendingStatus::Applying(predicted) = &pending.status
         {
             let (ack, approved) = (predicted.clone(), pending.proposal.clone());
-            self.input(Input::Acted { proposal: seq, ack })?;
+            self.handle_input(WorkflowInput::Acted { proposal: seq, ack })?;
             self.is_ahead(call, &approved);
             return Ok(());
         }
         let predicted = match &pending.status {
-            Status::Applying(predicted) => Some(predicted.clone()),
+            PendingStatus::Applying(predicted) => Some(predicted.clone()),
             _ => None,
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) if seen == Seen::Unclear => return self.settle_unknown(seq, &refusal),
+            Err(refusal) if seen == ObservedState::Unclear => {
+                return self.settle_unknown(seq, &refusal);
+            }
             // What was given to Studio before this process is not there, as was seen.
-            Err(refusal) => return self.stale(seq, &refusal.0, predicted.as_deref()),
+            Err(refusal) => return self.handle_stale(seq, &refusal.0, predicted.as_deref()),
         };
         let approved = pending.proposal.clone();
         if is_new && !self.begin_applying((seq, call), &approved, prepared.ack)? {
@@ -317,7 +325,12 @@ impl Engine {
             return self.write_files((seq, call), approved, ack, file);
         }
         let acks = vec![ack];
-        self.input(Input::Applying { proposals: vec![seq], file, before: None, acks })?;
+        self.handle_input(WorkflowInput::Applying {
+            proposals: vec![seq],
+            file,
+            before: None,
+            acks,
+        })?;
         Ok(true)
     }
 
@@ -328,27 +341,27 @@ impl Engine {
             "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
              where it is not.{files} ({refusal})"
         );
-        self.input(Input::Failed { proposals: vec![seq], reason }).map(drop)
+        self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason }).map(drop)
     }
 
     /// Takes what Studio says became of a proposal; false where that was known.
     ///
     /// # Errors
     /// The ledger cannot be used.
-    pub fn acknowledged(
+    pub fn acknowledge(
         &mut self,
         seq: Seq,
         patch_id: &Fingerprint,
         outcome: ApplyOutcome,
     ) -> Result<bool, EngineError> {
         if let Target::Open(studio) = &mut self.target {
-            studio.acknowledged(seq, patch_id);
+            studio.remove_acknowledged(seq, patch_id);
         }
         self.turn_to_proposal(seq);
-        let Some((_, pending)) = self.proposal(seq) else {
+        let Some((_, pending)) = self.find_proposal(seq) else {
             return Ok(false);
         };
-        let Status::Applying(predicted) = &pending.status else {
+        let PendingStatus::Applying(predicted) = &pending.status else {
             return Ok(false);
         };
         if pending.proposal.patch_id != *patch_id {
@@ -358,20 +371,23 @@ impl Engine {
         let proposal = pending.proposal.clone();
         match outcome {
             ApplyOutcome::Applied { acted, .. } => {
-                let ack = studio::settled(predicted, call, &proposal, &acted);
-                self.input(Input::Acted { proposal: seq, ack: Box::new(ack) })?;
+                let ack = studio::settle_ack(predicted, call, &proposal, &acted);
+                self.handle_input(WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) })?;
                 self.name_made(call, &proposal, &acted);
                 self.is_ahead(call, &proposal);
             }
             ApplyOutcome::Stale { .. } if self.is_there(seq, &predicted) => {
-                self.input(Input::Acted { proposal: seq, ack: Box::new(predicted) })?;
+                self.handle_input(WorkflowInput::Acted {
+                    proposal: seq,
+                    ack: Box::new(predicted),
+                })?;
                 self.is_ahead(call, &proposal);
             }
-            ApplyOutcome::Stale { reason } => self.stale(seq, &reason, Some(&predicted))?,
+            ApplyOutcome::Stale { reason } => self.handle_stale(seq, &reason, Some(&predicted))?,
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
                 let (Ok(files) | Err(files)) = self.take_files_back(&predicted)?;
                 let reason = format!("{reason}{files}");
-                self.input(Input::Failed { proposals: vec![seq], reason })?;
+                self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
             }
         }
         self.retry_waiting();
@@ -380,13 +396,14 @@ impl Engine {
 
     /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
     fn is_there(&mut self, seq: Seq, predicted: &Ack) -> bool {
-        let pending = self.state.proposal(seq);
-        let seen = pending.map(|(_, it)| studio::seen(&self.scene, &it.proposal, predicted));
-        self.scene.take_missing().is_empty() && seen == Some(Seen::Done)
+        let pending = self.state.find_proposal(seq);
+        let seen =
+            pending.map(|(_, it)| studio::observe_proposal(&self.scene, &it.proposal, predicted));
+        self.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
     }
 
     fn name_made(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
-        for (id, real) in studio::made(call, proposal, acted) {
+        for (id, real) in studio::id_mapping(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
                 self.scene.known_as(call, k, &real);
@@ -397,12 +414,12 @@ impl Engine {
     /// What waits is put on trial again, once what it stands on is heard of.
     pub(super) fn retry_waiting(&mut self) {
         self.drop_trial();
-        let waiting = self.proposals().into_iter().filter(|(_, it)| self.is_tried(it));
+        let waiting = self.all_proposals().into_iter().filter(|(_, it)| self.is_tried(it));
         self.questions.untried = waiting.map(|(seq, _)| seq).collect();
     }
 
     /// Notes what was on trial, and is to be again before what is noted already.
-    pub(super) fn untried(&mut self, proposals: impl Iterator<Item = Seq>) {
+    pub(super) fn queue_overlay(&mut self, proposals: impl Iterator<Item = Seq>) {
         self.questions.untried.splice(0..0, proposals);
     }
 
@@ -410,17 +427,17 @@ impl Engine {
     ///
     /// # Errors
     /// It does not fit; the place has to be told once more.
-    pub fn hear(&mut self, part: &ScenePart) -> Result<Result<(), Torn>, EngineError> {
+    pub fn update_mirror(&mut self, part: &ScenePart) -> Result<Result<(), Torn>, EngineError> {
         if let ScenePart::Answered { work, answer } = part {
-            return self.answered(*work, answer).map(Ok);
+            return self.take_answer(*work, answer).map(Ok);
         }
         if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
             let again = matches!(part, ScenePart::Redone { .. });
-            if let Some(proposal) = studio::recorded(recording)
+            if let Some(proposal) = studio::parse_recording(recording)
                 && self.turn_to_proposal(proposal)
             {
                 let left = self.undo_files(proposal, again)?;
-                self.input(Input::Undone { proposal, again, left })?;
+                self.handle_input(WorkflowInput::Undone { proposal, again, left })?;
                 self.take_back_settled();
             }
             return Ok(Ok(()));
@@ -429,12 +446,12 @@ impl Engine {
         Ok(self.scene.hear(part))
     }
 
-    fn answered(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
-        let asks = self.asks();
+    fn take_answer(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
+        let asks = self.asking_workflow();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
         };
-        let Some(wanted) = studio.answered(number) else {
+        let Some(wanted) = studio.take_answer(number) else {
             return Ok(());
         };
         if let Some((own, call)) = self.questions.own
@@ -443,9 +460,9 @@ impl Engine {
             self.turn_to(asks.unwrap_or(self.workflow));
             self.questions.own = None;
             self.end_questions();
-            let result = tools::told(&self.scene, answer).map(Plan::Answer);
+            let result = tools::describe_answer(&self.scene, answer).map(Plan::Answer);
             let after = self.trial.iter().map(|(seq, _)| *seq).collect();
-            return self.input(Input::Planned { call, result, after }).map(drop);
+            return self.handle_input(WorkflowInput::Planned { call, result, after }).map(drop);
         }
         self.drop_trial();
         match (wanted, answer) {
@@ -462,7 +479,9 @@ impl Engine {
                 self.scene.know_selection(ids, *count);
             }
             (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
-            (Wanted::Asset { asset }, answer) => self.scene.know_asset(asset, holds(answer)),
+            (Wanted::Asset { asset }, answer) => {
+                self.scene.know_asset(asset, asset_contents(answer))
+            }
             _ => {}
         }
         Ok(())
@@ -472,11 +491,11 @@ impl Engine {
     fn take_back_settled(&mut self) {
         let state = &self.state;
         let is_due = |seq: Seq| {
-            let status = state.proposal(seq).map(|(_, it)| &it.status);
-            matches!(status, Some(Status::Applying(_)))
+            let status = state.find_proposal(seq).map(|(_, it)| &it.status);
+            matches!(status, Some(PendingStatus::Applying(_)))
         };
         if let Target::Open(studio) = &mut self.target {
-            studio.keep(is_due);
+            studio.retain_proposals(is_due);
         }
     }
 
@@ -484,9 +503,9 @@ impl Engine {
     /// others; what needs something told is tried later.
     fn try_again(&mut self) -> Result<(), EngineError> {
         let mut proposals = std::mem::take(&mut self.questions.untried);
-        proposals.retain(|seq| self.proposal(*seq).is_some_and(|(_, it)| self.is_tried(it)));
+        proposals.retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.is_tried(it)));
         let tried = self.trial.len();
-        let done = self.redo(&proposals);
+        let done = self.redo_proposals(&proposals);
         let missing = self.scene.take_missing();
         let unfit = proposals.get(self.trial.len() - tried).copied();
         if missing.is_empty() && done.is_ok() {
@@ -496,15 +515,15 @@ impl Engine {
         self.questions.untried = proposals;
         if !missing.is_empty() {
             if let Target::Open(studio) = &mut self.target {
-                ask(studio, missing);
+                request_missing(studio, missing);
             }
             return Ok(());
         }
-        match (done, unfit.and_then(|seq| self.proposal(seq))) {
+        match (done, unfit.and_then(|seq| self.find_proposal(seq))) {
             (Err(EngineError::Refused(refusal)), Some((workflow, _))) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
-                let moved = Input::Moved { reason, not_done: Vec::new() };
-                self.in_turn_of(workflow, |engine| engine.input(moved)).map(drop)
+                let moved = WorkflowInput::Moved { reason, not_done: Vec::new() };
+                self.in_turn_of(workflow, |engine| engine.handle_input(moved)).map(drop)
             }
             (done, _) => done,
         }
@@ -512,17 +531,17 @@ impl Engine {
 
     /// Whether a proposal is put on trial. Files are written when all of a task is decided, so that what
     /// is approved may wait for that; Studio is given it at once.
-    fn is_tried(&self, pending: &Pending) -> bool {
+    fn is_tried(&self, pending: &PendingProposal) -> bool {
         match pending.status {
-            Status::Waiting => true,
-            Status::Approved => !matches!(self.target, Target::Open(_)),
+            PendingStatus::Waiting => true,
+            PendingStatus::Approved => !matches!(self.target, Target::Open(_)),
             _ => false,
         }
     }
 }
 
 /// What an asset holds, or why that cannot be told.
-fn holds(answer: &Answer) -> Result<AssetContents, String> {
+fn asset_contents(answer: &Answer) -> Result<AssetContents, String> {
     match answer {
         Answer::Asset { holds } => Ok(holds.clone()),
         Answer::Failed { reason } => Err(reason.clone()),
@@ -531,18 +550,18 @@ fn holds(answer: &Answer) -> Result<AssetContents, String> {
 }
 
 /// Asks for what is missing, in pieces.
-pub(super) fn ask(studio: &mut Studio, missing: Missing) {
+pub(super) fn request_missing(studio: &mut StudioTarget, missing: Missing) {
     for of in missing.properties.chunks(MAX_ASKED) {
         let of: Vec<WantedProperties> = of.to_vec();
-        studio.ask(Wanted::Properties { of });
+        studio.request(Wanted::Properties { of });
     }
     for ids in missing.sources.chunks(MAX_ASKED) {
-        studio.ask(Wanted::Sources { ids: ids.to_vec() });
+        studio.request(Wanted::Sources { ids: ids.to_vec() });
     }
     if missing.selection {
-        studio.ask(Wanted::Selection {});
+        studio.request(Wanted::Selection {});
     }
     for asset in missing.assets {
-        studio.ask(Wanted::Asset { asset });
+        studio.request(Wanted::Asset { asset });
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::Refusal;
 use serde_json::Value as Json;
-use vector_core::proposal::affects;
+use vector_core::proposal::describe_conflict;
 
 use crate::Engine;
 
@@ -21,14 +21,15 @@ impl Engine {
         let mut text = refusal.0;
         let mut named = 0;
         for (workflow, of) in self.at_work() {
-            let who = match of.agent() {
+            let who = match of.agent_name() {
                 _ if workflow == self.workflow => "you",
                 Some(agent) => agent,
                 None => of.driver.as_str(),
             };
             for (seq, pending) in of.proposals().filter(|(_, it)| it.status.is_pending()) {
                 let commands = &pending.proposal.commands;
-                let Some(does) = paths.iter().find_map(|path| affects(commands, path)) else {
+                let Some(does) = paths.iter().find_map(|path| describe_conflict(commands, path))
+                else {
                     continue;
                 };
                 if named == NAMED {

@@ -6,12 +6,12 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 use vector_core::code;
-use vector_core::prompt::Call;
-use vector_core::tools::{self, Plan, Tool};
-use vector_core::workflow::{Input, Want, Workflow, before};
+use vector_core::prompt::ToolCall;
+use vector_core::tools::{self, Plan, ToolSpec};
+use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 
 use crate::reading;
-use crate::{Driver, Engine, EngineError, RESTORE, REVERT};
+use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
 /// How many scripts a page lists.
 const LISTED: u64 = 100;
@@ -19,11 +19,11 @@ const LISTED: u64 = 100;
 impl Engine {
     /// Answers a call that only reads, where the place can be read now and nothing else is to be done
     /// first: call and answer become durable at once. None where it has to be planned as others are.
-    pub fn answer_at_once(&mut self, call: &Call) -> Result<Option<Seq>, EngineError> {
-        let only_reads = tools::find(&call.tool).is_ok_and(Tool::reads);
-        let is_free = match self.workflow().and_then(Workflow::wants) {
+    pub fn answer_at_once(&mut self, call: &ToolCall) -> Result<Option<Seq>, EngineError> {
+        let only_reads = tools::find_tool(&call.tool).is_ok_and(ToolSpec::is_read);
+        let is_free = match self.current_workflow().and_then(Workflow::wants) {
             // What is looked at elsewhere keeps nobody waiting.
-            Some(Want::Plan { call, .. }) => self.is_looking(call),
+            Some(WantedWork::Plan { call, .. }) => self.is_looking(call),
             _ => true,
         };
         let is_here = self.is_at_hand().is_ok();
@@ -35,12 +35,13 @@ impl Engine {
         {
             return Ok(None);
         }
-        let base = self.base();
+        let base = self.plan_base();
         self.scene.forget_facts();
         self.scene.mean(None);
         code::read_by(&self.scene, reading::ON_ALL_CORES);
         let (tool, args) = (&call.tool, &call.args);
-        let planned = tools::plan(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
+        let planned =
+            tools::plan_call(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
         if !self.scene.take_missing().is_empty() {
             return Ok(None);
         }
@@ -49,7 +50,7 @@ impl Engine {
             Err(refusal) => Err(self.with_pending(refusal, args)),
             Ok(_) => return Ok(None),
         };
-        let records = self.input(Input::Read { call: call.clone(), answer })?;
+        let records = self.handle_input(WorkflowInput::Read { call: call.clone(), answer })?;
         Ok(records.first().map(|record| record.seq))
     }
 
@@ -61,10 +62,10 @@ impl Engine {
             return refuse!("The place is being read now; list again in a moment.");
         }
         let args = json!({ "selector": "LuaSourceContainer", "limit": LISTED, "cursor": cursor });
-        let base = self.base();
+        let base = self.plan_base();
         self.scene.mean(None);
         let (scene, blobs) = (&mut self.scene, &self.blobs);
-        let found = tools::plan(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
+        let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
         if !self.scene.take_missing().is_empty() {
             return refuse!("Not all of the place is known yet; list again in a moment.");
         }
@@ -85,22 +86,27 @@ impl Engine {
 
     /// Plans a call; true where something has to be looked at for it first. While that is looked at,
     /// it is not planned again, however often the workflow has its turn.
-    pub(super) fn plan(&mut self, call: Seq, tool: &str, args: &Json) -> Result<bool, EngineError> {
+    pub(super) fn plan_call(
+        &mut self,
+        call: Seq,
+        tool: &str,
+        args: &Json,
+    ) -> Result<bool, EngineError> {
         if self.is_looking(call) {
             return Ok(true);
         }
-        let may = before(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
+        let may = check_call(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
-            self.input(Input::Planned { call, result, after })?;
+            self.handle_input(WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
-        let base = self.base();
+        let base = self.plan_base();
         let files = self.files_before(tool);
         self.begin_questions(call);
-        let earlier = self.earlier(call);
+        let earlier = self.previous_plan(call);
         let mark = self.scene.mark();
-        let is_own = matches!(self.driver(), Some(Driver::Calls));
+        let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
         self.scene.begin(call);
         code::read_by(&self.scene, reading::ON_ALL_CORES);
         self.know_style(tool);
@@ -110,7 +116,7 @@ impl Engine {
             self.plan_restore(call, args, &base)?
         } else {
             let seen = self.seen.get(&call);
-            tools::plan(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
+            tools::plan_call(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
         let result = match &earlier {
             Some(earlier) => {
@@ -131,7 +137,7 @@ impl Engine {
         self.end_questions();
         let result = result.map_err(|refusal| self.with_pending(refusal, args));
         let after = self.trial.iter().map(|(seq, _)| *seq).collect();
-        let records = self.input(Input::Planned { call, result, after })?;
+        let records = self.handle_input(WorkflowInput::Planned { call, result, after })?;
         self.keep_trial(&records, mark);
         Ok(false)
     }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use vector_core::code::Readers;
+use vector_core::code::TextReaders;
 use vector_luau::index::{self, Script};
 
 /// The reader goes as deep as Luau allows.
@@ -14,15 +14,15 @@ const STACK: usize = 16 << 20;
 const RUN: usize = 16;
 
 /// Who reads many texts on all cores.
-pub const ON_ALL_CORES: Readers = Readers { read, fit };
+pub const ON_ALL_CORES: TextReaders = TextReaders { read: read_texts, fit: match_texts };
 
 /// What texts yield, in their order.
-fn read(texts: &[&str]) -> Vec<Script> {
+fn read_texts(texts: &[&str]) -> Vec<Script> {
     on_all_cores(texts, &index::read)
 }
 
 /// Whether something holds of each text, in their order.
-fn fit(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
+fn match_texts(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
     on_all_cores(texts, holds)
 }
 
@@ -75,10 +75,10 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let one_by_one: Vec<Script> = texts.iter().map(|text| index::read(text)).collect();
-            assert_eq!(read(&texts), one_by_one, "{count}");
+            assert_eq!(read_texts(&texts), one_by_one, "{count}");
             let is_odd = |text: &str| text.ends_with(['1', '3', '5', '7', '9']);
             let odd: Vec<bool> = (0..count).map(|at| at % 2 == 1).collect();
-            assert_eq!(fit(&texts, &is_odd), odd, "{count}");
+            assert_eq!(match_texts(&texts, &is_odd), odd, "{count}");
         }
     }
 }

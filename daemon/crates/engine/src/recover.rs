@@ -7,23 +7,25 @@ use std::sync::Arc;
 use scene_schemas::entry::{Entry, FilePlace, Finish, Place, ProjectPlace, Record, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::{Command, Fingerprint};
-use vector_core::proposal::{Blobs, attempt};
-use vector_core::workflow::{Input, State, Status, Workflow};
+use vector_core::proposal::{BlobStore, try_command};
+use vector_core::workflow::{LedgerState, PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::{self, PlaceError, PlaceFile};
-use vector_ledger::{Lease, Ledger, LedgerError};
-use vector_rojo_project::{self, Journal, NotBack, Noted, Progress, Project, Rest};
+use vector_ledger::{Ledger, LedgerError, WorkflowLease};
+use vector_rojo_project::{
+    self, JournalFile, NotBack, RemainingProgress, RojoProject, StepJournal, StepProgress,
+};
 
-use crate::{Driver, Engine, EngineError, Listener, Target};
+use crate::{Engine, EngineError, EntryListener, Target, ToolDriver};
 
 /// How many records are read at once.
 const PAGE: usize = 1_000;
 
 /// The files that are read or written where what a stopped process left in a file is settled: a workflow in
 /// a place file may write another one. A project stands for its files.
-pub fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
+pub fn concerned_files(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
     let name = file.display().to_string();
     let mut concerned = HashSet::from([name.clone()]);
-    for record in ledger.unfinished()? {
+    for record in ledger.unfinished_starts()? {
         if let Entry::Started { place: Place::File(FilePlace { file, out, .. }), .. } = record.entry
             && (file == name || out.as_ref() == Some(&name))
         {
@@ -37,13 +39,13 @@ pub fn concerned(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, Ledger
 /// file that had happened is noted; what was approved and not done is done, while the file is what it
 /// was; what nobody decided is withdrawn, and planned again where the next daemon goes on with it.
 /// Answers a sentence for each that mattered.
-pub fn recover(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
+pub fn recover_place(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, EngineError> {
     recover_runs(ledger, file).map(|recovered| recovered.notices)
 }
 
 /// What [`recover_runs`] found.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub struct RecoveredRuns {
     /// A sentence for each that mattered.
     pub notices: Vec<String>,
     /// The workflows that had been cut off, in order.
@@ -51,14 +53,14 @@ pub struct Recovered {
 }
 
 /// [`recover`], which also names the workflows that it settled.
-pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<Recovered, EngineError> {
-    let mut recovered = Recovered::default();
-    let Ok(file) = place_file::real(file) else {
+pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<RecoveredRuns, EngineError> {
+    let mut recovered = RecoveredRuns::default();
+    let Ok(file) = place_file::real_path(file) else {
         return Ok(recovered);
     };
     let name = file.display().to_string();
-    let project = Project::locate(&file).ok().map(|file| file.display().to_string());
-    for record in ledger.unfinished()? {
+    let project = RojoProject::find_project_file(&file).ok().map(|file| file.display().to_string());
+    for record in ledger.unfinished_starts()? {
         let Entry::Started { place, .. } = &record.entry else {
             continue;
         };
@@ -72,21 +74,21 @@ pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<Recovered, Engi
         if !is_here {
             continue;
         }
-        let Some(lease) = ledger.lease(record.seq)? else {
+        let Some(lease) = ledger.try_lease(record.seq)? else {
             continue;
         };
         recovered.workflows.push(record.seq);
-        recovered.notices.extend(settle(ledger, lease)?);
+        recovered.notices.extend(settle_run(ledger, lease)?);
     }
     Ok(recovered)
 }
 
-fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError> {
+fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
     let records = ledger.workflow(seq)?;
-    let mut state = State::default();
+    let mut state = LedgerState::default();
     for record in &records {
-        state.apply(record);
+        state.apply_record(record);
     }
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
@@ -107,7 +109,8 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
         None => left_by_all(ledger, seq, place)?,
     };
     let replaced = to_replace(workflow, place, &base);
-    let had_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    let had_written =
+        workflow.proposals().any(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
     let opened = match PlaceFile::open(source, out.as_deref()) {
         Ok((file, scene)) => (file.addressed_by_path(base != started_with), scene),
@@ -115,9 +118,9 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
             return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
         }
     };
-    let listener: Listener = Box::new(|_| {});
-    let mut engine = Engine::idle(ledger, opened, listener);
-    engine.resume(lease, &records, Driver::Calls);
+    let listener: EntryListener = Box::new(|_| {});
+    let mut engine = Engine::without_tasks(ledger, opened, listener);
+    engine.resume_workflow(lease, &records, ToolDriver::Calls);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
     engine.leave_off()?;
@@ -129,7 +132,7 @@ fn settle(ledger: &Arc<Ledger>, lease: Lease) -> Result<Vec<String>, EngineError
 /// stopped process may not have come to.
 fn settle_project(
     ledger: &Arc<Ledger>,
-    lease: Lease,
+    lease: WorkflowLease,
     records: &[Record],
     workflow: &Workflow,
     place: &ProjectPlace,
@@ -140,19 +143,19 @@ fn settle_project(
         Some(step) => take_back(ledger, place, &step)?,
         None => None,
     };
-    let (project, scene) = match Project::open(Path::new(&place.project), false) {
+    let (project, scene) = match RojoProject::open(Path::new(&place.project), false) {
         Ok(opened) => opened,
         Err(error) => {
             return Ok(vec![format!("Workflow {seq} was stopped and cannot go on: {error}.")]);
         }
     };
     let begun = workflow.proposals().filter(|(_, it)| is_begun(&it.status));
-    project.sweep(begun.map(|(seq, it)| (seq, &it.proposal)));
+    project.sweep_temporary(begun.map(|(seq, it)| (seq, &it.proposal)));
     let by_path = project.hash() != &place.hash;
     let opened = (project.addressed_by_path(by_path), scene);
-    let listener: Listener = Box::new(|_| {});
-    let mut engine = Engine::idle(ledger, opened, listener);
-    engine.resume(lease, records, Driver::Calls);
+    let listener: EntryListener = Box::new(|_| {});
+    let mut engine = Engine::without_tasks(ledger, opened, listener);
+    engine.resume_workflow(lease, records, ToolDriver::Calls);
     let mut notices = Vec::new();
     if let Some(reason) = given_up {
         notices.extend(engine.give_up(&reason)?);
@@ -164,22 +167,22 @@ fn settle_project(
 
 /// Whether the next daemon goes on with a workflow.
 fn goes_on(workflow: &Workflow) -> bool {
-    workflow.finished.is_none() && (workflow.served || workflow.agent().is_some())
+    workflow.finished.is_none() && (workflow.served || workflow.agent_name().is_some())
 }
 
 /// Whether files may have been written for a proposal.
-fn is_begun(status: &Status) -> bool {
-    matches!(status, Status::Approved | Status::Applying(_))
+fn is_begun(status: &PendingStatus) -> bool {
+    matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
 }
 
 /// The step that was being done when the process stopped.
-fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, EngineError> {
+fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<StepJournal>, EngineError> {
     let record = workflow.proposals().find_map(|(_, it)| match &it.status {
-        Status::Applying(ack) => ack.bytes.as_ref().map(|bytes| bytes.patch.clone()),
+        PendingStatus::Applying(ack) => ack.bytes.as_ref().map(|bytes| bytes.patch.clone()),
         _ => None,
     });
     let bytes = record.map(|record| ledger.blob(&record)).transpose()?.flatten();
-    Ok(bytes.as_deref().and_then(Journal::read))
+    Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }
 
 /// Takes a step back that was cut off. Where somebody has changed its files since, it says why the step
@@ -187,20 +190,22 @@ fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<Journal>, Engi
 fn take_back(
     ledger: &Ledger,
     place: &ProjectPlace,
-    step: &Journal,
+    step: &StepJournal,
 ) -> Result<Option<String>, EngineError> {
-    let (theirs, rest) = match step.progress() {
-        Progress::NotBegun | Progress::Begun | Progress::Done => (Vec::new(), Some(Rest::Begun)),
-        Progress::Diverged { theirs, rest } => (theirs, rest),
+    let (theirs, rest) = match step.find_progress() {
+        StepProgress::NotBegun | StepProgress::Begun | StepProgress::Done => {
+            (Vec::new(), Some(RemainingProgress::Begun))
+        }
+        StepProgress::Diverged { theirs, rest } => (theirs, rest),
     };
-    if rest != Some(Rest::Begun) {
-        step.sweep();
-        return Ok(Some(diverged(&theirs, rest)));
+    if rest != Some(RemainingProgress::Begun) {
+        step.sweep_temporary();
+        return Ok(Some(divergence_reason(&theirs, rest)));
     }
     match put_back(ledger, step)? {
         Ok(()) if theirs.is_empty() => Ok(None),
-        Ok(()) => Ok(Some(diverged(&theirs, rest))),
-        Err(left) if left.faults.is_empty() => Ok(Some(diverged(&left.theirs, rest))),
+        Ok(()) => Ok(Some(divergence_reason(&theirs, rest))),
+        Err(left) if left.faults.is_empty() => Ok(Some(divergence_reason(&left.theirs, rest))),
         // It stays as it is in the ledger, and is taken back when that can be done.
         Err(left) => {
             let why = "Vector was stopped while it wrote this";
@@ -210,12 +215,12 @@ fn take_back(
 }
 
 /// Why a step is given up whose files somebody has changed since.
-fn diverged(theirs: &[PathBuf], rest: Option<Rest>) -> String {
+fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> String {
     let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
     let rest = match rest {
-        Some(Rest::NotBegun) => "nothing else of it was done",
-        Some(Rest::Begun) => "all other files were put back",
-        Some(Rest::Done) => "all other files are as it was to leave them",
+        Some(RemainingProgress::NotBegun) => "nothing else of it was done",
+        Some(RemainingProgress::Begun) => "all other files were put back",
+        Some(RemainingProgress::Done) => "all other files are as it was to leave them",
         None => "no other file tells whether it was done",
     };
     format!(
@@ -229,23 +234,23 @@ fn diverged(theirs: &[PathBuf], rest: Option<Rest>) -> String {
 /// could not be.
 pub(super) fn put_back(
     ledger: &Ledger,
-    step: &Journal,
+    step: &StepJournal,
 ) -> Result<Result<(), NotBack>, EngineError> {
-    let mut before = Blobs::new();
-    for hash in step.needs() {
+    let mut before = BlobStore::new();
+    for hash in step.required_blobs() {
         if let Some(bytes) = ledger.blob(hash)? {
             before.insert(hash.clone(), bytes);
         }
     }
-    let _alone = vector_rojo_project::alone();
-    let kept = |noted: &Noted| before.get(&noted.before.as_ref()?.hash).cloned();
+    let _alone = vector_rojo_project::lock_project_files();
+    let kept = |noted: &JournalFile| before.get(&noted.before.as_ref()?.hash).cloned();
     Ok(step.take_back(kept))
 }
 
 /// The hash that the workflow last saw or left.
 fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
     let written = workflow.proposals().filter_map(|(_, pending)| match &pending.status {
-        Status::Applied(ack) => ack.after.clone(),
+        PendingStatus::Applied(ack) => ack.after.clone(),
         _ => None,
     });
     written.last().unwrap_or_else(|| started_with.clone())
@@ -278,7 +283,8 @@ fn left_by_all(
 
 /// The hash that the file has which the workflow was to replace next.
 fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Option<Fingerprint> {
-    let has_written = workflow.proposals().any(|(_, it)| matches!(it.status, Status::Applied(_)));
+    let has_written =
+        workflow.proposals().any(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
     match &place.out {
         Some(_) if !has_written => place.replaces.clone(),
         _ => Some(base.clone()),
@@ -289,22 +295,22 @@ impl Engine {
     /// Ends what a stopped process left. What a daemon has left is planned again when one has the place
     /// open: its person is still to decide upon it, and an agent may come back to what it has called.
     fn leave_off(&mut self) -> Result<(), EngineError> {
-        let left = if self.workflow().is_some_and(goes_on) {
+        let left = if self.current_workflow().is_some_and(goes_on) {
             let reason = "Vector was started anew, and this is planned again.".to_owned();
-            Input::Moved { reason, not_done: Vec::new() }
+            WorkflowInput::Moved { reason, not_done: Vec::new() }
         } else {
-            Input::Finish { outcome: Finish::Failed }
+            WorkflowInput::Finish { outcome: Finish::Failed }
         };
-        self.input(left).map(drop)
+        self.handle_input(left).map(drop)
     }
 
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
-        let now = self.file().and_then(|file| place_file::hash(file.output()).ok());
+        let now = self.place_file().and_then(|file| place_file::hash(file.output_file()).ok());
         // The memory is put in its place first; where the file stays as it is, only the memory tells.
         let is_remembered = self.is_memory_left();
-        let done: Vec<Seq> = self.pending(|status| match status {
-            Status::Applying(ack) => {
+        let done: Vec<Seq> = self.proposals_with(|status| match status {
+            PendingStatus::Applying(ack) => {
                 now.is_some() && ack.after == now && (is_remembered || ack.before != ack.after)
             }
             _ => false,
@@ -314,11 +320,14 @@ impl Engine {
 
     /// Gives up what was begun.
     fn give_up(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
-        let begun = self.pending(|status| matches!(status, Status::Applying(_)));
+        let begun = self.proposals_with(|status| matches!(status, PendingStatus::Applying(_)));
         if begun.is_empty() {
             return Ok(Vec::new());
         }
-        self.input(Input::Failed { proposals: begun.clone(), reason: reason.to_owned() })?;
+        self.handle_input(WorkflowInput::Failed {
+            proposals: begun.clone(),
+            reason: reason.to_owned(),
+        })?;
         Ok(begun.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect())
     }
 
@@ -328,7 +337,7 @@ impl Engine {
         }
         let say = |seq: &Seq| format!("Proposal {seq} had been applied when Vector was stopped.");
         let notices = done.iter().map(say).collect();
-        self.input(Input::Applied(done))?;
+        self.handle_input(WorkflowInput::Applied(done))?;
         Ok(notices)
     }
 
@@ -338,13 +347,14 @@ impl Engine {
         base: &Fingerprint,
         replaced: Option<&Fingerprint>,
     ) -> Result<Vec<String>, EngineError> {
-        let approved = self.pending(is_begun);
+        let approved = self.proposals_with(is_begun);
         if approved.is_empty() {
             return Ok(Vec::new());
         }
-        let was_begun = !self.pending(|status| matches!(status, Status::Applying(_))).is_empty();
+        let was_begun =
+            !self.proposals_with(|status| matches!(status, PendingStatus::Applying(_))).is_empty();
         let is_as_left = match &self.target {
-            Target::File(file) => file.hash() == base && file.replaces() == replaced,
+            Target::File(file) => file.hash() == base && file.replaced_hash() == replaced,
             Target::Project(project) => project.hash() == base,
             Target::Open(_) => false,
         };
@@ -365,28 +375,34 @@ impl Engine {
                 }
             };
             let reason = reason.to_owned();
-            self.input(Input::Failed { proposals: approved.clone(), reason: reason.clone() })?;
+            self.handle_input(WorkflowInput::Failed {
+                proposals: approved.clone(),
+                reason: reason.clone(),
+            })?;
             return Ok(approved.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect());
         }
-        self.forget();
-        match self.apply(&approved) {
+        self.restore_memory();
+        match self.apply_proposals(&approved) {
             // Why is said below, as the ledger has it.
             Err(EngineError::Place(error)) if !matches!(error, PlaceError::Torn { .. }) => {}
             applied => applied?,
         }
         let say = |seq: &Seq| {
-            let status = self.workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
+            let status =
+                self.current_workflow().and_then(|it| it.proposal(*seq)).map(|it| &it.status);
             match status {
-                Some(Status::Applied(_)) if fits => format!(
+                Some(PendingStatus::Applied(_)) if fits => format!(
                     "Proposal {seq} was being applied when Vector was stopped. Other files of the \
                      project have changed since; it is applied on top of that now, so look at it again."
                 ),
-                Some(Status::Applied(_)) => {
+                Some(PendingStatus::Applied(_)) => {
                     format!(
                         "Proposal {seq} was approved before Vector was stopped; it is applied now."
                     )
                 }
-                Some(Status::Failed(reason)) => format!("Proposal {seq} was not applied: {reason}"),
+                Some(PendingStatus::Failed(reason)) => {
+                    format!("Proposal {seq} was not applied: {reason}")
+                }
                 _ => format!("Proposal {seq} is not settled."),
             }
         };
@@ -394,10 +410,10 @@ impl Engine {
     }
 
     /// What is being applied, in order, with what will be said of it.
-    fn applying(&self) -> Vec<(&Proposal, &Ack)> {
-        let proposals = self.workflow().into_iter().flat_map(Workflow::proposals);
+    fn applying_steps(&self) -> Vec<(&Proposal, &Ack)> {
+        let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let applying = proposals.filter_map(|(_, it)| match &it.status {
-            Status::Applying(ack) => Some((&it.proposal, &**ack)),
+            PendingStatus::Applying(ack) => Some((&it.proposal, &**ack)),
             _ => None,
         });
         applying.collect()
@@ -405,7 +421,7 @@ impl Engine {
 
     /// Whether the memory is as what is being applied was to leave it.
     fn is_memory_left(&self) -> bool {
-        let applying = self.applying();
+        let applying = self.applying_steps();
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
         let mut left = outcomes.filter(|(command, _)| command.is_memory());
         let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
@@ -414,17 +430,18 @@ impl Engine {
 
     /// Takes the memory back in the scene, where it was written and the file was not: all is done
     /// again.
-    fn forget(&mut self) {
-        let inverses = self.applying().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
+    fn restore_memory(&mut self) {
+        let inverses =
+            self.applying_steps().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         for command in memory {
             // One that does not fit was not done, or somebody has changed it since: then it is refused.
-            let _ = attempt(&mut self.scene, &command, &self.blobs);
+            let _ = try_command(&mut self.scene, &command, &self.blobs);
         }
     }
 
-    fn pending(&self, wanted: impl Fn(&Status) -> bool) -> Vec<Seq> {
-        let Some(workflow) = self.workflow() else {
+    fn proposals_with(&self, wanted: impl Fn(&PendingStatus) -> bool) -> Vec<Seq> {
+        let Some(workflow) = self.current_workflow() else {
             return Vec::new();
         };
         workflow.proposals().filter(|(_, it)| wanted(&it.status)).map(|(seq, _)| seq).collect()
@@ -435,7 +452,7 @@ impl Engine {
 mod tests {
     use scene_schemas::entry::Stance;
     use scene_schemas::proposal::Mode;
-    use vector_ledger::Append;
+    use vector_ledger::AppendBatch;
 
     use super::*;
 
@@ -456,13 +473,13 @@ mod tests {
             guards: None,
             served: false,
         };
-        let batch = Append { workflow: None, entries: vec![started], blobs: Vec::new() };
+        let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
         ledger.append(batch).unwrap();
         let both = HashSet::from(["a.rbxl".to_owned(), "b.rbxl".to_owned()]);
         for end in &both {
-            assert_eq!(concerned(&ledger, Path::new(end)).unwrap(), both);
+            assert_eq!(concerned_files(&ledger, Path::new(end)).unwrap(), both);
         }
         let other = HashSet::from(["c.rbxl".to_owned()]);
-        assert_eq!(concerned(&ledger, Path::new("c.rbxl")).unwrap(), other);
+        assert_eq!(concerned_files(&ledger, Path::new("c.rbxl")).unwrap(), other);
     }
 }

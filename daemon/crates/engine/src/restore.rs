@@ -11,16 +11,16 @@ use scene_schemas::proposal::Ack;
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
-use vector_core::proposal::{Draft, draft_by_path};
+use vector_core::proposal::{ProposalDraft, draft_by_path};
 use vector_core::tools::Plan;
-use vector_core::workflow::{State, Status};
+use vector_core::workflow::{LedgerState, PendingStatus};
 use vector_ledger::Ledger;
 use vector_place::count;
 
+use crate::conversation;
 use crate::revert::go_back;
-use crate::settled;
-use crate::thread;
-use crate::{Engine, EngineError, restored};
+use crate::workflow_state;
+use crate::{Engine, EngineError, required_blobs};
 
 /// What a card says of changes that are not Vector's.
 const OTHERS: &str = "what others changed stays";
@@ -40,7 +40,7 @@ impl Engine {
             Ok(all) => all,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let title = |since: &[Since]| self.title_of_restore(checkpoint, (&all, since));
+        let title = |since: &[AppliedSince]| self.title_of_restore(checkpoint, (&all, since));
         let since = in_force(&all);
         if since.is_empty() {
             return Ok(refuse!(
@@ -49,12 +49,14 @@ impl Engine {
             ));
         }
         let title = title(&since);
-        for Since { ack, .. } in &since {
-            self.fetch(restored(&ack.inverse))?;
-            self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
+        for AppliedSince { ack, .. } in &since {
+            self.load_hashes(required_blobs(&ack.inverse))?;
+            self.load_hashes(
+                ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
+            )?;
         }
         if let Some((seq, files)) =
-            since.first().and_then(|Since { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
+            since.first().and_then(|AppliedSince { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
             let why = refusal.for_person();
@@ -62,13 +64,13 @@ impl Engine {
         }
         // The states that the place has on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
-            self.file().map(|file| file.hash().clone()).into_iter().collect();
+            self.place_file().map(|file| file.hash().clone()).into_iter().collect();
         self.scene.begin(call);
-        let mut draft = Draft::new(&mut self.scene, &self.blobs);
-        draft.title(title);
+        let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
+        draft.set_title(title);
         draft.goes_back();
         let takes_back = since.iter().map(|it| it.seq).collect();
-        for Since { seq, ack, .. } in since {
+        for AppliedSince { seq, ack, .. } in since {
             let is_as_left = ack.after.as_ref().is_some_and(|after| known.contains(after));
             if is_as_left {
                 known.extend(ack.before);
@@ -92,12 +94,16 @@ impl Engine {
 
     /// What the card is called. Of files it is known whether others changed them, of an open place it is
     /// not.
-    fn title_of_restore(&self, checkpoint: Seq, (all, since): (&[Since], &[Since])) -> String {
+    fn title_of_restore(
+        &self,
+        checkpoint: Seq,
+        (all, since): (&[AppliedSince], &[AppliedSince]),
+    ) -> String {
         let back = count(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
         let now = match &self.target {
             crate::Target::Open(_) => None,
-            target => Some(target.base()),
+            target => Some(target.plan_base()),
         };
         let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
         if is_others { format!("{title}; {OTHERS}") } else { title }
@@ -106,7 +112,7 @@ impl Engine {
 
 /// What was applied since a checkpoint.
 #[derive(Debug, Clone)]
-struct Since {
+struct AppliedSince {
     seq: Seq,
     ack: Ack,
     /// What it took back itself.
@@ -115,8 +121,8 @@ struct Since {
 
 /// What is left when what was taken back already, and what took it back, are left out. What took back
 /// something from before the checkpoint stays.
-fn in_force(all: &[Since]) -> Vec<Since> {
-    let known: HashMap<Seq, &Since> = all.iter().map(|it| (it.seq, it)).collect();
+fn in_force(all: &[AppliedSince]) -> Vec<AppliedSince> {
+    let known: HashMap<Seq, &AppliedSince> = all.iter().map(|it| (it.seq, it)).collect();
     let mut gone: HashSet<Seq> = HashSet::new();
     for since in all {
         let took = |seq: &Seq| {
@@ -132,9 +138,9 @@ fn in_force(all: &[Since]) -> Vec<Since> {
 }
 
 /// Whether each change, newest first, left what the next one or the place now begins with.
-fn is_unbroken(now: &Fingerprint, all: &[Since]) -> bool {
+fn is_unbroken(now: &Fingerprint, all: &[AppliedSince]) -> bool {
     let mut expected = Some(now);
-    for (at, Since { ack, .. }) in all.iter().enumerate() {
+    for (at, AppliedSince { ack, .. }) in all.iter().enumerate() {
         // Those that were applied together name the same states.
         let newer = at.checked_sub(1).map(|at| &all[at].ack);
         if newer.is_some_and(|it| it.after == ack.after && it.before == ack.before) {
@@ -153,19 +159,21 @@ fn applied_since(
     ledger: &Ledger,
     since: Seq,
     here: &Place,
-) -> Result<Result<Vec<Since>, Refusal>, EngineError> {
+) -> Result<Result<Vec<AppliedSince>, Refusal>, EngineError> {
     let mut found = Vec::new();
-    let mut states: HashMap<Seq, State> = HashMap::new();
+    let mut states: HashMap<Seq, LedgerState> = HashMap::new();
     for record in ledger.read(since, usize::MAX)? {
         let Entry::Applied { proposal, .. } = record.entry else {
             continue;
         };
         let state = match states.entry(record.workflow) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(new) => new.insert(settled::read(ledger, record.workflow)?),
+            hash_map::Entry::Vacant(new) => {
+                new.insert(workflow_state::read_workflow(ledger, record.workflow)?)
+            }
         };
         let workflow = state.workflow(record.workflow);
-        let workflow = workflow.filter(|it| thread::is_same(&it.place, here));
+        let workflow = workflow.filter(|it| conversation::is_same(&it.place, here));
         if workflow.is_some_and(|it| it.is_erased) {
             return Ok(refuse!(
                 "What proposal {proposal} did since was erased (`vector forget`), so there is no way \
@@ -175,11 +183,11 @@ fn applied_since(
         let pending = workflow.and_then(|it| it.proposal(proposal));
         // What is remembered is no part of the place.
         if let Some(pending) = pending
-            && let Status::Applied(ack) = &pending.status
+            && let PendingStatus::Applied(ack) = &pending.status
             && !ack.inverse.iter().any(Command::is_memory)
         {
             let takes_back = pending.proposal.taken_back().collect();
-            found.push(Since { seq: proposal, ack: ack.as_ref().clone(), takes_back });
+            found.push(AppliedSince { seq: proposal, ack: ack.as_ref().clone(), takes_back });
         }
     }
     found.reverse();

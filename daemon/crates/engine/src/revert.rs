@@ -6,16 +6,18 @@ use scene_schemas::proposal::{Ack, Proposal};
 use scene_schemas::refusal::refuse;
 use scene_schemas::{Command, Fingerprint};
 use serde_json::Value as Json;
-use vector_core::proposal::{Blobs, Draft, draft_by_path, relocated, witness};
+use vector_core::proposal::{
+    BlobStore, ProposalDraft, draft_by_path, relocate_command, target_fingerprint,
+};
 use vector_core::tools::Plan;
-use vector_core::workflow::{State, Status, Workflow};
+use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
 use vector_files::place_file::{PlaceFile, WayBack};
 use vector_ledger::Ledger;
 use vector_place::Patch;
-use vector_rojo_project::Journal;
+use vector_rojo_project::StepJournal;
 
-use crate::target::{Back, Target};
-use crate::{Engine, EngineError, restored};
+use crate::target::{RestoreSource, Target};
+use crate::{Engine, EngineError, required_blobs};
 
 impl Engine {
     /// Plans the way back from an applied proposal.
@@ -30,7 +32,7 @@ impl Engine {
                 "`proposal` is the position of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match applied(&self.ledger, seq)? {
+        let (title, ack) = match applied_ack(&self.ledger, seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -42,8 +44,10 @@ impl Engine {
             let (there, here) = (named(&ack.file), named(&here));
             return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
-        self.fetch(restored(&ack.inverse))?;
-        self.fetch(ack.files.iter().flat_map(|files| restored(&files.inverse)).collect())?;
+        self.load_hashes(required_blobs(&ack.inverse))?;
+        self.load_hashes(
+            ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
+        )?;
         if let Some(files) = &ack.files
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
@@ -51,10 +55,10 @@ impl Engine {
             return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
         }
         // A project's instances may stand in another order when they are read again.
-        let is_as_left = ack.after.as_ref() == self.file().map(PlaceFile::hash);
+        let is_as_left = ack.after.as_ref() == self.place_file().map(PlaceFile::hash);
         self.scene.begin(call);
-        let mut draft = Draft::new(&mut self.scene, &self.blobs);
-        draft.title(format!("Revert proposal {seq}: {title}"));
+        let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
+        draft.set_title(format!("Revert proposal {seq}: {title}"));
         draft.goes_back();
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
         for (command, left) in ack.inverse.into_iter().zip(witnesses) {
@@ -86,7 +90,7 @@ impl Engine {
         };
         let mark = scene.mark();
         scene.begin(call);
-        let mut draft = Draft::new(scene, blobs);
+        let mut draft = ProposalDraft::new(scene, blobs);
         draft.goes_back();
         let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         let mut back = files.inverse.iter().cloned().zip(witnesses);
@@ -99,7 +103,7 @@ impl Engine {
 /// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
 /// fingerprints and witnesses tell whether it means what it meant.
 pub(super) fn go_back(
-    draft: &mut Draft<'_>,
+    draft: &mut ProposalDraft<'_>,
     command: Command,
     left: Option<&Fingerprint>,
     is_as_left: bool,
@@ -108,7 +112,7 @@ pub(super) fn go_back(
     let is_there = draft.scene().locate(command.target()).is_ok();
     if draft.scene().is_open() && is_there {
         // Studio calls an instance the same while it runs, whatever comes and goes beside it.
-        return draft.push(command).map(drop);
+        return draft.push_command(command).map(drop);
     }
     let path = &command.target().path;
     if draft.scene().is_open() && path.segments.iter().any(|segment| segment.index.is_some()) {
@@ -118,10 +122,10 @@ pub(super) fn go_back(
         );
     }
     let is_known = is_as_left && is_there;
-    let command = relocated(draft.scene(), command)?;
+    let command = relocate_command(draft.scene(), command)?;
     if let Some(left) = left
         && (goes || !is_known)
-        && witness(draft.scene(), &command)? != *left
+        && target_fingerprint(draft.scene(), &command)? != *left
     {
         return refuse!(
             "{} is not what was left there. Take back what has changed it since, or change it by \
@@ -129,33 +133,32 @@ pub(super) fn go_back(
             command.target().path
         );
     }
-    draft.push(command).map(drop)
+    draft.push_command(command).map(drop)
 }
 
 /// What leads back to the bytes that the files had, where these proposals take back what was applied;
 /// what that needs of the ledger is put to the blobs.
-pub(super) fn back(
+pub(super) fn find_way_back(
     ledger: &Ledger,
     target: &Target,
     proposals: &[(Seq, Seq, &Proposal)],
-    blobs: &mut Blobs,
-) -> Result<Back, EngineError> {
+    blobs: &mut BlobStore,
+) -> Result<RestoreSource, EngineError> {
     Ok(match target {
-        Target::File(file) => {
-            way_back(ledger, file.hash(), proposals)?.map_or(Back::Unknown, Back::File)
-        }
+        Target::File(file) => way_back(ledger, file.hash(), proposals)?
+            .map_or(RestoreSource::Unknown, RestoreSource::File),
         Target::Project(_) => match steps_back(ledger, proposals)? {
             Some(steps) => {
-                for hash in steps.iter().flat_map(Journal::needs) {
+                for hash in steps.iter().flat_map(StepJournal::required_blobs) {
                     if let Some(bytes) = ledger.blob(hash)? {
                         blobs.insert(hash.clone(), bytes);
                     }
                 }
-                Back::Project(steps)
+                RestoreSource::Project(steps)
             }
-            None => Back::Unknown,
+            None => RestoreSource::Unknown,
         },
-        Target::Open(_) => Back::Unknown,
+        Target::Open(_) => RestoreSource::Unknown,
     })
 }
 
@@ -176,18 +179,18 @@ fn taken_back(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
 fn steps_back(
     ledger: &Ledger,
     proposals: &[(Seq, Seq, &Proposal)],
-) -> Result<Option<Vec<Journal>>, EngineError> {
+) -> Result<Option<Vec<StepJournal>>, EngineError> {
     let mut steps = Vec::new();
     let mut left = taken_back(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| applied_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let record = match &ack.bytes {
             Some(bytes) => ledger.blob(&bytes.patch)?,
             None => None,
         };
-        let Some(step) = record.as_deref().and_then(Journal::read) else {
+        let Some(step) = record.as_deref().and_then(StepJournal::from_bytes) else {
             return Ok(None);
         };
         let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;
@@ -210,7 +213,7 @@ fn way_back(
     let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
     let mut left = taken_back(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| applied(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| applied_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
@@ -233,15 +236,15 @@ fn way_back(
 
 /// The proposals that were applied in one step with another.
 fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, EngineError> {
-    let Some(record) = ledger.record(seq)? else {
+    let Some(record) = ledger.record_at(seq)? else {
         return Ok(Vec::new());
     };
-    let mut state = State::default();
+    let mut state = LedgerState::default();
     for record in ledger.workflow(record.workflow)? {
-        state.apply(&record);
+        state.apply_record(&record);
     }
-    let is_together = |status: &Status| match status {
-        Status::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
+    let is_together = |status: &PendingStatus| match status {
+        PendingStatus::Applied(other) => (&other.after, &other.bytes) == (&ack.after, &ack.bytes),
         _ => false,
     };
     let proposals = state.workflow(record.workflow).into_iter().flat_map(Workflow::proposals);
@@ -249,13 +252,16 @@ fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, En
 }
 
 /// The title and ack of a proposal that was applied.
-pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusal>, EngineError> {
-    let Some(record) = ledger.record(seq)? else {
+pub fn applied_ack(
+    ledger: &Ledger,
+    seq: Seq,
+) -> Result<Result<(String, Ack), Refusal>, EngineError> {
+    let Some(record) = ledger.record_at(seq)? else {
         return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
     };
-    let mut state = State::default();
+    let mut state = LedgerState::default();
     for record in ledger.workflow(record.workflow)? {
-        state.apply(&record);
+        state.apply_record(&record);
     }
     let workflow = state.workflow(record.workflow);
     if workflow.is_some_and(|it| it.is_erased) {
@@ -265,10 +271,10 @@ pub fn applied(ledger: &Ledger, seq: Seq) -> Result<Result<(String, Ack), Refusa
     }
     let pending = workflow.and_then(|workflow| workflow.proposal(seq));
     Ok(match pending.map(|pending| (&pending.proposal, &pending.status)) {
-        Some((proposal, Status::Applied(ack))) => {
+        Some((proposal, PendingStatus::Applied(ack))) => {
             Ok((proposal.title.clone(), ack.as_ref().clone()))
         }
-        Some((_, Status::Undone(_))) => {
+        Some((_, PendingStatus::Undone(_))) => {
             refuse!("Proposal {seq} was undone in Studio; redo it there to have it again.")
         }
         Some(_) => {

@@ -14,7 +14,7 @@ const MAX_SIZE: usize = 256 << 10;
 
 /// A file of settings that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found<T> {
+pub struct FoundSettings<T> {
     /// Where.
     pub file: PathBuf,
     /// What it says.
@@ -25,8 +25,8 @@ pub struct Found<T> {
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub fn selene(folder: &Path) -> io::Result<Option<Found<LintSettings>>> {
-    let Some((file, text)) = upwards(folder, &["selene.toml"])? else {
+pub fn selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSettings>>> {
+    let Some((file, text)) = find_upwards(folder, &["selene.toml"])? else {
         return Ok(None);
     };
     let beside = file.parent().unwrap_or(Path::new("."));
@@ -40,32 +40,32 @@ pub fn selene(folder: &Path) -> io::Result<Option<Found<LintSettings>>> {
         for ending in ["yml", "yaml"] {
             let file = beside.join(format!("{name}.{ending}"));
             // One that is no file, or none that may be read, is told as one that is not there.
-            if let Ok(text) = read(beside, &file) {
+            if let Ok(text) = read_inside(beside, &file) {
                 found.libraries.insert(name, text);
                 break;
             }
         }
     }
-    Ok(Some(Found { file, settings: found }))
+    Ok(Some(FoundSettings { file, settings: found }))
 }
 
 /// The `stylua.toml` of a folder: in it, or in the nearest one above.
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub fn stylua(folder: &Path) -> io::Result<Option<Found<String>>> {
-    let found = upwards(folder, &["stylua.toml", ".stylua.toml"])?;
-    Ok(found.map(|(file, settings)| Found { file, settings }))
+pub fn stylua_settings(folder: &Path) -> io::Result<Option<FoundSettings<String>>> {
+    let found = find_upwards(folder, &["stylua.toml", ".stylua.toml"])?;
+    Ok(found.map(|(file, settings)| FoundSettings { file, settings }))
 }
 
-fn upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, String)>> {
+fn find_upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, String)>> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let real = fs::canonicalize(folder)?;
     for folder in real.ancestors() {
         for name in names {
             let file = folder.join(name);
             if file.is_file() {
-                return read(folder, &file).map(|text| Some((file, text)));
+                return read_inside(folder, &file).map(|text| Some((file, text)));
             }
         }
     }
@@ -73,7 +73,7 @@ fn upwards(folder: &Path, names: &[&str]) -> io::Result<Option<(PathBuf, String)
 }
 
 /// Reads a plain file of a folder, which is a real path.
-fn read(folder: &Path, file: &Path) -> io::Result<String> {
+fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
     let wrong = |why: &str| {
         let why = format!("{}: {why}", file.display());
         io::Error::new(io::ErrorKind::InvalidData, why)
@@ -107,16 +107,16 @@ mod tests {
         let at = |name: &str| home.path().canonicalize().unwrap().join(name);
         fs::write(home.path().join("selene.toml"), "std = \"roblox+testez\"").unwrap();
         fs::write(home.path().join("testez.yml"), "globals: {}").unwrap();
-        let found = selene(&folder).unwrap().unwrap();
+        let found = selene_settings(&folder).unwrap().unwrap();
         assert_eq!(found.file, at("selene.toml"));
         assert_eq!(found.settings.libraries["testez"], "globals: {}");
         fs::write(folder.join("selene.toml"), "std = \"../roblox\"").unwrap();
-        let found = selene(&folder).unwrap().unwrap();
+        let found = selene_settings(&folder).unwrap().unwrap();
         assert_eq!((found.file, found.settings.libraries.len()), (at("a/b/selene.toml"), 0));
         fs::write(home.path().join("a/.stylua.toml"), "column_width = 80").unwrap();
-        assert_eq!(stylua(&folder).unwrap().unwrap().settings, "column_width = 80");
+        assert_eq!(stylua_settings(&folder).unwrap().unwrap().settings, "column_width = 80");
         fs::write(folder.join("stylua.toml"), [0xff, 0xfe]).unwrap();
-        let why = stylua(&folder).unwrap_err().to_string();
+        let why = stylua_settings(&folder).unwrap_err().to_string();
         assert!(why.contains("stylua.toml"), "{why}");
     }
 
@@ -125,9 +125,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path();
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE)).unwrap();
-        assert_eq!(stylua(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
+        assert_eq!(stylua_settings(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE + 1)).unwrap();
-        let why = stylua(folder).unwrap_err().to_string();
+        let why = stylua_settings(folder).unwrap_err().to_string();
         assert!(why.contains("at most"), "{why}");
     }
 
@@ -147,10 +147,10 @@ mod tests {
         let _socket = UnixListener::bind(folder.join("c.yml")).unwrap();
         fs::write(folder.join("own"), "globals: {}").unwrap();
         symlink("own", folder.join("d.yml")).unwrap();
-        let found = selene(&folder).unwrap().unwrap().settings.libraries;
+        let found = selene_settings(&folder).unwrap().unwrap().settings.libraries;
         assert_eq!(found.keys().collect::<Vec<_>>(), ["d"], "a link within the folder is none out");
         symlink("../secret", folder.join("stylua.toml")).unwrap();
-        let why = stylua(&folder).unwrap_err().to_string();
+        let why = stylua_settings(&folder).unwrap_err().to_string();
         assert!(why.contains("leads out of its folder") && !why.contains("a secret"), "{why}");
     }
 }

@@ -16,7 +16,7 @@ use scene_schemas::proposal::{Ack, Outcome, Proposal};
 use scene_schemas::refusal::refuse;
 use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
-use vector_core::proposal::{Blobs, inverse, perform};
+use vector_core::proposal::{BlobStore, build_inverse, perform_command};
 use vector_files::memory::MemoryFile;
 use vector_place::{Node, Scene};
 
@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 600_000;
 
 /// An open place, and the work that its plugin has not answered.
 #[derive(Debug)]
-pub struct Studio {
+pub struct StudioTarget {
     place: StudioPlace,
     next: u64,
     work: Vec<Work>,
@@ -35,14 +35,14 @@ pub struct Studio {
 
 /// What a proposal becomes in Studio.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedActions {
     /// What is done.
     pub actions: Vec<Action>,
     /// What will be said when it is done, with the ids that the proposal uses.
     pub ack: Ack,
 }
 
-impl Studio {
+impl StudioTarget {
     /// A place for which there is nothing to do yet, and the folder of the memories of open places.
     pub fn new(place: StudioPlace, memories: PathBuf) -> Self {
         Self { place, next: 1, work: Vec::new(), memories }
@@ -62,7 +62,7 @@ impl Studio {
     }
 
     /// What is open there by now.
-    pub fn opened(&mut self, place: StudioPlace) {
+    pub fn update_place(&mut self, place: StudioPlace) {
         self.place = place;
     }
 
@@ -81,14 +81,14 @@ impl Studio {
         &self.work
     }
 
-    fn number(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
     /// Asks for something.
-    pub fn ask(&mut self, wanted: Wanted) -> u64 {
-        let number = self.number();
+    pub fn request(&mut self, wanted: Wanted) -> u64 {
+        let number = self.next_number();
         self.work.push(Work::Tell { number, wanted });
         number
     }
@@ -99,7 +99,7 @@ impl Studio {
     }
 
     /// Takes an answer; what was asked, where it was this.
-    pub fn answered(&mut self, answered: u64) -> Option<Wanted> {
+    pub fn take_answer(&mut self, answered: u64) -> Option<Wanted> {
         let is_it = |work: &Work| matches!(work, Work::Tell { number, .. } if *number == answered);
         let at = self.work.iter().position(is_it)?;
         match self.work.remove(at) {
@@ -116,10 +116,10 @@ impl Studio {
     /// Hands out an approved proposal.
     pub fn hand_out(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
         let apply = Apply {
-            number: self.number(),
+            number: self.next_number(),
             proposal,
             patch_id: approved.patch_id.clone(),
-            recording: recording(proposal),
+            recording: recording_name(proposal),
             title: approved.title.clone(),
             actions,
         };
@@ -133,7 +133,7 @@ impl Studio {
     }
 
     /// Takes back what was handed out: it was acknowledged.
-    pub fn acknowledged(&mut self, proposal: Seq, patch_id: &Fingerprint) {
+    pub fn remove_acknowledged(&mut self, proposal: Seq, patch_id: &Fingerprint) {
         let is_it = |work: &Work| {
             matches!(work, Work::Apply { apply }
                 if apply.proposal == proposal && apply.patch_id == *patch_id)
@@ -142,7 +142,7 @@ impl Studio {
     }
 
     /// Takes back all proposals that were handed out but for some.
-    pub fn keep(&mut self, is_due: impl Fn(Seq) -> bool) {
+    pub fn retain_proposals(&mut self, is_due: impl Fn(Seq) -> bool) {
         self.work.retain(|work| match work {
             Work::Apply { apply } => is_due(apply.proposal),
             Work::Tell { .. } => true,
@@ -155,7 +155,7 @@ impl Studio {
 /// # Errors
 /// It is there and cannot be read, or is no text.
 pub fn read_memory(file: PathBuf) -> io::Result<String> {
-    MemoryFile::at(file).map(|memory| memory.text().to_owned())
+    MemoryFile::at_path(file).map(|memory| memory.text().to_owned())
 }
 
 /// Writes another memory in the place of the old one.
@@ -163,17 +163,17 @@ pub fn read_memory(file: PathBuf) -> io::Result<String> {
 /// # Errors
 /// What was there is as it was.
 pub fn write_memory(file: PathBuf, text: &str) -> io::Result<()> {
-    let mut memory = MemoryFile::at(file)?;
-    memory.put(memory.store(text)?).map(drop)
+    let mut memory = MemoryFile::at_path(file)?;
+    memory.replace(memory.store_text(text)?).map(drop)
 }
 
 /// The name of the recording of a proposal.
-fn recording(proposal: Seq) -> String {
+fn recording_name(proposal: Seq) -> String {
     format!("Vector {proposal}")
 }
 
 /// The proposal that a recording was made for.
-pub fn recorded(recording: &str) -> Option<Seq> {
+pub fn parse_recording(recording: &str) -> Option<Seq> {
     recording.strip_prefix("Vector ")?.parse().ok().map(Seq)
 }
 
@@ -182,12 +182,12 @@ pub fn recorded(recording: &str) -> Option<Seq> {
 ///
 /// # Errors
 /// It is stale, or Studio cannot do it.
-pub fn prepare(
+pub fn prepare_actions(
     scene: &mut Scene,
     call: Seq,
     proposal: &Proposal,
-    blobs: &Blobs,
-) -> Result<Prepared, Refusal> {
+    blobs: &BlobStore,
+) -> Result<PreparedActions, Refusal> {
     scene.begin(call);
     let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
     for (at, command) in proposal.commands.iter().enumerate() {
@@ -199,19 +199,19 @@ pub fn prepare(
         if let Some(k) = command.made_as() {
             scene.call_next(k);
         }
-        let over = over(scene, command);
-        let done = perform(scene, command, blobs)?;
-        actions.extend(action(scene, command, done.node, over)?);
+        let over = fingerprint_scope(scene, command);
+        let done = perform_command(scene, command, blobs)?;
+        actions.extend(to_action(scene, command, done.node, over)?);
         nodes.push(Some(done.node));
         backs.extend(done.backs);
     }
     let left = proposal.commands.iter().zip(nodes);
     let outcome = |(command, node)| match node {
-        Some(node) => outcome(scene, command, node),
+        Some(node) => command_outcome(scene, command, node),
         None => Outcome { id: None, fingerprint: None },
     };
     let outcomes = left.map(outcome).collect();
-    let commands = inverse(scene, backs)?.commands;
+    let commands = build_inverse(scene, backs)?.commands;
     let ack = Ack {
         file: None,
         before: None,
@@ -222,18 +222,18 @@ pub fn prepare(
         bytes: None,
         files: None,
     };
-    Ok(Prepared { actions, ack })
+    Ok(PreparedActions { actions, ack })
 }
 
 /// What a command leaves behind, by what it has changed.
-fn outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
+fn command_outcome(scene: &Scene, command: &Command, node: Node) -> Outcome {
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };
     }
-    Outcome { id: Some(scene.id(node)), fingerprint: left(scene, command, node) }
+    Outcome { id: Some(scene.id(node)), fingerprint: fingerprint_after(scene, command, node) }
 }
 
-fn left(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
+fn fingerprint_after(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
     match command {
         Command::Set { props, .. } => {
             Some(scene.fingerprint(node, props.keys().map(String::as_str)))
@@ -246,7 +246,7 @@ fn left(scene: &Scene, command: &Command, node: Node) -> Option<Fingerprint> {
 
 /// What can be seen of a proposal that Studio was given by a process that stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum ObservedState {
     /// All of it is there.
     Done,
     /// None of it is.
@@ -257,7 +257,7 @@ pub enum Seen {
 
 /// Whether the place is as a proposal would have left it. What it makes cannot be told from what
 /// somebody else has made; the plugin remembers that.
-pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
+pub fn observe_proposal(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> ObservedState {
     let mut all = Vec::new();
     let of_studio = (proposal.commands.iter().zip(&predicted.outcomes).enumerate())
         .filter(|(at, _)| !proposal.is_in_files(*at));
@@ -266,7 +266,7 @@ pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
         let live = node.filter(|node| scene.is_live(*node));
         let is_done = match (command, live) {
             (Command::Create { .. } | Command::Clone { .. } | Command::Insert { .. }, _) => {
-                return Seen::Unclear;
+                return ObservedState::Unclear;
             }
             (Command::Delete { .. }, live) => live.is_none(),
             (Command::Restore { id, .. }, _) => {
@@ -275,20 +275,20 @@ pub fn seen(scene: &Scene, proposal: &Proposal, predicted: &Ack) -> Seen {
             (Command::Move { parent, .. }, Some(node)) => {
                 scene.parent(node).is_some_and(|it| scene.id(it) == parent.id)
             }
-            (command, Some(node)) => left(scene, command, node) == outcome.fingerprint,
-            (_, None) => return Seen::Unclear,
+            (command, Some(node)) => fingerprint_after(scene, command, node) == outcome.fingerprint,
+            (_, None) => return ObservedState::Unclear,
         };
         all.push(is_done);
     }
     match (all.contains(&true), all.contains(&false)) {
-        (true, false) => Seen::Done,
-        (false, _) => Seen::NotDone,
-        (true, true) => Seen::Unclear,
+        (true, false) => ObservedState::Done,
+        (false, _) => ObservedState::NotDone,
+        (true, true) => ObservedState::Unclear,
     }
 }
 
 /// What a command's fingerprint is over, with the types of the values that are there before.
-fn over(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
+fn fingerprint_scope(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
     let Command::Set { target, props, .. } = command else {
         return BTreeMap::new();
     };
@@ -302,7 +302,7 @@ fn over(scene: &Scene, command: &Command) -> BTreeMap<String, String> {
 }
 
 /// A command as Studio does it; the mirror has it done. None for the memory, which Studio does not hold.
-fn action(
+fn to_action(
     scene: &Scene,
     command: &Command,
     node: Node,
@@ -310,7 +310,7 @@ fn action(
 ) -> Result<Option<Action>, Refusal> {
     Ok(Some(match command.clone() {
         Command::Create { id, parent, class, name, props, expect } => {
-            let (props, _) = given(props);
+            let (props, _) = split_properties(props);
             check_length(&props)?;
             Action::Create { id, parent, class, name, props, expect }
         }
@@ -318,7 +318,7 @@ fn action(
             Action::Clone { id, source, parent, name, count, expect }
         }
         Command::Set { target, props, expect } => {
-            let (props, reset) = given(props);
+            let (props, reset) = split_properties(props);
             Action::Set { target, props, reset, over, expect }
         }
         Command::Move { target, parent, expect, .. } => Action::Move { target, parent, expect },
@@ -361,7 +361,7 @@ fn check_length(props: &BTreeMap<String, Value>) -> Result<(), Refusal> {
 }
 
 /// Values, and the names of what goes back to its default.
-fn given(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
+fn split_properties(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
     let (mut values, mut reset) = (BTreeMap::new(), Vec::new());
     for (name, value) in props {
         match value {
@@ -373,8 +373,8 @@ fn given(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
 }
 
 /// What was predicted, with the ids that Studio gave to what it made.
-pub fn settled(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
-    let names = made(call, proposal, acted);
+pub fn settle_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
+    let names = id_mapping(call, proposal, acted);
     let named = |id: &mut InstanceId| {
         if let Some(real) = names.get(id) {
             *id = real.clone();
@@ -393,7 +393,11 @@ pub fn settled(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acte
 }
 
 /// By the ids of a proposal, those of Studio.
-pub fn made(call: Seq, proposal: &Proposal, acted: &[Acted]) -> BTreeMap<InstanceId, InstanceId> {
+pub fn id_mapping(
+    call: Seq,
+    proposal: &Proposal,
+    acted: &[Acted],
+) -> BTreeMap<InstanceId, InstanceId> {
     let mut names = BTreeMap::new();
     let commands = proposal.commands.iter().enumerate();
     let of_studio = commands.filter(|(at, _)| !proposal.is_in_files(*at));

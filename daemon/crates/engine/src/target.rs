@@ -7,12 +7,12 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use vector_core::code;
-use vector_core::proposal::Blobs;
+use vector_core::proposal::BlobStore;
 use vector_files::place_file::{self, PlaceError, PlaceFile, WayBack};
 use vector_place::Scene;
-use vector_rojo_project::{self, Journal, Project};
+use vector_rojo_project::{self, RojoProject, StepJournal};
 
-use crate::studio::Studio;
+use crate::studio::StudioTarget;
 
 /// Who performs what is approved.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub enum Target {
     /// A place file.
     File(PlaceFile),
     /// The files of a Rojo project.
-    Project(Box<Project>),
+    Project(Box<RojoProject>),
     /// A place that is open in Studio.
-    Open(Studio),
+    Open(StudioTarget),
 }
 
 impl From<PlaceFile> for Target {
@@ -31,42 +31,42 @@ impl From<PlaceFile> for Target {
     }
 }
 
-impl From<Project> for Target {
-    fn from(project: Project) -> Self {
+impl From<RojoProject> for Target {
+    fn from(project: RojoProject) -> Self {
         Self::Project(Box::new(project))
     }
 }
 
 /// What leads back to the bytes that files had.
 #[derive(Debug)]
-pub(super) enum Back {
+pub(super) enum RestoreSource {
     /// Nothing does.
     Unknown,
     /// Of a place file.
     File(WayBack),
     /// Of a project: the records of the steps that are taken back, the newest first.
-    Project(Vec<Journal>),
+    Project(Vec<StepJournal>),
 }
 
 /// What is ready to be put in its place.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedChange {
     /// None where no proposal could be performed.
-    pub(super) ready: Option<Ready>,
+    pub(super) ready: Option<ReadyChange>,
     /// The proposals that could not be performed, and why.
     pub(super) refused: Vec<(Seq, String)>,
 }
 
 /// New files that do not have their names yet.
 #[derive(Debug)]
-pub(super) enum Ready {
-    File(place_file::Stored),
-    Project(vector_rojo_project::Stored),
+pub(super) enum ReadyChange {
+    File(place_file::StoredFile),
+    Project(vector_rojo_project::StoredFiles),
 }
 
-impl Ready {
+impl ReadyChange {
     /// What will be said of each proposal, and what the ledger keeps.
-    pub(super) fn told(&mut self) -> (Vec<(Seq, Ack)>, Vec<Vec<u8>>) {
+    pub(super) fn take_acks(&mut self) -> (Vec<(Seq, Ack)>, Vec<Vec<u8>>) {
         let (acks, blobs) = match self {
             Self::File(stored) => (&mut stored.acks, &mut stored.blobs),
             Self::Project(stored) => (&mut stored.acks, &mut stored.blobs),
@@ -79,17 +79,17 @@ impl Target {
     /// How the ledger names the place.
     pub fn place(&self) -> Place {
         match self {
-            Self::File(file) => Place::File(file.place()),
-            Self::Project(project) => Place::Project(project.place()),
+            Self::File(file) => Place::File(file.ledger_place()),
+            Self::Project(project) => Place::Project(project.ledger_place()),
             Self::Open(studio) => Place::Open(studio.place().clone()),
         }
     }
 
     /// The folder whose settings count for the place; none where that is not known.
-    pub(super) fn folder(&self) -> Option<PathBuf> {
+    pub(super) fn settings_folder(&self) -> Option<PathBuf> {
         match self {
-            Self::File(file) => Some(file.folder().to_owned()),
-            Self::Project(project) => Some(project.folder().to_owned()),
+            Self::File(file) => Some(file.settings_folder().to_owned()),
+            Self::Project(project) => Some(project.project_folder().to_owned()),
             Self::Open(_) => None,
         }
     }
@@ -97,7 +97,7 @@ impl Target {
     /// What acks name: the file that was read; none for a place that is open in Studio.
     pub(super) fn name(&self) -> Option<String> {
         match self {
-            Self::File(file) => Some(file.place().file),
+            Self::File(file) => Some(file.ledger_place().file),
             Self::Project(project) => Some(project.name()),
             Self::Open(_) => None,
         }
@@ -106,14 +106,14 @@ impl Target {
     /// What entries say is written; nothing for a place that is open in Studio.
     pub(super) fn output(&self) -> String {
         match self {
-            Self::File(file) => file.output().display().to_string(),
+            Self::File(file) => file.output_file().display().to_string(),
             Self::Project(project) => project.name(),
             Self::Open(_) => String::new(),
         }
     }
 
     /// What plans stand on that have nothing below them.
-    pub fn base(&self) -> Fingerprint {
+    pub fn plan_base(&self) -> Fingerprint {
         match self {
             Self::File(file) => file.hash().clone(),
             Self::Project(project) => project.hash().clone(),
@@ -122,8 +122,8 @@ impl Target {
     }
 
     /// Waits until nobody else writes the same files.
-    pub(super) fn alone(&self) -> Option<MutexGuard<'static, ()>> {
-        matches!(self, Self::Project(_)).then(vector_rojo_project::alone)
+    pub(super) fn lock_files(&self) -> Option<MutexGuard<'static, ()>> {
+        matches!(self, Self::Project(_)).then(vector_rojo_project::lock_project_files)
     }
 
     /// Performs proposals on the scene, and stores the result beside what it replaces. Studio does
@@ -132,29 +132,29 @@ impl Target {
         &mut self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
-        blobs: &Blobs,
-        back: &Back,
-    ) -> Result<Prepared, PlaceError> {
+        blobs: &BlobStore,
+        back: &RestoreSource,
+    ) -> Result<PreparedChange, PlaceError> {
         match self {
             Self::File(file) => {
                 let back = match back {
-                    Back::File(back) => Some(back),
+                    RestoreSource::File(back) => Some(back),
                     _ => None,
                 };
-                let place_file::Prepared { stored, refused } =
-                    file.prepare(scene, proposals, blobs, back)?;
-                Ok(Prepared { ready: stored.map(Ready::File), refused })
+                let place_file::PreparedFile { stored, refused } =
+                    file.prepare_proposals(scene, proposals, blobs, back)?;
+                Ok(PreparedChange { ready: stored.map(ReadyChange::File), refused })
             }
             Self::Project(project) => {
                 let back = match back {
-                    Back::Project(back) => Some(&back[..]),
+                    RestoreSource::Project(back) => Some(&back[..]),
                     _ => None,
                 };
-                let vector_rojo_project::Prepared { stored, refused } =
-                    project.prepare(scene, proposals, blobs, back)?;
-                Ok(Prepared { ready: stored.map(Ready::Project), refused })
+                let vector_rojo_project::PreparedProject { stored, refused } =
+                    project.prepare_proposals(scene, proposals, blobs, back)?;
+                Ok(PreparedChange { ready: stored.map(ReadyChange::Project), refused })
             }
-            Self::Open(_) => Ok(Prepared { ready: None, refused: Vec::new() }),
+            Self::Open(_) => Ok(PreparedChange { ready: None, refused: Vec::new() }),
         }
     }
 
@@ -162,14 +162,18 @@ impl Target {
     ///
     /// # Errors
     /// What was there is as it was, but for what [`PlaceError::Kept`] and [`PlaceError::Torn`] name.
-    pub(super) fn commit(&mut self, ready: Ready, scene: &mut Scene) -> Result<(), PlaceError> {
+    pub(super) fn commit(
+        &mut self,
+        ready: ReadyChange,
+        scene: &mut Scene,
+    ) -> Result<(), PlaceError> {
         match (self, ready) {
-            (Self::File(file), Ready::File(stored)) => {
+            (Self::File(file), ReadyChange::File(stored)) => {
                 file.commit(stored)?;
                 scene.settle();
             }
-            (Self::Project(project), Ready::Project(stored)) => {
-                if let Some(read) = project.commit(stored, scene)? {
+            (Self::Project(project), ReadyChange::Project(stored)) => {
+                if let Some(read) = project.commit_files(stored, scene)? {
                     code::hand_over(scene, &read);
                     *scene = read;
                 }

@@ -36,15 +36,15 @@ pub fn canonical(file: &Path) -> io::Result<PathBuf> {
 pub const TEMPORARY: &str = ".vector-";
 
 /// Writes a new file beside another one, with that one's permissions, down to the disk.
-pub fn beside<'a>(
+pub fn write_beside<'a>(
     target: &Path,
     runs: impl IntoIterator<Item = &'a [u8]>,
 ) -> io::Result<NamedTempFile> {
-    marked(target, "", runs)
+    write_marked(target, "", runs)
 }
 
 /// As [`beside`], with a mark in the file's name by which it is found again.
-pub fn marked<'a>(
+pub fn write_marked<'a>(
     target: &Path,
     mark: &str,
     runs: impl IntoIterator<Item = &'a [u8]>,
@@ -84,7 +84,7 @@ fn make_locked(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result
 
 /// Removes the temporary files that stopped processes left in a folder. Only a regular file whose name
 /// is one that [`beside`] makes, and that no process holds locked, is removed.
-pub fn sweep(folder: &Path) {
+pub fn sweep_temporary(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -121,7 +121,7 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Writes a new file beside another one, for its owner alone, down to the disk.
-pub fn private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+pub fn write_private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY).suffix(TEMPORARY_END);
     // As temporary files are everywhere.
@@ -132,14 +132,14 @@ pub fn private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 /// Puts a new file in the place of the old one.
-pub fn put(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
+pub fn replace_file(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
     temporary.persist(target).map_err(|error| error.error)?;
     sync_folder(target);
     Ok(())
 }
 
 /// What to do about an error of writing, where that is known.
-pub fn hint(kind: io::ErrorKind) -> &'static str {
+pub fn error_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ". Free some space and run it again"
@@ -217,9 +217,9 @@ mod tests {
         fs::create_dir(folder.path().join(".vector-folder.tmp")).unwrap();
         // As a killed process leaves it: nothing holds its lock any more.
         fs::write(folder.path().join(".vector-aB3xY9.tmp"), "half a place").unwrap();
-        let at_work = beside(&place, [&b"new"[..]]).unwrap();
-        let owned = private(&place, b"new").unwrap();
-        sweep(folder.path());
+        let at_work = write_beside(&place, [&b"new"[..]]).unwrap();
+        let owned = write_private(&place, b"new").unwrap();
+        sweep_temporary(folder.path());
         let mut expected: Vec<String> = kept.map(str::to_owned).to_vec();
         expected.push(".vector-folder.tmp".to_owned());
         for file in [&at_work, &owned] {
@@ -229,7 +229,7 @@ mod tests {
         }
         expected.sort();
         assert_eq!(names(folder.path()), expected);
-        put(at_work, &place).unwrap();
+        replace_file(at_work, &place).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"new");
     }
 
@@ -240,7 +240,7 @@ mod tests {
         let (link, to) = (folder.path().join(".vector-aaaaaa.tmp"), folder.path().join("to"));
         fs::write(&to, "theirs").unwrap();
         std::os::unix::fs::symlink(&to, &link).unwrap();
-        sweep(folder.path());
+        sweep_temporary(folder.path());
         assert!(link.is_symlink());
         assert_eq!(fs::read(&to).unwrap(), b"theirs");
     }
@@ -252,13 +252,13 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                    sweep(folder.path());
+                    sweep_temporary(folder.path());
                 }
             });
             for n in 0..300_u32 {
                 let target = folder.path().join("place");
-                let file = beside(&target, [&n.to_le_bytes()[..]]).unwrap();
-                put(file, &target).unwrap();
+                let file = write_beside(&target, [&n.to_le_bytes()[..]]).unwrap();
+                replace_file(file, &target).unwrap();
                 assert_eq!(fs::read(&target).unwrap(), n.to_le_bytes());
             }
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);

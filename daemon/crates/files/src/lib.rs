@@ -17,7 +17,7 @@ pub mod text;
 /// The file cannot be written; its old content is left as it was.
 pub fn write_file(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
-    disk::put(disk::beside(&file, [bytes])?, &file)
+    disk::replace_file(disk::write_beside(&file, [bytes])?, &file)
 }
 
 /// As [`write_file`], for a file that only its owner may read.
@@ -26,5 +26,5 @@ pub fn write_file(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
 /// The file cannot be written; its old content is left as it was.
 pub fn write_private(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
-    disk::put(disk::private(&file, bytes)?, &file)
+    disk::replace_file(disk::write_private(&file, bytes)?, &file)
 }

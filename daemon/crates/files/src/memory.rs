@@ -22,7 +22,7 @@ pub struct MemoryFile {
 
 /// A new text on the disk that does not have its name yet.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredMemory {
     temporary: NamedTempFile,
     text: String,
 }
@@ -32,20 +32,20 @@ impl MemoryFile {
     ///
     /// # Errors
     /// It is there and cannot be read, or is no text.
-    pub fn beside(place: &Path) -> io::Result<Self> {
+    pub fn beside_place(place: &Path) -> io::Result<Self> {
         let folder = place.parent().unwrap_or(Path::new("."));
-        Self::read(folder.join(".vector").join("memory.md"), false)
+        Self::read_file(folder.join(".vector").join("memory.md"), false)
     }
 
     /// Reads the memory that stands in a file of the daemon's own.
     ///
     /// # Errors
     /// It is there and cannot be read, or is no text.
-    pub fn at(path: PathBuf) -> io::Result<Self> {
-        Self::read(path, true)
+    pub fn at_path(path: PathBuf) -> io::Result<Self> {
+        Self::read_file(path, true)
     }
 
-    fn read(path: PathBuf, is_own: bool) -> io::Result<Self> {
+    fn read_file(path: PathBuf, is_own: bool) -> io::Result<Self> {
         let text = match fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(why) if why.kind() == io::ErrorKind::NotFound => None,
@@ -60,9 +60,9 @@ impl MemoryFile {
     }
 
     /// Removes the temporary files that stopped processes left beside it.
-    pub fn sweep(&self) {
+    pub fn sweep_temporary(&self) {
         if let Some(folder) = self.path.parent() {
-            disk::sweep(folder);
+            disk::sweep_temporary(folder);
         }
     }
 
@@ -83,7 +83,7 @@ impl MemoryFile {
     }
 
     /// Stores another text in a synced temporary file.
-    pub fn store(&self, text: &str) -> io::Result<Stored> {
+    pub fn store_text(&self, text: &str) -> io::Result<StoredMemory> {
         if let Some(folder) = self.path.parent() {
             if self.is_own {
                 disk::private_folder(folder)?;
@@ -94,24 +94,24 @@ impl MemoryFile {
         // A link stays a link.
         let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
         let temporary = if self.is_own {
-            disk::private(&real, text.as_bytes())?
+            disk::write_private(&real, text.as_bytes())?
         } else {
-            disk::beside(&real, [text.as_bytes()])?
+            disk::write_beside(&real, [text.as_bytes()])?
         };
-        Ok(Stored { temporary, text: text.to_owned() })
+        Ok(StoredMemory { temporary, text: text.to_owned() })
     }
 
     /// Puts a text in the place of the old one, and answers the old one.
-    pub fn put(&mut self, stored: Stored) -> io::Result<Option<String>> {
+    pub fn replace(&mut self, stored: StoredMemory) -> io::Result<Option<String>> {
         let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
-        disk::put(stored.temporary, &real)?;
+        disk::replace_file(stored.temporary, &real)?;
         Ok(self.text.replace(stored.text))
     }
 
     /// Puts the text back that was there before: what was to change with it could not.
     pub fn put_back(&mut self, before: Option<String>) -> io::Result<()> {
         match &before {
-            Some(text) => drop(self.put(self.store(text)?)?),
+            Some(text) => drop(self.replace(self.store_text(text)?)?),
             None => fs::remove_file(&self.path)?,
         }
         self.text = before;
@@ -121,7 +121,7 @@ impl MemoryFile {
 
 /// The memory beside a project.
 #[derive(Debug)]
-pub enum Memory {
+pub enum ProjectMemory {
     /// Its file, whether or not it is there.
     File(MemoryFile),
     /// It cannot be read, and so is not written.
@@ -130,14 +130,14 @@ pub enum Memory {
     Elsewhere,
 }
 
-impl Memory {
+impl ProjectMemory {
     /// The memory of a project, from its file.
-    pub fn beside(project: &Path) -> Self {
-        MemoryFile::beside(project).map_or(Self::Unread, Self::File)
+    pub fn beside_project(project: &Path) -> Self {
+        MemoryFile::beside_place(project).map_or(Self::Unread, Self::File)
     }
 
     /// Its file, where it could be read.
-    pub fn file(&self) -> Option<&MemoryFile> {
+    pub fn memory_file(&self) -> Option<&MemoryFile> {
         match self {
             Self::File(file) => Some(file),
             Self::Unread | Self::Elsewhere => None,

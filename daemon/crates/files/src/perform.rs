@@ -5,7 +5,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Outcome, Proposal};
 use scene_schemas::{Command, Fingerprint};
-use vector_core::proposal::{Back, Blobs, perform, relocated};
+use vector_core::proposal::{BlobStore, UndoStep, perform_command, relocate_command};
 use vector_place::{Node, Scene};
 
 /// A proposal that was performed on the scene.
@@ -15,13 +15,13 @@ pub struct DoneOne {
     /// The call that it came from.
     pub call: Seq,
     /// What each command made or changed.
-    pub left: Vec<Left>,
+    pub left: Vec<CommandEffect>,
     /// What reverts each command.
-    pub backs: Vec<Back>,
+    pub backs: Vec<UndoStep>,
 }
 
 /// What a command made or changed.
-pub enum Left {
+pub enum CommandEffect {
     /// An instance.
     Node(Node),
     /// The memory, by what it was left as.
@@ -29,7 +29,7 @@ pub enum Left {
 }
 
 /// What was performed, and what could not be.
-pub struct Performed {
+pub struct PerformedCommands {
     /// In order.
     pub done: Vec<DoneOne>,
     /// With the reason of each.
@@ -41,10 +41,10 @@ pub struct Performed {
 pub fn perform_all(
     scene: &mut Scene,
     proposals: &[(Seq, Seq, &Proposal)],
-    blobs: &Blobs,
+    blobs: &BlobStore,
     by_path: bool,
-) -> Performed {
-    let mut performed = Performed { done: Vec::new(), refused: Vec::new() };
+) -> PerformedCommands {
+    let mut performed = PerformedCommands { done: Vec::new(), refused: Vec::new() };
     for (seq, call, proposal) in proposals {
         let missing = proposal.after.iter().find(|before| {
             performed.refused.iter().any(|(refused, _): &(Seq, String)| refused == *before)
@@ -72,21 +72,21 @@ pub fn perform_all(
 fn perform_one(
     scene: &mut Scene,
     commands: &[Command],
-    blobs: &Blobs,
+    blobs: &BlobStore,
     by_path: bool,
-) -> Result<(Vec<Left>, Vec<Back>), Refusal> {
+) -> Result<(Vec<CommandEffect>, Vec<UndoStep>), Refusal> {
     let (mut left, mut backs) = (Vec::new(), Vec::new());
     for command in commands {
         let done = if by_path {
-            perform(scene, &relocated(scene, command.clone())?, blobs)?
+            perform_command(scene, &relocate_command(scene, command.clone())?, blobs)?
         } else {
-            perform(scene, command, blobs)?
+            perform_command(scene, command, blobs)?
         };
         left.push(match command {
-            Command::EditMemory { .. } => {
-                Left::Memory(Fingerprint::of(scene.memory().unwrap_or_default().as_bytes()))
-            }
-            _ => Left::Node(done.node),
+            Command::EditMemory { .. } => CommandEffect::Memory(Fingerprint::of(
+                scene.memory().unwrap_or_default().as_bytes(),
+            )),
+            _ => CommandEffect::Node(done.node),
         });
         backs.extend(done.backs);
     }
@@ -94,12 +94,12 @@ fn perform_one(
 }
 
 /// What became of a command.
-pub fn outcome(scene: &Scene, left: Left) -> Outcome {
+pub fn effect_outcome(scene: &Scene, left: CommandEffect) -> Outcome {
     let node = match left {
-        Left::Memory(hash) => {
+        CommandEffect::Memory(hash) => {
             return Outcome { id: Some(scene.id(scene.root())), fingerprint: Some(hash) };
         }
-        Left::Node(node) => node,
+        CommandEffect::Node(node) => node,
     };
     if !scene.is_live(node) {
         return Outcome { id: None, fingerprint: None };

@@ -18,13 +18,13 @@ use tempfile::NamedTempFile;
 
 pub use self::error::PlaceError;
 
-use vector_core::proposal::{Blobs, Inverse, inverse};
+use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_place::{CodecError, Patch, Scene};
 
 use crate::disk;
 use crate::memory::{self, MemoryFile};
-use crate::perform::{DoneOne, Performed, outcome, perform_all};
-use crate::stamp::Stamp;
+use crate::perform::{DoneOne, PerformedCommands, effect_outcome, perform_all};
+use crate::stamp::FileStamp;
 
 /// A place file that is open for an edit.
 #[derive(Debug)]
@@ -40,13 +40,13 @@ pub struct PlaceFile {
     /// The project's memory beside the file that is written, where it can be read.
     memory: Option<MemoryFile>,
     /// How the place looked when it was read or written.
-    stamp: Stamp,
+    stamp: FileStamp,
     /// Why it could not be read when somebody last looked.
     away: Option<String>,
 }
 
 /// Reads a file, once: a large one is not copied. How it looked before that comes with it.
-fn read(file: &Path) -> Result<(Arc<[u8]>, Stamp), PlaceError> {
+fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
     let whole = || {
         let mut input = File::open(file)?;
         let metadata = input.metadata()?;
@@ -59,9 +59,9 @@ fn read(file: &Path) -> Result<(Arc<[u8]>, Stamp), PlaceError> {
         let mut rest = Vec::new();
         input.read_to_end(&mut rest)?;
         let bytes = if rest.is_empty() { bytes } else { [&bytes[..], &rest].concat().into() };
-        Ok((bytes, Stamp::from(&metadata)))
+        Ok((bytes, FileStamp::from(&metadata)))
     };
-    whole().map_err(|why| PlaceError::Read { file: show(file), why })
+    whole().map_err(|why| PlaceError::Read { file: display_path(file), why })
 }
 
 /// The hash of a file.
@@ -69,21 +69,22 @@ fn read(file: &Path) -> Result<(Arc<[u8]>, Stamp), PlaceError> {
 /// # Errors
 /// It cannot be read.
 pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
-    disk::hash(file).map_err(|why| PlaceError::Read { file: show(file), why })
+    disk::hash(file).map_err(|why| PlaceError::Read { file: display_path(file), why })
 }
 
 /// Reads a place, to look at it.
-pub fn load(file: &Path) -> Result<Scene, PlaceError> {
-    Scene::open(read(file)?.0).map_err(|why| PlaceError::Open { file: show(file), why })
+pub fn load_scene(file: &Path) -> Result<Scene, PlaceError> {
+    Scene::open(read_place_bytes(file)?.0)
+        .map_err(|why| PlaceError::Open { file: display_path(file), why })
 }
 
-fn show(file: &Path) -> String {
+fn display_path(file: &Path) -> String {
     file.display().to_string()
 }
 
 /// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
-pub fn real(file: &Path) -> Result<PathBuf, PlaceError> {
-    let failed = |why| PlaceError::Read { file: show(file), why };
+pub fn real_path(file: &Path) -> Result<PathBuf, PlaceError> {
+    let failed = |why| PlaceError::Read { file: display_path(file), why };
     if let Ok(found) = disk::canonical(file) {
         return Ok(found);
     }
@@ -101,37 +102,37 @@ impl PlaceFile {
     /// # Errors
     /// It cannot be read, is not a place, or could not be written.
     pub fn open(input: &Path, out: Option<&Path>) -> Result<(Self, Scene), PlaceError> {
-        let (bytes, stamp) = read(input)?;
+        let (bytes, stamp) = read_place_bytes(input)?;
         let hash = Fingerprint::of(&bytes);
-        let mut scene =
-            Scene::open(bytes).map_err(|why| PlaceError::Open { file: show(input), why })?;
-        let input = real(input)?;
+        let mut scene = Scene::open(bytes)
+            .map_err(|why| PlaceError::Open { file: display_path(input), why })?;
+        let input = real_path(input)?;
         let output = match out {
             None => input.clone(),
-            Some(out) => real(out).map_err(|error| match error {
+            Some(out) => real_path(out).map_err(|error| match error {
                 PlaceError::Read { file, why } => PlaceError::Output { file, why },
                 other => other,
             })?,
         };
         let replaces = match fs::metadata(&output) {
             Ok(metadata) if metadata.permissions().readonly() => {
-                return Err(PlaceError::ReadOnly { file: show(&output) });
+                return Err(PlaceError::ReadOnly { file: display_path(&output) });
             }
             Ok(metadata) if !metadata.is_file() => {
-                return Err(PlaceError::NoFile { file: show(&output) });
+                return Err(PlaceError::NoFile { file: display_path(&output) });
             }
             Ok(_) if output == input => Some(hash.clone()),
             Ok(_) => Some(self::hash(&output)?),
             // A link to nothing would be replaced by a file, and stay no link.
             Err(_) if output.is_symlink() => {
-                return Err(PlaceError::NoFile { file: show(&output) });
+                return Err(PlaceError::NoFile { file: display_path(&output) });
             }
             Err(_) => None,
         };
-        disk::sweep(output.parent().unwrap_or(Path::new(".")));
-        let memory = MemoryFile::beside(&output).ok();
+        disk::sweep_temporary(output.parent().unwrap_or(Path::new(".")));
+        let memory = MemoryFile::beside_place(&output).ok();
         if let Some(memory) = &memory {
-            memory.sweep();
+            memory.sweep_temporary();
             scene.know_memory(memory.text().to_owned());
         }
         let (by_path, away) = (false, None);
@@ -139,7 +140,7 @@ impl PlaceFile {
     }
 
     /// The folder of the place, whose settings count for it.
-    pub fn folder(&self) -> &Path {
+    pub fn settings_folder(&self) -> &Path {
         self.input.parent().unwrap_or(Path::new("."))
     }
 
@@ -150,18 +151,18 @@ impl PlaceFile {
     }
 
     /// How the ledger names the place.
-    pub fn place(&self) -> FilePlace {
+    pub fn ledger_place(&self) -> FilePlace {
         let is_elsewhere = self.output != self.input;
         FilePlace {
-            file: show(&self.input),
-            out: is_elsewhere.then(|| show(&self.output)),
+            file: display_path(&self.input),
+            out: is_elsewhere.then(|| display_path(&self.output)),
             hash: self.hash.clone(),
             replaces: self.replaces.clone().filter(|_| is_elsewhere),
         }
     }
 
     /// The hash of the file that is replaced; none where there is none yet.
-    pub fn replaces(&self) -> Option<&Fingerprint> {
+    pub fn replaced_hash(&self) -> Option<&Fingerprint> {
         self.replaces.as_ref()
     }
 
@@ -171,7 +172,7 @@ impl PlaceFile {
     }
 
     /// The file that is written.
-    pub fn output(&self) -> &Path {
+    pub fn output_file(&self) -> &Path {
         &self.output
     }
 
@@ -182,32 +183,33 @@ impl PlaceFile {
     ///
     /// # Errors
     /// Nothing was stored, and the scene is as it was.
-    pub fn prepare(
+    pub fn prepare_proposals(
         &self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
-        blobs: &Blobs,
+        blobs: &BlobStore,
         back: Option<&WayBack>,
-    ) -> Result<Prepared, PlaceError> {
+    ) -> Result<PreparedFile, PlaceError> {
         self.check_unchanged()?;
         let start = scene.mark();
-        let Performed { done, refused } = perform_all(scene, proposals, blobs, self.by_path);
+        let PerformedCommands { done, refused } =
+            perform_all(scene, proposals, blobs, self.by_path);
         let back = back.filter(|_| refused.is_empty());
-        let stored = (!done.is_empty()).then(|| self.store(scene, done, back)).transpose();
-        let prepared = stored.map(|stored| Prepared { stored, refused });
+        let stored = (!done.is_empty()).then(|| self.store_scene(scene, done, back)).transpose();
+        let prepared = stored.map(|stored| PreparedFile { stored, refused });
         if prepared.is_err() {
             scene.rollback(start);
         }
         prepared
     }
 
-    fn store(
+    fn store_scene(
         &self,
         scene: &mut Scene,
         done: Vec<DoneOne>,
         back: Option<&WayBack>,
-    ) -> Result<Stored, PlaceError> {
-        let file = show(&self.output);
+    ) -> Result<StoredFile, PlaceError> {
+        let file = display_path(&self.output);
         scene.make().map_err(|why| self.not_encoded(why))?;
         let mut after = hash_of(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
@@ -221,7 +223,7 @@ impl PlaceFile {
         let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
         let is_same = self.replaces.as_ref() == Some(&after);
         let temporary = (!is_same).then(|| self.write_beside(scene.runs())).transpose()?;
-        let mut stored = Stored {
+        let mut stored = StoredFile {
             temporary,
             memory: self.store_memory(scene)?,
             after,
@@ -231,9 +233,9 @@ impl PlaceFile {
         for DoneOne { seq, call, left, backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin(call);
-            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
-            let Inverse { commands, witnesses, blobs } =
-                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
+            let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
+            let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
+                .map_err(|refusal| PlaceError::Encode {
                     file: file.clone(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -254,7 +256,7 @@ impl PlaceFile {
     }
 
     /// Stores the memory, where it is not what was read.
-    fn store_memory(&self, scene: &Scene) -> Result<Option<memory::Stored>, PlaceError> {
+    fn store_memory(&self, scene: &Scene) -> Result<Option<memory::StoredMemory>, PlaceError> {
         let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
             return Ok(None);
         };
@@ -262,7 +264,7 @@ impl PlaceFile {
             return Ok(None);
         }
         check_memory(file)?;
-        file.store(text).map(Some).map_err(|why| memory_not_written(file, why))
+        file.store_text(text).map(Some).map_err(|why| memory_not_written(file, why))
     }
 
     /// Writes a new file beside the target, with the target's permissions, down to the disk.
@@ -270,7 +272,7 @@ impl PlaceFile {
         &self,
         runs: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<NamedTempFile, PlaceError> {
-        disk::beside(&self.output, runs).map_err(|why| self.not_written(why))
+        disk::write_beside(&self.output, runs).map_err(|why| self.not_written(why))
     }
 
     fn not_written(&self, why: io::Error) -> PlaceError {
@@ -278,9 +280,9 @@ impl PlaceFile {
             io::ErrorKind::PermissionDenied => {
                 ". Allow writing there, or choose another place with --out"
             }
-            kind => disk::hint(kind),
+            kind => disk::error_hint(kind),
         };
-        PlaceError::Write { file: show(&self.output), why, hint }
+        PlaceError::Write { file: display_path(&self.output), why, hint }
     }
 
     /// Opens the place once more, where it is the file that is written.
@@ -293,13 +295,13 @@ impl PlaceFile {
 
     /// Whether the place, which is written to itself, looks as it did when it was read.
     pub fn looks_as_read(&self) -> bool {
-        let is_same = Stamp::of(&self.input).is_ok_and(|now| now == self.stamp);
+        let is_same = FileStamp::of_file(&self.input).is_ok_and(|now| now == self.stamp);
         is_same && self.stamp.is_at_rest() && self.away.is_none()
     }
 
     /// Reads what somebody else has made of the place, which is written to itself; the scene that it
     /// makes, where it is another one. A place that looks as it did is not read.
-    pub fn follow(&mut self) -> Option<Scene> {
+    pub fn follow_changes(&mut self) -> Option<Scene> {
         match self.read_changed() {
             Ok(scene) => {
                 self.away = None;
@@ -313,8 +315,8 @@ impl PlaceFile {
     }
 
     fn read_changed(&mut self) -> Result<Option<Scene>, PlaceError> {
-        let failed = |why| PlaceError::Read { file: show(&self.input), why };
-        let now = Stamp::of(&self.input).map_err(failed)?;
+        let failed = |why| PlaceError::Read { file: display_path(&self.input), why };
+        let now = FileStamp::of_file(&self.input).map_err(failed)?;
         if now == self.stamp && now.is_at_rest() {
             return Ok(None);
         }
@@ -328,13 +330,13 @@ impl PlaceFile {
     }
 
     /// Why the place cannot be read, as was seen when it was last followed; none where it can.
-    pub fn away(&self) -> Option<&str> {
+    pub fn unreadable_reason(&self) -> Option<&str> {
         self.away.as_deref()
     }
 
     /// Reads the memory once more; what it says, where it can be read.
     pub fn read_memory(&mut self) -> Option<String> {
-        self.memory = MemoryFile::beside(&self.output).ok();
+        self.memory = MemoryFile::beside_place(&self.output).ok();
         self.memory.as_ref().map(|memory| memory.text().to_owned())
     }
 
@@ -348,7 +350,7 @@ impl PlaceFile {
         if now == self.replaces {
             return Ok(());
         }
-        Err(PlaceError::Changed { file: show(&self.output) })
+        Err(PlaceError::Changed { file: display_path(&self.output) })
     }
 
     /// Writes the place as it was read, where another file is to be written: nobody should find what
@@ -356,34 +358,34 @@ impl PlaceFile {
     ///
     /// # Errors
     /// What was there is as it was.
-    pub fn copy(&self) -> Result<(), PlaceError> {
-        let (bytes, _) = read(&self.input)?;
+    pub fn copy_unchanged(&self) -> Result<(), PlaceError> {
+        let (bytes, _) = read_place_bytes(&self.input)?;
         if Fingerprint::of(&bytes) != self.hash {
-            return Err(PlaceError::Changed { file: show(&self.input) });
+            return Err(PlaceError::Changed { file: display_path(&self.input) });
         }
         self.check_unchanged()?;
-        self.replace(self.write_beside([&*bytes])?)
+        self.replace_output(self.write_beside([&*bytes])?)
     }
 
     /// Writes a scene that a person's own command made, in one step as an edit does.
     ///
     /// # Errors
     /// What was there is as it was.
-    pub fn write(&self, scene: &mut Scene) -> Result<(), PlaceError> {
+    pub fn write_scene(&self, scene: &mut Scene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         scene.make().map_err(|why| self.not_encoded(why))?;
         let temporary = self.write_beside(scene.runs())?;
         self.check_unchanged()?;
-        self.replace(temporary)
+        self.replace_output(temporary)
     }
 
     /// The error for a scene that cannot be written down.
     pub fn not_encoded(&self, why: CodecError) -> PlaceError {
-        PlaceError::Encode { file: show(&self.output), why }
+        PlaceError::Encode { file: display_path(&self.output), why }
     }
 
-    fn replace(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
-        disk::put(temporary, &self.output).map_err(|why| self.not_written(why))
+    fn replace_output(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
+        disk::replace_file(temporary, &self.output).map_err(|why| self.not_written(why))
     }
 
     /// Puts the new file in the place of the old one. The last moment at which a change by somebody
@@ -391,23 +393,23 @@ impl PlaceFile {
     ///
     /// # Errors
     /// The old file is as it was.
-    pub fn commit(&mut self, stored: Stored) -> Result<(), PlaceError> {
+    pub fn commit(&mut self, stored: StoredFile) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         let remembered = match (&mut self.memory, stored.memory) {
             (Some(file), Some(text)) => {
                 check_memory(file)?;
-                Some(file.put(text).map_err(|why| memory_not_written(file, why))?)
+                Some(file.replace(text).map_err(|why| memory_not_written(file, why))?)
             }
             _ => None,
         };
         if let Some(temporary) = stored.temporary {
             // Its look goes with it to the new name.
-            let stamp = temporary.as_file().metadata().map(|it| Stamp::from(&it));
-            if let Err(error) = self.replace(temporary) {
+            let stamp = temporary.as_file().metadata().map(|it| FileStamp::from(&it));
+            if let Err(error) = self.replace_output(temporary) {
                 if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
                     file.put_back(before).map_err(|why| PlaceError::MemoryAhead {
-                        file: show(&self.output),
-                        memory: show(file.path()),
+                        file: display_path(&self.output),
+                        memory: display_path(file.path()),
                         error: error.to_string(),
                         why,
                     })?;
@@ -426,13 +428,13 @@ impl PlaceFile {
 fn check_memory(file: &MemoryFile) -> Result<(), PlaceError> {
     match file.is_unchanged() {
         Ok(true) => Ok(()),
-        Ok(false) => Err(PlaceError::Changed { file: show(file.path()) }),
-        Err(why) => Err(PlaceError::Read { file: show(file.path()), why }),
+        Ok(false) => Err(PlaceError::Changed { file: display_path(file.path()) }),
+        Err(why) => Err(PlaceError::Read { file: display_path(file.path()), why }),
     }
 }
 
 fn memory_not_written(file: &MemoryFile, why: io::Error) -> PlaceError {
-    PlaceError::Write { file: show(file.path()), hint: disk::hint(why.kind()), why }
+    PlaceError::Write { file: display_path(file.path()), hint: disk::error_hint(why.kind()), why }
 }
 
 fn hash_of(scene: &Scene) -> Fingerprint {
@@ -454,19 +456,19 @@ pub struct WayBack {
 
 /// What is ready to take the place of the old file.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedFile {
     /// The new file; none where no proposal could be performed.
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredFile>,
     /// The proposals that could not be performed, and why.
     pub refused: Vec<(Seq, String)>,
 }
 
 /// A new file on the disk that does not have its name yet.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredFile {
     /// None where the file is what it is to become.
     temporary: Option<NamedTempFile>,
-    memory: Option<memory::Stored>,
+    memory: Option<memory::StoredMemory>,
     after: Fingerprint,
     /// What will be said of each proposal.
     pub acks: Vec<(Seq, Ack)>,

@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What tells a file from what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     len: u64,
     /// None where the system does not say.
     modified: Option<SystemTime>,
@@ -19,9 +19,9 @@ pub struct Stamp {
     file: Option<(u64, u64)>,
 }
 
-impl Stamp {
+impl FileStamp {
     /// How a file looks, behind links.
-    pub fn of(file: &Path) -> io::Result<Self> {
+    pub fn of_file(file: &Path) -> io::Result<Self> {
         fs::metadata(file).map(|metadata| Self::from(&metadata))
     }
 
@@ -33,7 +33,7 @@ impl Stamp {
     }
 }
 
-impl From<&Metadata> for Stamp {
+impl From<&Metadata> for FileStamp {
     fn from(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let file = {
@@ -60,24 +60,27 @@ mod tests {
         let old = SystemTime::now() - 2 * TICK;
         let touch = |at| File::options().write(true).open(&file).unwrap().set_modified(at).unwrap();
         touch(old);
-        let first = Stamp::of(&file).unwrap();
+        let first = FileStamp::of_file(&file).unwrap();
         assert!(first.is_at_rest());
-        assert_eq!(Stamp::of(&file).unwrap(), first);
+        assert_eq!(FileStamp::of_file(&file).unwrap(), first);
         fs::write(&file, "two").unwrap();
-        let second = Stamp::of(&file).unwrap();
+        let second = FileStamp::of_file(&file).unwrap();
         assert_ne!(second, first);
         touch(old);
-        assert_eq!(Stamp::of(&file).unwrap(), first, "nobody can tell");
+        assert_eq!(FileStamp::of_file(&file).unwrap(), first, "nobody can tell");
         touch(SystemTime::now());
-        assert!(!Stamp::of(&file).unwrap().is_at_rest(), "and so it is not believed at first");
+        assert!(
+            !FileStamp::of_file(&file).unwrap().is_at_rest(),
+            "and so it is not believed at first"
+        );
         touch(SystemTime::now() + Duration::from_hours(1));
-        assert!(Stamp::of(&file).unwrap().is_at_rest());
+        assert!(FileStamp::of_file(&file).unwrap().is_at_rest());
         let new = folder.path().join("new");
         fs::write(&new, "two").unwrap();
         File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();
         fs::rename(&new, &file).unwrap();
-        assert_eq!(Stamp::of(&file).unwrap() == first, !cfg!(unix));
+        assert_eq!(FileStamp::of_file(&file).unwrap() == first, !cfg!(unix));
         fs::remove_file(&file).unwrap();
-        assert!(Stamp::of(&file).is_err());
+        assert!(FileStamp::of_file(&file).is_err());
     }
 }

@@ -65,12 +65,12 @@ impl TextFile {
     ///
     /// # Errors
     /// It is not there, no text, or not to be written.
-    pub fn open(file: &Path) -> Result<Self, TextError> {
+    pub fn read_file(file: &Path) -> Result<Self, TextError> {
         let named = file.display().to_string();
         let failed = |why| TextError::Read { file: named.clone(), why };
         let path = disk::canonical(file).map_err(failed)?;
         let bytes = fs::read(&path).map_err(failed)?;
-        disk::sweep(path.parent().unwrap_or(Path::new(".")));
+        disk::sweep_temporary(path.parent().unwrap_or(Path::new(".")));
         let text =
             String::from_utf8(bytes).map_err(|_| TextError::NoText { file: named.clone() })?;
         Ok(Self { named, path, text })
@@ -85,19 +85,22 @@ impl TextFile {
     ///
     /// # Errors
     /// The file is as it was, or as somebody else left it.
-    pub fn write(&self, text: &str) -> Result<(), TextError> {
+    pub fn write_text(&self, text: &str) -> Result<(), TextError> {
         let file = || self.named.clone();
-        let failed =
-            |why: io::Error| TextError::Write { file: file(), hint: disk::hint(why.kind()), why };
+        let failed = |why: io::Error| TextError::Write {
+            file: file(),
+            hint: disk::error_hint(why.kind()),
+            why,
+        };
         let permissions = fs::metadata(&self.path).map_err(failed)?.permissions();
         if permissions.readonly() {
             return Err(TextError::ReadOnly { file: file() });
         }
-        let temporary = disk::beside(&self.path, [text.as_bytes()]).map_err(failed)?;
+        let temporary = disk::write_beside(&self.path, [text.as_bytes()]).map_err(failed)?;
         let now = disk::hash(&self.path).map_err(|why| TextError::Read { file: file(), why })?;
         if now != Fingerprint::of(self.text.as_bytes()) {
             return Err(TextError::Changed { file: file() });
         }
-        disk::put(temporary, &self.path).map_err(failed)
+        disk::replace_file(temporary, &self.path).map_err(failed)
     }
 }

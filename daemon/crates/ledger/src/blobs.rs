@@ -14,7 +14,7 @@ const LEVEL: i32 = 1;
 
 /// Bytes as they are stored.
 #[derive(Debug)]
-pub(super) struct Blob {
+pub(super) struct StoredBlob {
     /// The hash of the plain bytes.
     pub(super) hash: Fingerprint,
     /// How many plain bytes there are.
@@ -25,7 +25,7 @@ pub(super) struct Blob {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Blob {
+impl StoredBlob {
     /// Hash the bytes, and compress them where that makes them smaller.
     pub(super) fn pack(plain: Vec<u8>) -> Self {
         let hash = Fingerprint::of(&plain);
@@ -36,7 +36,7 @@ impl Blob {
 }
 
 /// The plain bytes. They are checked against their name: a damaged subtree must not come back.
-pub(super) fn unpack(
+pub(super) fn unpack_blob(
     file: &Path,
     hash: &Fingerprint,
     packed: bool,
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     fn check(plain: &[u8], packed: bool) {
-        let blob = Blob::pack(plain.to_vec());
+        let blob = StoredBlob::pack(plain.to_vec());
         assert_eq!((blob.packed, blob.size), (packed, plain.len()));
-        let back = unpack(Path::new("x"), &blob.hash, blob.packed, blob.bytes);
+        let back = unpack_blob(Path::new("x"), &blob.hash, blob.packed, blob.bytes);
         assert_eq!(back.unwrap(), plain);
     }
 
@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn damage_is_noticed() {
-        let mut blob = Blob::pack(vec![7; 10_000]);
+        let mut blob = StoredBlob::pack(vec![7; 10_000]);
         blob.bytes.truncate(8);
         for packed in [true, false] {
-            let result = unpack(Path::new("x"), &blob.hash, packed, blob.bytes.clone());
+            let result = unpack_blob(Path::new("x"), &blob.hash, packed, blob.bytes.clone());
             assert!(matches!(result, Err(LedgerError::DamagedBlob { .. })));
         }
     }

@@ -11,14 +11,14 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
 
-use super::{Ledger, LedgerError, blobs, schema, sql};
+use super::{Ledger, LedgerError, blobs, schema, to_sql};
 
 /// How many characters a hash has.
 const HASH: usize = 64;
 
 /// What was erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Erasure {
+pub struct ErasedSummary {
     /// How many entries lost their texts.
     pub entries: usize,
     /// How many blobs were deleted.
@@ -31,22 +31,22 @@ pub struct Erasure {
 impl Ledger {
     /// Replaces all entries of these workflows by what is left of each, deletes the blobs that only they
     /// name, and appends `mark` to each workflow. All of it or nothing.
-    pub fn erase(
+    pub fn erase_workflows(
         &self,
         workflows: &[Seq],
         erase: impl Fn(Entry) -> Entry,
         mark: &Entry,
-    ) -> Result<Erasure, LedgerError> {
-        let wanted: HashSet<i64> = workflows.iter().map(|it| sql(*it)).collect();
-        self.writer.alone(|conn| {
-            let failed = |source| LedgerError::sql(&self.file, source);
+    ) -> Result<ErasedSummary, LedgerError> {
+        let wanted: HashSet<i64> = workflows.iter().map(|it| to_sql(*it)).collect();
+        self.writer.with_connection(|conn| {
+            let failed = |source| LedgerError::from_sql(&self.file, source);
             conn.pragma_update(None, "secure_delete", true).map_err(failed)?;
             let tx =
                 conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-            let erasing = Erasing { ledger: self, tx: &tx, wanted: &wanted };
+            let erasing = EraseRun { ledger: self, tx: &tx, wanted: &wanted };
             let (entries, blobs) = erasing.run(&erase, mark)?;
             tx.commit().map_err(failed)?;
-            Ok(Erasure { entries, blobs, is_compacted: compact(conn) })
+            Ok(ErasedSummary { entries, blobs, is_compacted: compact_database(conn) })
         })
     }
 
@@ -54,15 +54,17 @@ impl Ledger {
     pub fn is_erased_after(&self, after: Seq) -> Result<bool, LedgerError> {
         let query = "SELECT 1 FROM entries WHERE seq > ?1 AND kind = 'erased' LIMIT 1";
         let found = self
-            .reader()
+            .lock_reader()
             .prepare_cached(query)
-            .and_then(|mut query| query.query_row([sql(after)], |_| Ok(())).optional());
-        found.map(|found| found.is_some()).map_err(|source| LedgerError::sql(&self.file, source))
+            .and_then(|mut query| query.query_row([to_sql(after)], |_| Ok(())).optional());
+        found
+            .map(|found| found.is_some())
+            .map_err(|source| LedgerError::from_sql(&self.file, source))
     }
 }
 
 /// Makes the file anew without free pages, and empties its log; false where that could not be done.
-fn compact(conn: &Connection) -> bool {
+fn compact_database(conn: &Connection) -> bool {
     let empty_log = || {
         // It answers with a row, whose first column says whether somebody was in the way.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
@@ -71,7 +73,7 @@ fn compact(conn: &Connection) -> bool {
     made.is_ok_and(|busy| busy == 0)
 }
 
-struct Erasing<'a> {
+struct EraseRun<'a> {
     ledger: &'a Ledger,
     tx: &'a Transaction<'a>,
     /// The workflows whose texts go.
@@ -79,14 +81,14 @@ struct Erasing<'a> {
 }
 
 /// A row of the entries.
-struct Row {
+struct EraseRow {
     seq: i64,
     workflow: i64,
     body: Option<String>,
     blob: Option<String>,
 }
 
-impl Erasing<'_> {
+impl EraseRun<'_> {
     fn run(
         &self,
         erase: &impl Fn(Entry) -> Entry,
@@ -95,10 +97,10 @@ impl Erasing<'_> {
         let (mut goes, mut stays) = (BTreeSet::new(), BTreeSet::new());
         let mut erased = Vec::new();
         self.for_each(|row| {
-            let body = self.body(&row)?;
+            let body = self.read_body(&row)?;
             let is_wanted = self.wanted.contains(&row.workflow);
             let names = if is_wanted { &mut goes } else { &mut stays };
-            names.extend(hashes(&body).chain(row.blob));
+            names.extend(find_hashes(&body).chain(row.blob));
             if is_wanted {
                 let entry = serde_json::from_slice(&body).map_err(|source| {
                     let (file, seq) = (self.ledger.file.clone(), Seq(row.seq.unsigned_abs()));
@@ -110,40 +112,40 @@ impl Erasing<'_> {
             }
             Ok(())
         })?;
-        let (goes, stays) = (self.reached(goes)?, self.reached(stays)?);
-        self.write(&erased, goes.difference(&stays), mark)
-            .map_err(|source| LedgerError::sql(&self.ledger.file, source))
+        let (goes, stays) = (self.reachable_blobs(goes)?, self.reachable_blobs(stays)?);
+        self.write_erased(&erased, goes.difference(&stays), mark)
+            .map_err(|source| LedgerError::from_sql(&self.ledger.file, source))
     }
 
     /// Looks at all entries, one at a time.
     fn for_each(
         &self,
-        mut each: impl FnMut(Row) -> Result<(), LedgerError>,
+        mut each: impl FnMut(EraseRow) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        let failed = |source| LedgerError::sql(&self.ledger.file, source);
+        let failed = |source| LedgerError::from_sql(&self.ledger.file, source);
         let query = "SELECT seq, workflow, body, blob FROM entries ORDER BY seq";
         let mut query = self.tx.prepare(query).map_err(failed)?;
         let mut rows = query.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let read = || {
                 let (seq, workflow) = (row.get(0)?, row.get(1)?);
-                Ok(Row { seq, workflow, body: row.get(2)?, blob: row.get(3)? })
+                Ok(EraseRow { seq, workflow, body: row.get(2)?, blob: row.get(3)? })
             };
             each(read().map_err(failed)?)?;
         }
         Ok(())
     }
 
-    fn body(&self, row: &Row) -> Result<Vec<u8>, LedgerError> {
+    fn read_body(&self, row: &EraseRow) -> Result<Vec<u8>, LedgerError> {
         match (&row.body, &row.blob) {
             (Some(body), _) => Ok(body.clone().into_bytes()),
-            (None, Some(hash)) => Ok(self.blob(hash)?.unwrap_or_default()),
+            (None, Some(hash)) => Ok(self.read_blob(hash)?.unwrap_or_default()),
             (None, None) => Ok(Vec::new()),
         }
     }
 
     /// The bytes of a blob; none where there is none of this name.
-    fn blob(&self, hash: &str) -> Result<Option<Vec<u8>>, LedgerError> {
+    fn read_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, LedgerError> {
         let file = &self.ledger.file;
         let found: Option<(bool, Vec<u8>)> = self
             .tx
@@ -151,28 +153,29 @@ impl Erasing<'_> {
             .and_then(|mut query| {
                 query.query_row([hash], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
-            .map_err(|source| LedgerError::sql(file, source))?;
-        let unpack =
-            |(packed, bytes)| blobs::unpack(file, &Fingerprint(hash.to_owned()), packed, bytes);
+            .map_err(|source| LedgerError::from_sql(file, source))?;
+        let unpack = |(packed, bytes)| {
+            blobs::unpack_blob(file, &Fingerprint(hash.to_owned()), packed, bytes)
+        };
         found.map(unpack).transpose()
     }
 
     /// The blobs that these names lead to: a blob may name others.
-    fn reached(&self, names: BTreeSet<String>) -> Result<BTreeSet<String>, LedgerError> {
+    fn reachable_blobs(&self, names: BTreeSet<String>) -> Result<BTreeSet<String>, LedgerError> {
         let (mut reached, mut open) = (BTreeSet::new(), names);
         while let Some(name) = open.pop_first() {
             if reached.contains(&name) {
                 continue;
             }
-            if let Some(bytes) = self.blob(&name)? {
-                open.extend(hashes(&bytes).filter(|it| !reached.contains(it)));
+            if let Some(bytes) = self.read_blob(&name)? {
+                open.extend(find_hashes(&bytes).filter(|it| !reached.contains(it)));
                 reached.insert(name);
             }
         }
         Ok(reached)
     }
 
-    fn write<'n>(
+    fn write_erased<'n>(
         &self,
         erased: &[(i64, String)],
         blobs: impl Iterator<Item = &'n String>,
@@ -194,7 +197,7 @@ impl Erasing<'_> {
             "INSERT INTO entries (seq, at, workflow, kind, body, blob) \
              VALUES (?1, ?2, ?3, 'erased', ?4, NULL)",
         )?;
-        let at = super::writer::now() as i64;
+        let at = super::writer::unix_millis() as i64;
         let next = "SELECT coalesce(max(seq), 0) + 1 FROM entries";
         let next: i64 = self.tx.query_row(next, [], |row| row.get(0))?;
         for (seq, workflow) in (next..).zip(self.wanted.iter().collect::<BTreeSet<_>>()) {
@@ -206,7 +209,7 @@ impl Erasing<'_> {
 }
 
 /// The hashes that stand in a text.
-fn hashes(bytes: &[u8]) -> impl Iterator<Item = String> + '_ {
+fn find_hashes(bytes: &[u8]) -> impl Iterator<Item = String> + '_ {
     let runs = bytes.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let runs = runs.filter(|run| run.len() == HASH);
     runs.map(|run| String::from_utf8_lossy(run).into_owned())

@@ -150,7 +150,7 @@ pub enum LedgerError {
 
 impl LedgerError {
     /// What SQLite's error means for a person.
-    pub(super) fn sql(file: &Path, source: rusqlite::Error) -> Self {
+    pub(super) fn from_sql(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
         // SQLite says "disk I/O error" where its side files cannot grow.
         let is_io = source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct LedgerHealth {
     /// Its format; none where it has no tables yet.
     pub format: Option<i64>,
     /// The last position.
@@ -35,7 +35,7 @@ pub struct Health {
 ///
 /// # Errors
 /// It cannot be read, or a newer Vector wrote it.
-pub fn look(home: &Path) -> Result<Option<Health>, LedgerError> {
+pub fn inspect_ledger(home: &Path) -> Result<Option<LedgerHealth>, LedgerError> {
     let file = home.join(FILE);
     if !file.exists() {
         return Ok(None);
@@ -51,38 +51,38 @@ pub fn look(home: &Path) -> Result<Option<Health>, LedgerError> {
     look_at(&file, true).map(Some)
 }
 
-fn look_at(file: &Path, is_shared: bool) -> Result<Health, LedgerError> {
-    let failed = |source| LedgerError::sql(file, source);
+fn look_at(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerError> {
+    let failed = |source| LedgerError::from_sql(file, source);
     let conn = if is_shared {
         Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
     } else {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Connection::open_with_flags(address(file), flags)
+        Connection::open_with_flags(immutable_uri(file), flags)
     };
     let conn = conn.map_err(failed)?;
     conn.busy_timeout(PATIENCE).map_err(failed)?;
     let format = schema::known_format(&conn, file)?;
     let head = || conn.query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0));
     let head: i64 = if format.is_some() { head().map_err(failed)? } else { 0 };
-    let faults = faults(&conn).map_err(failed)?;
-    Ok(Health { format, head: Seq(head.unsigned_abs()), size: size(file), faults })
+    let faults = find_faults(&conn).map_err(failed)?;
+    Ok(LedgerHealth { format, head: Seq(head.unsigned_abs()), size: file_size(file), faults })
 }
 
 /// The file as SQLite is told that nobody changes it.
-fn address(file: &Path) -> String {
+fn immutable_uri(file: &Path) -> String {
     let path = percent_encode(file.as_os_str().as_encoded_bytes(), PLAIN).to_string();
     // Windows' separators, and its paths that begin with a drive.
     let path = if cfg!(windows) { path.replace("%5C", "/") } else { path };
     format!("file:///{}?immutable=1", path.trim_start_matches('/'))
 }
 
-fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+fn find_faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut check = conn.prepare(&format!("PRAGMA quick_check({FAULTS})"))?;
     let said: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(said.into_iter().filter(|line| line != "ok").collect())
 }
 
-fn size(file: &Path) -> u64 {
+fn file_size(file: &Path) -> u64 {
     let side = |end: &str| {
         let mut name = file.as_os_str().to_owned();
         name.push(end);
@@ -101,9 +101,9 @@ mod tests {
     fn a_ledger_is_looked_at_whether_or_not_somebody_has_it_open() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().join("a b%20c?#ö");
-        assert_eq!(look(&home).unwrap(), None);
+        assert_eq!(inspect_ledger(&home).unwrap(), None);
         let ledger = Ledger::open(&home).unwrap();
-        let open = look(&home).unwrap().unwrap();
+        let open = inspect_ledger(&home).unwrap().unwrap();
         assert_eq!((open.format, open.head, open.faults), (Some(1), Seq(0), vec![]));
         drop(ledger);
         let names = || {
@@ -113,7 +113,7 @@ mod tests {
             names
         };
         let before = names();
-        assert_eq!(look(&home).unwrap().unwrap().format, Some(1));
+        assert_eq!(inspect_ledger(&home).unwrap().unwrap().format, Some(1));
         assert_eq!(names(), before, "nothing is left behind");
     }
 
@@ -126,11 +126,11 @@ mod tests {
         let half = bytes.len() / 2;
         bytes[half..].fill(0xa5);
         fs::write(&file, &bytes).unwrap();
-        let looked = look(home.path());
+        let looked = inspect_ledger(home.path());
         assert!(looked.is_err() || looked.unwrap().is_some_and(|it| !it.faults.is_empty()));
         fs::write(&file, "this is not a database").unwrap();
-        assert!(matches!(look(home.path()), Err(LedgerError::Corrupt { .. })));
+        assert!(matches!(inspect_ledger(home.path()), Err(LedgerError::Corrupt { .. })));
         fs::write(&file, "").unwrap();
-        assert_eq!(look(home.path()).unwrap().unwrap().format, None);
+        assert_eq!(inspect_ledger(home.path()).unwrap().unwrap().format, None);
     }
 }

@@ -17,25 +17,25 @@ use super::{LedgerError, private};
 /// The right to work on a workflow, held until it is dropped.
 #[derive(Debug)]
 #[must_use = "dropping a lease gives the workflow to others"]
-pub struct Lease {
-    leases: Leases,
+pub struct WorkflowLease {
+    leases: LeaseTable,
     workflow: Seq,
     lock: Option<File>,
 }
 
-impl Lease {
+impl WorkflowLease {
     /// The workflow that is leased.
     pub fn workflow(&self) -> Seq {
         self.workflow
     }
 }
 
-impl Drop for Lease {
+impl Drop for WorkflowLease {
     fn drop(&mut self) {
-        self.leases.held().remove(&self.workflow);
+        self.leases.lock_held().remove(&self.workflow);
         // Without the guard the file stays, which harms nobody: the lock ends either way.
-        if let Ok(_guard) = self.leases.guard() {
-            let _ = fs::remove_file(self.leases.path(self.workflow));
+        if let Ok(_guard) = self.leases.lock_guard() {
+            let _ = fs::remove_file(self.leases.lease_path(self.workflow));
             // Closed under the guard: until then some systems let nobody reuse the name.
             drop(self.lock.take());
         }
@@ -44,39 +44,39 @@ impl Drop for Lease {
 
 /// Proof that nobody else takes or gives back a lease, or prepares the ledger's file, meanwhile.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct LeaseGuard {
     _lock: File,
 }
 
 /// The leases of one ledger.
 #[derive(Debug, Clone)]
-pub(super) struct Leases {
+pub(super) struct LeaseTable {
     folder: PathBuf,
     guard: PathBuf,
     /// Those that were taken through this handle, and not given back.
     held: Arc<Mutex<HashSet<Seq>>>,
 }
 
-impl Leases {
+impl LeaseTable {
     /// Those in the folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
-        private::folder(&folder).map_err(LedgerError::unusable(&folder))?;
+        private::create_folder(&folder).map_err(LedgerError::unusable(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
     }
 
     /// Whether a workflow is leased through this handle.
-    pub(super) fn holds(&self, workflow: Seq) -> bool {
-        self.held().contains(&workflow)
+    pub(super) fn is_held(&self, workflow: Seq) -> bool {
+        self.lock_held().contains(&workflow)
     }
 
-    fn held(&self) -> MutexGuard<'_, HashSet<Seq>> {
+    fn lock_held(&self) -> MutexGuard<'_, HashSet<Seq>> {
         // Whoever panicked has left a whole set behind.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file whose lock is the lease.
-    pub(super) fn path(&self, workflow: Seq) -> PathBuf {
+    pub(super) fn lease_path(&self, workflow: Seq) -> PathBuf {
         self.folder.join(format!("{workflow}.lock"))
     }
 
@@ -85,9 +85,9 @@ impl Leases {
     /// A lease's file is removed when it is given back. Whoever had opened it just before would then
     /// lock a file that no longer has a name, and a third process a new one: two holders. Hence
     /// files are opened, locked and removed under this guard alone.
-    pub(super) fn guard(&self) -> Result<Guard, LedgerError> {
+    pub(super) fn lock_guard(&self) -> Result<LeaseGuard, LedgerError> {
         let lock = || {
-            let file = open(&self.guard)?;
+            let file = open_lock(&self.guard)?;
             loop {
                 match file.lock() {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -96,17 +96,21 @@ impl Leases {
             }
         };
         let file = lock().map_err(LedgerError::unusable(&self.guard))?;
-        Ok(Guard { _lock: file })
+        Ok(LeaseGuard { _lock: file })
     }
 
     /// Lease a workflow; none where somebody holds it.
-    pub(super) fn take(&self, _guard: &Guard, workflow: Seq) -> Result<Option<Lease>, LedgerError> {
-        let path = self.path(workflow);
-        let file = open(&path).map_err(LedgerError::unusable(&path))?;
+    pub(super) fn try_lease(
+        &self,
+        _guard: &LeaseGuard,
+        workflow: Seq,
+    ) -> Result<Option<WorkflowLease>, LedgerError> {
+        let path = self.lease_path(workflow);
+        let file = open_lock(&path).map_err(LedgerError::unusable(&path))?;
         match file.try_lock() {
             Ok(()) => {
-                self.held().insert(workflow);
-                Ok(Some(Lease { leases: self.clone(), workflow, lock: Some(file) }))
+                self.lock_held().insert(workflow);
+                Ok(Some(WorkflowLease { leases: self.clone(), workflow, lock: Some(file) }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(LedgerError::unusable(&path)(error)),
@@ -114,8 +118,8 @@ impl Leases {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    private::file(OpenOptions::new().append(true).create(true)).open(path)
+fn open_lock(path: &Path) -> io::Result<File> {
+    private::private_options(OpenOptions::new().append(true).create(true)).open(path)
 }
 
 #[cfg(test)]
@@ -124,12 +128,12 @@ mod tests {
 
     use super::*;
 
-    fn leases(home: &Path) -> Leases {
-        Leases::in_folder(home).unwrap()
+    fn leases(home: &Path) -> LeaseTable {
+        LeaseTable::in_folder(home).unwrap()
     }
 
-    fn take(leases: &Leases, workflow: u64) -> Option<Lease> {
-        leases.take(&leases.guard().unwrap(), Seq(workflow)).unwrap()
+    fn take(leases: &LeaseTable, workflow: u64) -> Option<WorkflowLease> {
+        leases.try_lease(&leases.lock_guard().unwrap(), Seq(workflow)).unwrap()
     }
 
     #[test]
@@ -141,10 +145,10 @@ mod tests {
         assert!(take(&one, 7).is_none());
         assert!(take(&two, 7).is_none());
         assert!(take(&two, 8).is_some());
-        assert!(one.holds(Seq(7)) && !two.holds(Seq(7)) && !two.holds(Seq(8)));
+        assert!(one.is_held(Seq(7)) && !two.is_held(Seq(7)) && !two.is_held(Seq(8)));
         drop(lease);
-        assert!(!one.holds(Seq(7)));
-        assert!(!one.path(Seq(7)).exists());
+        assert!(!one.is_held(Seq(7)));
+        assert!(!one.lease_path(Seq(7)).exists());
         assert!(take(&two, 7).is_some());
     }
 
@@ -152,7 +156,7 @@ mod tests {
     fn a_file_that_a_dead_process_left_is_taken() {
         let home = tempfile::tempdir().unwrap();
         let leases = leases(home.path());
-        fs::write(leases.path(Seq(7)), "").unwrap();
+        fs::write(leases.lease_path(Seq(7)), "").unwrap();
         assert!(take(&leases, 7).is_some());
     }
 

@@ -37,12 +37,12 @@ use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Record, Seq};
 use serde::de::DeserializeOwned;
 
-pub use erase::Erasure;
+pub use erase::ErasedSummary;
 pub use error::LedgerError;
-pub use lease::Lease;
+pub use lease::WorkflowLease;
 
-use lease::Leases;
-use writer::{Prepared, Writer};
+use lease::LeaseTable;
+use writer::{LedgerWriter, PreparedBatch};
 
 /// The ledger's file in its folder.
 pub const FILE: &str = "ledger.sqlite";
@@ -60,14 +60,14 @@ const UNFINISHED: &str = "WHERE e.kind = 'started' AND NOT EXISTS (SELECT 1 FROM
 #[derive(Debug)]
 pub struct Ledger {
     file: PathBuf,
-    leases: Leases,
-    writer: Writer,
+    leases: LeaseTable,
+    writer: LedgerWriter,
     reader: Mutex<Connection>,
 }
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone)]
-pub struct Append {
+pub struct AppendBatch {
     /// The workflow that they belong to. None where the first of them is `started`, which names a
     /// new one.
     pub workflow: Option<Seq>,
@@ -79,7 +79,7 @@ pub struct Append {
 
 /// What a reader wants to know of an entry, and where that stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part<T> {
+pub struct PartialRecord<T> {
     /// The position.
     pub seq: Seq,
     /// When it was appended, in milliseconds since 1970-01-01 UTC.
@@ -93,50 +93,54 @@ pub struct Part<T> {
 impl Ledger {
     /// Open the ledger in the folder `home`, and make both where they are missing.
     pub fn open(home: &Path) -> Result<Self, LedgerError> {
-        let home = schema::folder(home)?;
+        let home = schema::create_folder(home)?;
         let file = home.join(FILE);
-        let leases = Leases::in_folder(&home)?;
+        let leases = LeaseTable::in_folder(&home)?;
         // Two processes that turn a new file into a ledger at once would trip over each other.
-        let _guard = leases.guard()?;
-        let writer = schema::prepare(&file)?;
-        Self::over(file, leases, writer)
+        let _guard = leases.lock_guard()?;
+        let writer = schema::open_writer(&file)?;
+        Self::with_writer(file, leases, writer)
     }
 
     /// A ledger that writes through this connection.
-    fn over(file: PathBuf, leases: Leases, writer: Connection) -> Result<Self, LedgerError> {
-        let reader = Mutex::new(schema::reader(&file)?);
-        let writer = Writer::new(file.clone(), writer);
+    fn with_writer(
+        file: PathBuf,
+        leases: LeaseTable,
+        writer: Connection,
+    ) -> Result<Self, LedgerError> {
+        let reader = Mutex::new(schema::open_reader(&file)?);
+        let writer = LedgerWriter::new(file.clone(), writer);
         Ok(Self { file, leases, writer, reader })
     }
 
     /// Append a batch. It is durable on return; on an error none of it was written.
     ///
     /// Blocks until the disk has it, and up to 10 seconds while another process writes.
-    pub fn append(&self, batch: Append) -> Result<Vec<Record>, LedgerError> {
-        let Append { workflow, entries, blobs } = batch;
-        let receipt = self.writer.write(Prepared::new(workflow, &entries, blobs)?)?;
+    pub fn append(&self, batch: AppendBatch) -> Result<Vec<Record>, LedgerError> {
+        let AppendBatch { workflow, entries, blobs } = batch;
+        let receipt = self.writer.write_batch(PreparedBatch::new(workflow, &entries, blobs)?)?;
         Ok((receipt.first..)
             .zip(entries)
             .map(|(seq, entry)| Record {
                 seq: Seq(seq),
                 at: receipt.at,
                 workflow: receipt.workflow,
-                entry: placed(Seq(seq), entry),
+                entry: with_call(Seq(seq), entry),
             })
             .collect())
     }
 
     /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
-    pub fn start(&self, batch: Append) -> Result<(Vec<Record>, Lease), LedgerError> {
+    pub fn start(&self, batch: AppendBatch) -> Result<(Vec<Record>, WorkflowLease), LedgerError> {
         if batch.workflow.is_some() || batch.entries.is_empty() {
             return Err(LedgerError::malformed("it does not start a workflow"));
         }
-        let guard = self.leases.guard()?;
+        let guard = self.leases.lock_guard()?;
         let records = self.append(batch)?;
         let workflow = records.first().map_or(Seq(0), |first| first.workflow);
-        match self.leases.take(&guard, workflow)? {
+        match self.leases.try_lease(&guard, workflow)? {
             Some(lease) => Ok((records, lease)),
-            None => Err(LedgerError::LeasedEarly { file: self.leases.path(workflow) }),
+            None => Err(LedgerError::LeasedEarly { file: self.leases.lease_path(workflow) }),
         }
     }
 
@@ -144,26 +148,26 @@ impl Ledger {
     pub fn blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
         let sql = "SELECT packed, bytes FROM blobs WHERE hash = ?1";
         let found = self
-            .reader()
+            .lock_reader()
             .prepare_cached(sql)
             .and_then(|mut statement| {
                 let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
                 statement.query_row([&hash.0], row).optional()
             })
-            .map_err(|source| LedgerError::sql(&self.file, source))?;
-        found.map(|(packed, bytes)| blobs::unpack(&self.file, hash, packed, bytes)).transpose()
+            .map_err(|source| LedgerError::from_sql(&self.file, source))?;
+        found.map(|(packed, bytes)| blobs::unpack_blob(&self.file, hash, packed, bytes)).transpose()
     }
 
     /// The records behind position `after`, in order, at most `limit` of them.
     pub fn read(&self, after: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))
+        self.query_records("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (to_sql(after), limit))
     }
 
     /// The records before position `before`, newest first, at most `limit` of them.
     pub fn read_before(&self, before: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records("WHERE e.seq < ?1 ORDER BY e.seq DESC LIMIT ?2", (sql(before), limit))
+        self.query_records("WHERE e.seq < ?1 ORDER BY e.seq DESC LIMIT ?2", (to_sql(before), limit))
     }
 
     /// Of the records behind position `after`, in order and at most `limit` of them, what a reader
@@ -172,10 +176,11 @@ impl Ledger {
         &self,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Part<T>>, LedgerError> {
+    ) -> Result<Vec<PartialRecord<T>>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = self.stored("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (sql(after), limit))?;
-        rows.into_iter().map(|row| row.part(&self.file)).collect()
+        let rows =
+            self.query_rows("WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2", (to_sql(after), limit))?;
+        rows.into_iter().map(|row| row.decode_part(&self.file)).collect()
     }
 
     /// The positions before and behind one in its workflow.
@@ -187,115 +192,121 @@ impl Ledger {
         let query = "SELECT (SELECT max(seq) FROM entries WHERE workflow = ?1 AND seq < ?2), \
                      (SELECT min(seq) FROM entries WHERE workflow = ?1 AND seq > ?2)";
         let found: (Option<i64>, Option<i64>) = self
-            .reader()
+            .lock_reader()
             .prepare_cached(query)
             .and_then(|mut statement| {
                 let both = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-                statement.query_row([sql(workflow), sql(seq)], both)
+                statement.query_row([to_sql(workflow), to_sql(seq)], both)
             })
-            .map_err(|source| LedgerError::sql(&self.file, source))?;
+            .map_err(|source| LedgerError::from_sql(&self.file, source))?;
         let seq = |at: i64| Seq(at.unsigned_abs());
         Ok((found.0.map(seq), found.1.map(seq)))
     }
 
     /// All records of one workflow, in order; none where there is no such workflow.
     pub fn workflow(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
-        self.records("WHERE e.workflow = ?1 ORDER BY e.seq", [sql(workflow)])
+        self.query_records("WHERE e.workflow = ?1 ORDER BY e.seq", [to_sql(workflow)])
     }
 
     /// The records of one workflow behind position `after`, in order.
     pub fn workflow_after(&self, workflow: Seq, after: Seq) -> Result<Vec<Record>, LedgerError> {
         let of = "WHERE e.workflow = ?1 AND e.seq > ?2 ORDER BY e.seq";
-        self.records(of, [sql(workflow), sql(after)])
+        self.query_records(of, [to_sql(workflow), to_sql(after)])
     }
 
     /// The first records of one workflow, at most `limit` of them.
-    pub fn beginning(&self, workflow: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
+    pub fn first_records(&self, workflow: Seq, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records("WHERE e.workflow = ?1 ORDER BY e.seq LIMIT ?2", [sql(workflow), limit])
+        self.query_records(
+            "WHERE e.workflow = ?1 ORDER BY e.seq LIMIT ?2",
+            [to_sql(workflow), limit],
+        )
     }
 
     /// The last record of one workflow.
-    pub fn end(&self, workflow: Seq) -> Result<Option<Record>, LedgerError> {
+    pub fn last_record(&self, workflow: Seq) -> Result<Option<Record>, LedgerError> {
         Ok(self
-            .records("WHERE e.workflow = ?1 ORDER BY e.seq DESC LIMIT 1", [sql(workflow)])?
+            .query_records("WHERE e.workflow = ?1 ORDER BY e.seq DESC LIMIT 1", [to_sql(workflow)])?
             .pop())
     }
 
     /// What stands at this position.
-    pub fn record(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
-        Ok(self.records("WHERE e.seq = ?1", [sql(seq)])?.pop())
+    pub fn record_at(&self, seq: Seq) -> Result<Option<Record>, LedgerError> {
+        Ok(self.query_records("WHERE e.seq = ?1", [to_sql(seq)])?.pop())
     }
 
     /// The last position, 0 in an empty ledger.
     pub fn head(&self) -> Result<Seq, LedgerError> {
         let head: i64 = self
-            .reader()
+            .lock_reader()
             .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0))
-            .map_err(|source| LedgerError::sql(&self.file, source))?;
+            .map_err(|source| LedgerError::from_sql(&self.file, source))?;
         Ok(Seq(head.unsigned_abs()))
     }
 
     /// The `started` records of the workflows that have no `finished`, in order.
-    pub fn unfinished(&self) -> Result<Vec<Record>, LedgerError> {
-        self.records(UNFINISHED, [])
+    pub fn unfinished_starts(&self) -> Result<Vec<Record>, LedgerError> {
+        self.query_records(UNFINISHED, [])
     }
 
     /// The newest `started` records, newest first, at most `limit` of them.
-    pub fn started(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
+    pub fn recent_starts(&self, limit: usize) -> Result<Vec<Record>, LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
+        self.query_records("WHERE e.kind = 'started' ORDER BY e.seq DESC LIMIT ?1", [limit])
     }
 
     /// The `replied` records behind position `after`, in order.
-    pub fn replied(&self, after: Seq) -> Result<Vec<Record>, LedgerError> {
-        self.records("WHERE e.kind = 'replied' AND e.seq > ?1 ORDER BY e.seq", [sql(after)])
+    pub fn replies_after(&self, after: Seq) -> Result<Vec<Record>, LedgerError> {
+        self.query_records(
+            "WHERE e.kind = 'replied' AND e.seq > ?1 ORDER BY e.seq",
+            [to_sql(after)],
+        )
     }
 
     /// Lease a workflow to this process until the lease is dropped or the process ends, however it
     /// ends. None where another holds it.
-    pub fn lease(&self, workflow: Seq) -> Result<Option<Lease>, LedgerError> {
-        self.leases.take(&self.leases.guard()?, workflow)
+    pub fn try_lease(&self, workflow: Seq) -> Result<Option<WorkflowLease>, LedgerError> {
+        self.leases.try_lease(&self.leases.lock_guard()?, workflow)
     }
 
     /// Whether this process has leased a workflow, through this ledger.
-    pub fn holds(&self, workflow: Seq) -> bool {
-        self.leases.holds(workflow)
+    pub fn has_lease(&self, workflow: Seq) -> bool {
+        self.leases.is_held(workflow)
     }
 
     /// Writes a copy of all that is in it to another folder, as it is at this moment.
     pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
-        private::folder(home).map_err(LedgerError::unusable(home))?;
+        private::create_folder(home).map_err(LedgerError::unusable(home))?;
         let copy = home.join(FILE);
-        schema::copy(&self.file, &copy)
+        schema::copy_database(&self.file, &copy)
     }
 
     /// The ledger's file, for messages.
-    pub fn file(&self) -> &Path {
+    pub fn file_path(&self) -> &Path {
         &self.file
     }
 
-    fn records(&self, rest: &str, params: impl Params) -> Result<Vec<Record>, LedgerError> {
-        let stored = self.stored(rest, params)?;
+    fn query_records(&self, rest: &str, params: impl Params) -> Result<Vec<Record>, LedgerError> {
+        let stored = self.query_rows(rest, params)?;
         stored.into_iter().map(|row| row.decode(&self.file)).collect()
     }
 
     /// The rows are collected first, so that unpacking and decoding keep nobody waiting.
-    fn stored(&self, rest: &str, params: impl Params) -> Result<Vec<Stored>, LedgerError> {
-        self.reader()
+    fn query_rows(&self, rest: &str, params: impl Params) -> Result<Vec<StoredRow>, LedgerError> {
+        self.lock_reader()
             .prepare_cached(&format!("{RECORDS} {rest}"))
-            .and_then(|mut statement| statement.query_map(params, Stored::from_row)?.collect())
-            .map_err(|source| LedgerError::sql(&self.file, source))
+            .and_then(|mut statement| statement.query_map(params, StoredRow::from_row)?.collect())
+            .map_err(|source| LedgerError::from_sql(&self.file, source))
     }
 
-    fn reader(&self) -> MutexGuard<'_, Connection> {
+    fn lock_reader(&self) -> MutexGuard<'_, Connection> {
         // A reader that panicked has left no state behind in a connection.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A row of the entries, as it lies in the file.
-struct Stored {
+struct StoredRow {
     seq: i64,
     at: i64,
     workflow: i64,
@@ -303,7 +314,7 @@ struct Stored {
     blob: Option<(String, Option<bool>, Option<Vec<u8>>)>,
 }
 
-impl Stored {
+impl StoredRow {
     fn from_row(row: &Row) -> rusqlite::Result<Self> {
         let hash: Option<String> = row.get(4)?;
         Ok(Self {
@@ -319,16 +330,19 @@ impl Stored {
     }
 
     fn decode(self, file: &Path) -> Result<Record, LedgerError> {
-        let Part { seq, at, workflow, body } = self.part(file)?;
-        Ok(Record { seq, at, workflow, entry: placed(seq, body) })
+        let PartialRecord { seq, at, workflow, body } = self.decode_part(file)?;
+        Ok(Record { seq, at, workflow, entry: with_call(seq, body) })
     }
 
-    fn part<T: DeserializeOwned>(self, file: &Path) -> Result<Part<T>, LedgerError> {
+    fn decode_part<T: DeserializeOwned>(
+        self,
+        file: &Path,
+    ) -> Result<PartialRecord<T>, LedgerError> {
         let seq = Seq(self.seq.unsigned_abs());
         let body = match (self.body, self.blob) {
             (Some(body), _) => body.into_bytes(),
             (None, Some((hash, Some(packed), Some(bytes)))) => {
-                blobs::unpack(file, &Fingerprint(hash), packed, bytes)?
+                blobs::unpack_blob(file, &Fingerprint(hash), packed, bytes)?
             }
             (None, _) => {
                 let detail = format!("entry {seq} has no body");
@@ -341,12 +355,12 @@ impl Stored {
             source,
         })?;
         let (at, workflow) = (self.at.unsigned_abs(), Seq(self.workflow.unsigned_abs()));
-        Ok(Part { seq, at, workflow, body })
+        Ok(PartialRecord { seq, at, workflow, body })
     }
 }
 
 /// An entry where it stands: what is said of the call right before it names that call.
-fn placed(seq: Seq, mut entry: Entry) -> Entry {
+fn with_call(seq: Seq, mut entry: Entry) -> Entry {
     if let Entry::Answered { call, .. } | Entry::Refused { call, .. } = &mut entry
         && *call == Seq(0)
     {
@@ -356,6 +370,6 @@ fn placed(seq: Seq, mut entry: Entry) -> Entry {
 }
 
 /// A position as SQLite counts. Nothing stands beyond its largest number, so that stands for all.
-fn sql(seq: Seq) -> i64 {
+fn to_sql(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }

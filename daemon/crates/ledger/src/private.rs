@@ -36,7 +36,7 @@ const THEIRS: [&str; 2] = ["vector.toml", "models.toml"];
 ///
 /// # Errors
 /// It cannot be made.
-pub fn folder(path: &Path) -> io::Result<()> {
+pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -45,7 +45,7 @@ pub fn folder(path: &Path) -> io::Result<()> {
 }
 
 /// Has a file, where these options make it, made for its owner alone.
-pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
+pub fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
@@ -53,12 +53,12 @@ pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
 
 /// Takes from others what they could do with what Vector has made in its folder, and with the folder
 /// where nothing else is in it. What is not the user's own stays as it is; `vector doctor` says so.
-pub(super) fn mend(home: &Path) {
+pub(super) fn tighten_permissions(home: &Path) {
     for name in OWN {
-        close(&home.join(name));
+        restrict(&home.join(name));
     }
     if is_open(home) && is_own(home) {
-        close(home);
+        restrict(home);
     }
 }
 
@@ -88,7 +88,7 @@ pub fn is_open(_path: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn close(path: &Path) {
+fn restrict(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if is_open(path)
         && let Ok(found) = fs::metadata(path)
@@ -99,7 +99,7 @@ fn close(path: &Path) {
 }
 
 #[cfg(not(unix))]
-fn close(_path: &Path) {}
+fn restrict(_path: &Path) {}
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -128,12 +128,12 @@ mod tests {
         set(&at("memory"), 0o755);
         set(home.path(), 0o755);
         fs::write(at("notes.txt"), "").unwrap();
-        mend(home.path());
+        tighten_permissions(home.path());
         assert_eq!([mode(&at("token")), mode(&at("serve.lock"))], [0o600, 0o600]);
         assert_eq!([mode(&at("memory")), mode(&at("vector.toml"))], [0o700, 0o644]);
         assert_eq!(mode(home.path()), 0o755, "somebody keeps other things there");
         fs::remove_file(at("notes.txt")).unwrap();
-        mend(home.path());
+        tighten_permissions(home.path());
         assert_eq!(mode(home.path()), 0o700);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         fs::write(&other, "").unwrap();
         set(&other, 0o644);
         std::os::unix::fs::symlink(&other, home.path().join("token")).unwrap();
-        mend(home.path());
+        tighten_permissions(home.path());
         assert_eq!(mode(&other), 0o644);
     }
 }

@@ -80,25 +80,25 @@ CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replie
 ";
 
 /// Make the folder where it is missing, for its owner alone, and take from others what they could read.
-pub(super) fn folder(home: &Path) -> Result<PathBuf, LedgerError> {
+pub(super) fn create_folder(home: &Path) -> Result<PathBuf, LedgerError> {
     let home = std::path::absolute(home).map_err(LedgerError::unusable(home))?;
-    private::folder(&home).map_err(LedgerError::unusable(&home))?;
-    private::mend(&home);
+    private::create_folder(&home).map_err(LedgerError::unusable(&home))?;
+    private::tighten_permissions(&home);
     Ok(home)
 }
 
 /// A connection that may write, to a file that has the tables of this format.
 ///
 /// The caller sees to it that nobody else prepares the same file meanwhile.
-pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
-    touch(file)?;
-    let failed = |source| LedgerError::sql(file, source);
+pub(super) fn open_writer(file: &Path) -> Result<Connection, LedgerError> {
+    create_private(file)?;
+    let failed = |source| LedgerError::from_sql(file, source);
     let mut conn = connect(file).map_err(failed)?;
     // The format is read before anything is changed: a newer file is left exactly as it is.
     known_format(&conn, file)?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    create(tx).map_err(failed)?;
+    create_tables(tx).map_err(failed)?;
     Ok(conn)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn prepare(file: &Path) -> Result<Connection, LedgerError> {
 /// # Errors
 /// It is one that this Vector does not know.
 pub(super) fn known_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
-    let found = format(conn).map_err(|source| LedgerError::sql(file, source))?;
+    let found = read_format(conn).map_err(|source| LedgerError::from_sql(file, source))?;
     match found {
         Some((found, by)) if found > FORMAT => Err(LedgerError::Newer {
             file: file.to_owned(),
@@ -122,18 +122,18 @@ pub(super) fn known_format(conn: &Connection, file: &Path) -> Result<Option<i64>
 
 /// A connection that reads. It is not opened read-only, because a file in WAL mode may need its
 /// side files made before it can be read.
-pub(super) fn reader(file: &Path) -> Result<Connection, LedgerError> {
+pub(super) fn open_reader(file: &Path) -> Result<Connection, LedgerError> {
     let open = || {
         let conn = connect(file)?;
         conn.pragma_update(None, "query_only", true)?;
         Ok(conn)
     };
-    open().map_err(|source| LedgerError::sql(file, source))
+    open().map_err(|source| LedgerError::from_sql(file, source))
 }
 
 /// A whole copy of a file, which is not there yet.
-pub(super) fn copy(file: &Path, to: &Path) -> Result<(), LedgerError> {
-    let failed = |source| LedgerError::sql(file, source);
+pub(super) fn copy_database(file: &Path, to: &Path) -> Result<(), LedgerError> {
+    let failed = |source| LedgerError::from_sql(file, source);
     let conn = connect(file).map_err(failed)?;
     conn.execute("VACUUM INTO ?1", [to.display().to_string()]).map(drop).map_err(failed)
 }
@@ -149,14 +149,14 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
-fn touch(file: &Path) -> Result<(), LedgerError> {
+fn create_private(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
-    private::file(options.append(true).create(true));
+    private::private_options(options.append(true).create(true));
     options.open(file).map(drop).map_err(LedgerError::unusable(file))
 }
 
-fn create(tx: Transaction) -> rusqlite::Result<()> {
-    if format(&tx)?.is_none() {
+fn create_tables(tx: Transaction) -> rusqlite::Result<()> {
+    if read_format(&tx)?.is_none() {
         tx.execute_batch(TABLES)?;
         tx.execute_batch(STAY)?;
         let insert = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
@@ -169,7 +169,7 @@ fn create(tx: Transaction) -> rusqlite::Result<()> {
 }
 
 /// The file's format and which Vector made it; none in a file that has no tables yet.
-fn format(conn: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
+fn read_format(conn: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
     let known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'";
     if conn.query_row(known, [], |_| Ok(())).optional()?.is_none() {
         return Ok(None);

@@ -44,8 +44,8 @@ fn finished() -> Entry {
     Entry::Finished { outcome: Finish::Done, summary: None }
 }
 
-fn batch(workflow: Option<Seq>, entries: Vec<Entry>) -> Append {
-    Append { workflow, entries, blobs: Vec::new() }
+fn batch(workflow: Option<Seq>, entries: Vec<Entry>) -> AppendBatch {
+    AppendBatch { workflow, entries, blobs: Vec::new() }
 }
 
 /// Start a workflow with one entry.
@@ -55,7 +55,7 @@ fn begin(ledger: &Ledger) -> Seq {
 
 fn count(ledger: &Ledger, table: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM {table}");
-    ledger.reader().query_row(&sql, [], |row| row.get(0)).unwrap()
+    ledger.lock_reader().query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 fn assert_gapless(ledger: &Ledger, entries: u64) {
@@ -86,9 +86,9 @@ fn what_is_appended_is_read() {
     assert_eq!(ledger.read(Seq(2), 2).unwrap(), all[2..4]);
     assert_eq!(ledger.read(Seq(u64::MAX), 2).unwrap(), []);
     assert_eq!(ledger.workflow(Seq(1)).unwrap(), [first, third].concat());
-    assert_eq!(ledger.record(Seq(4)).unwrap().as_ref(), second.first());
-    assert_eq!(ledger.record(Seq(99)).unwrap(), None);
-    assert_eq!(ledger.unfinished().unwrap(), second);
+    assert_eq!(ledger.record_at(Seq(4)).unwrap().as_ref(), second.first());
+    assert_eq!(ledger.record_at(Seq(99)).unwrap(), None);
+    assert_eq!(ledger.unfinished_starts().unwrap(), second);
     assert!(all.iter().all(|record| record.at > 1_700_000_000_000));
 }
 
@@ -148,7 +148,7 @@ fn the_kind_is_the_entrys_tag() {
     let ledger = open(&home);
     ledger.append(batch(None, vec![started(), said("x"), finished()])).unwrap();
     let kinds: String = ledger
-        .reader()
+        .lock_reader()
         .query_row("SELECT group_concat(kind) FROM entries", [], |row| row.get(0))
         .unwrap();
     assert_eq!(kinds, "started,said,finished");
@@ -168,7 +168,7 @@ fn threads_append_without_gaps_and_batches_stay_together() {
                     let pair = vec![said(&text), said(&text)];
                     let records = ledger.append(batch(Some(workflow), pair)).unwrap();
                     assert_eq!(records[1].seq.0, records[0].seq.0 + 1);
-                    assert_eq!(ledger.record(records[0].seq).unwrap().unwrap(), records[0]);
+                    assert_eq!(ledger.record_at(records[0].seq).unwrap().unwrap(), records[0]);
                 }
             });
         }
@@ -206,7 +206,7 @@ fn a_large_body_is_a_blob_that_is_kept_once() {
     assert_eq!(ledger.workflow(workflow).unwrap()[1..], twice);
     assert_eq!(twice[1].entry, large);
     let row = "SELECT count(*) FROM entries WHERE body IS NULL AND blob IS NOT NULL";
-    let rows: i64 = ledger.reader().query_row(row, [], |row| row.get(0)).unwrap();
+    let rows: i64 = ledger.lock_reader().query_row(row, [], |row| row.get(0)).unwrap();
     assert_eq!((rows, count(&ledger, "blobs")), (2, 1));
 }
 
@@ -218,7 +218,7 @@ fn blobs_are_kept_once_and_read_by_hash() {
     let mut workflow = None;
     for _ in 0..2 {
         let entry = workflow.map_or_else(started, |_| said("again"));
-        let records = ledger.append(Append {
+        let records = ledger.append(AppendBatch {
             workflow,
             entries: vec![entry],
             blobs: vec![subtree.clone(), b"tiny".to_vec()],
@@ -239,9 +239,13 @@ fn nothing_that_was_written_changes() {
     let home = home();
     let ledger = open(&home);
     ledger
-        .append(Append { workflow: None, entries: vec![started()], blobs: vec![b"x".to_vec()] })
+        .append(AppendBatch {
+            workflow: None,
+            entries: vec![started()],
+            blobs: vec![b"x".to_vec()],
+        })
         .unwrap();
-    let outside = Connection::open(ledger.file()).unwrap();
+    let outside = Connection::open(ledger.file_path()).unwrap();
     for change in [
         "UPDATE entries SET kind = 'said'",
         "DELETE FROM entries",
@@ -257,7 +261,7 @@ fn nothing_that_was_written_changes() {
             "{change}: {error}"
         );
     }
-    assert!(ledger.reader().execute("DELETE FROM meta", []).is_err());
+    assert!(ledger.lock_reader().execute("DELETE FROM meta", []).is_err());
 }
 
 #[test]
@@ -268,11 +272,11 @@ fn a_ledger_is_there_when_it_is_opened_again() {
     let workflow = begin(&ledger);
     drop(ledger);
     let ledger = Ledger::open(&nested).unwrap();
-    assert_eq!(ledger.unfinished().unwrap()[0].seq, workflow);
+    assert_eq!(ledger.unfinished_starts().unwrap()[0].seq, workflow);
     ledger.append(batch(Some(workflow), vec![finished()])).unwrap();
     drop(ledger);
     let ledger = Ledger::open(&nested).unwrap();
-    assert_eq!(ledger.unfinished().unwrap(), []);
+    assert_eq!(ledger.unfinished_starts().unwrap(), []);
     assert_gapless(&ledger, 2);
 }
 
@@ -282,11 +286,11 @@ fn a_new_workflow_is_leased_before_anybody_else_can() {
     let (one, two) = (open(&home), open(&home));
     let (records, lease) = one.start(batch(None, vec![started()])).unwrap();
     assert_eq!(lease.workflow(), records[0].seq);
-    assert!(two.lease(lease.workflow()).unwrap().is_none());
+    assert!(two.try_lease(lease.workflow()).unwrap().is_none());
     let workflow = lease.workflow();
     drop(lease);
-    let lease = two.lease(workflow).unwrap().unwrap();
-    assert!(one.lease(workflow).unwrap().is_none());
+    let lease = two.try_lease(workflow).unwrap().unwrap();
+    assert!(one.try_lease(workflow).unwrap().is_none());
     drop(lease);
 }
 
@@ -295,7 +299,7 @@ fn unfinished_workflows_are_found_by_index() {
     let home = home();
     let ledger = open(&home);
     let plan: Vec<String> = ledger
-        .reader()
+        .lock_reader()
         .prepare(&format!("EXPLAIN QUERY PLAN {RECORDS} {UNFINISHED}"))
         .unwrap()
         .query_map([], |row| row.get("detail"))
@@ -310,7 +314,7 @@ fn unfinished_workflows_are_found_by_index() {
 #[test]
 fn a_newer_format_is_refused_and_left_alone() {
     let home = home();
-    let file = open(&home).file().to_owned();
+    let file = open(&home).file_path().to_owned();
     let outside = Connection::open(&file).unwrap();
     outside
         .execute_batch(
@@ -336,16 +340,16 @@ fn a_damaged_file_is_named() {
 #[test]
 fn a_batch_on_a_full_disk_leaves_nothing() {
     let home = home();
-    let file = open(&home).file().to_owned();
-    let conn = schema::prepare(&file).unwrap();
+    let file = open(&home).file_path().to_owned();
+    let conn = schema::open_writer(&file).unwrap();
     let pages: i64 = conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     conn.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).unwrap();
-    let leases = Leases::in_folder(home.path()).unwrap();
-    let ledger = Ledger::over(file, leases, conn).unwrap();
+    let leases = LeaseTable::in_folder(home.path()).unwrap();
+    let ledger = Ledger::with_writer(file, leases, conn).unwrap();
     let entries: Vec<Entry> =
         std::iter::once(started()).chain((0..50).map(|_| said(&"x".repeat(1_000)))).collect();
     let error = ledger
-        .append(Append { workflow: None, entries, blobs: vec![b"tiny".to_vec()] })
+        .append(AppendBatch { workflow: None, entries, blobs: vec![b"tiny".to_vec()] })
         .unwrap_err();
     assert!(matches!(error, LedgerError::Full { .. }), "{error}");
     assert_eq!((count(&ledger, "entries"), count(&ledger, "blobs")), (0, 0));

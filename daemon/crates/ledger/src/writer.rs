@@ -14,8 +14,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use scene_schemas::Fingerprint;
 use scene_schemas::entry::{Entry, Seq};
 
-use super::blobs::Blob;
-use super::{LedgerError, sql};
+use super::blobs::StoredBlob;
+use super::{LedgerError, to_sql};
 
 /// A body of more bytes than this goes to the blobs, where it is packed and kept once.
 const LARGEST_BODY: usize = 64 * 1024;
@@ -26,49 +26,49 @@ const GROUP_BYTES: usize = 16 * 1024 * 1024;
 
 /// A batch that needs nothing more than a position.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedBatch {
     workflow: Option<Seq>,
-    rows: Vec<Row>,
-    blobs: Vec<Blob>,
+    rows: Vec<EntryRow>,
+    blobs: Vec<StoredBlob>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct EntryRow {
     kind: String,
-    body: Body,
+    body: EncodedBody,
 }
 
 #[derive(Debug)]
-enum Body {
+enum EncodedBody {
     Text(String),
     Blob(Fingerprint),
 }
 
 /// Where a batch stands: its entries follow each other from `first`.
 #[derive(Debug)]
-pub(super) struct Receipt {
+pub(super) struct BatchReceipt {
     pub(super) first: u64,
     pub(super) at: u64,
     pub(super) workflow: Seq,
 }
 
 /// What became of a batch, once somebody has written it.
-type Outcome = Arc<OnceLock<Result<Receipt, LedgerError>>>;
+type BatchOutcome = Arc<OnceLock<Result<BatchReceipt, LedgerError>>>;
 
 #[derive(Debug)]
-struct Job {
-    batch: Prepared,
-    outcome: Outcome,
+struct WriteJob {
+    batch: PreparedBatch,
+    outcome: BatchOutcome,
 }
 
-impl Job {
-    fn settle(self, outcome: Result<Receipt, LedgerError>) {
+impl WriteJob {
+    fn finish(self, outcome: Result<BatchReceipt, LedgerError>) {
         // Whoever takes a job settles it once.
         let _ = self.outcome.set(outcome);
     }
 }
 
-impl Prepared {
+impl PreparedBatch {
     /// Encode the entries and pack the blobs.
     pub(super) fn new(
         workflow: Option<Seq>,
@@ -84,43 +84,45 @@ impl Prepared {
                 )));
             }
         }
-        let mut blobs: Vec<Blob> = blobs.into_iter().map(Blob::pack).collect();
-        let rows =
-            entries.iter().map(|entry| Row::new(entry, &mut blobs)).collect::<Result<_, _>>()?;
+        let mut blobs: Vec<StoredBlob> = blobs.into_iter().map(StoredBlob::pack).collect();
+        let rows = entries
+            .iter()
+            .map(|entry| EntryRow::new(entry, &mut blobs))
+            .collect::<Result<_, _>>()?;
         Ok(Self { workflow, rows, blobs })
     }
 
-    fn bytes(&self) -> usize {
+    fn size_in_bytes(&self) -> usize {
         let bodies = self.rows.iter().map(|row| match &row.body {
-            Body::Text(text) => text.len(),
-            Body::Blob(_) => 0,
+            EncodedBody::Text(text) => text.len(),
+            EncodedBody::Blob(_) => 0,
         });
         bodies.chain(self.blobs.iter().map(|blob| blob.bytes.len())).sum()
     }
 }
 
-impl Row {
-    fn new(entry: &Entry, blobs: &mut Vec<Blob>) -> Result<Self, LedgerError> {
-        let body = serde_json::to_string(entry).map_err(unreadable)?;
-        let kind = kind(&body).to_owned();
+impl EntryRow {
+    fn new(entry: &Entry, blobs: &mut Vec<StoredBlob>) -> Result<Self, LedgerError> {
+        let body = serde_json::to_string(entry).map_err(encode_failed)?;
+        let kind = entry_kind(&body).to_owned();
         // An entry that is nested too deeply to be read again would close the ledger to every
         // reader for good: it is found out before it is written.
-        if nesting(&body) > SURELY_READABLE {
-            serde_json::from_str::<Entry>(&body).map_err(unreadable)?;
+        if nesting_depth(&body) > SURELY_READABLE {
+            serde_json::from_str::<Entry>(&body).map_err(encode_failed)?;
         }
         if body.len() <= LARGEST_BODY {
-            let body = Body::Text(body);
+            let body = EncodedBody::Text(body);
             return Ok(Self { kind, body });
         }
-        let blob = Blob::pack(body.into_bytes());
-        let body = Body::Blob(blob.hash.clone());
+        let blob = StoredBlob::pack(body.into_bytes());
+        let body = EncodedBody::Blob(blob.hash.clone());
         blobs.push(blob);
         Ok(Self { kind, body })
     }
 }
 
 /// The tag of an encoded entry, which stands first in it.
-fn kind(body: &str) -> &str {
+fn entry_kind(body: &str) -> &str {
     body.split('"').nth(3).unwrap_or_default()
 }
 
@@ -128,7 +130,7 @@ fn kind(body: &str) -> &str {
 const SURELY_READABLE: usize = 64;
 
 /// How deeply a JSON text is nested.
-fn nesting(json: &str) -> usize {
+fn nesting_depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.bytes();
     while let Some(byte) = bytes.next() {
@@ -156,33 +158,33 @@ fn skip_text(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> LedgerError {
+fn encode_failed(error: serde_json::Error) -> LedgerError {
     LedgerError::malformed(format!("an entry could not be read again ({error})"))
 }
 
 /// The connection that writes, and what waits for it.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct LedgerWriter {
     file: PathBuf,
     conn: Mutex<Connection>,
-    queue: Mutex<VecDeque<Job>>,
+    queue: Mutex<VecDeque<WriteJob>>,
 }
 
 /// Who panicked has left no state behind: a transaction that was not committed is rolled back.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Writer {
+impl LedgerWriter {
     pub(super) fn new(file: PathBuf, conn: Connection) -> Self {
         Self { file, conn: Mutex::new(conn), queue: Mutex::default() }
     }
 
     /// Queue a batch and wait until it is durable.
-    pub(super) fn write(&self, batch: Prepared) -> Result<Receipt, LedgerError> {
-        let mut outcome = Outcome::default();
-        lock(&self.queue).push_back(Job { batch, outcome: Arc::clone(&outcome) });
-        let mut conn = lock(&self.conn);
+    pub(super) fn write_batch(&self, batch: PreparedBatch) -> Result<BatchReceipt, LedgerError> {
+        let mut outcome = BatchOutcome::default();
+        lock_mutex(&self.queue).push_back(WriteJob { batch, outcome: Arc::clone(&outcome) });
+        let mut conn = lock_mutex(&self.conn);
         loop {
             // Who held the connection before may have written this as well.
             outcome = match Arc::try_unwrap(outcome).map(OnceLock::into_inner) {
@@ -191,25 +193,25 @@ impl Writer {
                 Ok(None) => return Err(LedgerError::Stopped { file: self.file.clone() }),
                 Err(still_queued) => still_queued,
             };
-            settle(&self.file, &mut conn, self.next_group());
+            write_group(&self.file, &mut conn, self.next_group());
         }
     }
 
     /// Does something with the connection while nobody else of this process writes.
-    pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
-        work(&mut lock(&self.conn))
+    pub(super) fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
+        work(&mut lock_mutex(&self.conn))
     }
 
     /// The batches that share the next commit.
-    fn next_group(&self) -> Vec<Job> {
-        let mut queue = lock(&self.queue);
+    fn next_group(&self) -> Vec<WriteJob> {
+        let mut queue = lock_mutex(&self.queue);
         let (mut rows, mut bytes, mut group) = (0, 0, Vec::new());
         while rows < GROUP_ROWS
             && bytes < GROUP_BYTES
             && let Some(job) = queue.pop_front()
         {
             rows += job.batch.rows.len();
-            bytes += job.batch.bytes();
+            bytes += job.batch.size_in_bytes();
             group.push(job);
         }
         group
@@ -217,37 +219,37 @@ impl Writer {
 }
 
 /// Write a group and tell each caller. A batch that spoils its group fails alone.
-fn settle(file: &Path, conn: &mut Connection, group: Vec<Job>) {
-    match write(file, conn, group.iter().map(|job| &job.batch)) {
+fn write_group(file: &Path, conn: &mut Connection, group: Vec<WriteJob>) {
+    match insert_batches(file, conn, group.iter().map(|job| &job.batch)) {
         Ok(receipts) => {
             for (job, receipt) in group.into_iter().zip(receipts) {
-                job.settle(Ok(receipt));
+                job.finish(Ok(receipt));
             }
         }
         // No batch's fault, and each would wait just as long alone.
         Err(LedgerError::Locked { file }) => {
             for job in group {
                 let file = file.clone();
-                job.settle(Err(LedgerError::Locked { file }));
+                job.finish(Err(LedgerError::Locked { file }));
             }
         }
-        Err(error) => match <[Job; 1]>::try_from(group) {
-            Ok([job]) => job.settle(Err(error)),
+        Err(error) => match <[WriteJob; 1]>::try_from(group) {
+            Ok([job]) => job.finish(Err(error)),
             Err(group) => {
                 for job in group {
-                    settle(file, conn, vec![job]);
+                    write_group(file, conn, vec![job]);
                 }
             }
         },
     }
 }
 
-fn write<'a>(
+fn insert_batches<'a>(
     file: &Path,
     conn: &mut Connection,
-    batches: impl Iterator<Item = &'a Prepared>,
-) -> Result<Vec<Receipt>, LedgerError> {
-    let failed = |source| LedgerError::sql(file, source);
+    batches: impl Iterator<Item = &'a PreparedBatch>,
+) -> Result<Vec<BatchReceipt>, LedgerError> {
+    let failed = |source| LedgerError::from_sql(file, source);
     // From its first moment this transaction is the only one that writes, in any process: the next
     // position stays the next.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -259,11 +261,11 @@ fn write<'a>(
     let mut receipts = Vec::new();
     for batch in batches {
         if let Some(workflow) = batch.workflow
-            && !exists(&tx, workflow).map_err(failed)?
+            && !is_workflow(&tx, workflow).map_err(failed)?
         {
             return Err(LedgerError::malformed(format!("there is no workflow {workflow}")));
         }
-        let receipt = insert(&tx, batch, next).map_err(failed)?;
+        let receipt = insert_batch(&tx, batch, next).map_err(failed)?;
         receipts.push(receipt);
         next += batch.rows.len() as i64;
     }
@@ -272,14 +274,18 @@ fn write<'a>(
 }
 
 /// Only `started` belongs to a workflow that has its own position.
-fn exists(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
+fn is_workflow(tx: &Transaction, workflow: Seq) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT 1 FROM entries WHERE seq = ?1 AND workflow = ?1")?
-        .query_row([sql(workflow)], |_| Ok(()))
+        .query_row([to_sql(workflow)], |_| Ok(()))
         .optional()
         .map(|found| found.is_some())
 }
 
-fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Receipt> {
+fn insert_batch(
+    tx: &Transaction,
+    batch: &PreparedBatch,
+    first: i64,
+) -> rusqlite::Result<BatchReceipt> {
     let mut add = tx.prepare_cached(
         "INSERT INTO blobs (hash, size, packed, bytes) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (hash) DO NOTHING",
@@ -291,20 +297,20 @@ fn insert(tx: &Transaction, batch: &Prepared, first: i64) -> rusqlite::Result<Re
     let mut append = tx.prepare_cached(
         "INSERT INTO entries (seq, at, workflow, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    let at = now();
-    let workflow = batch.workflow.map_or(first, sql);
+    let at = unix_millis();
+    let workflow = batch.workflow.map_or(first, to_sql);
     for (seq, row) in (first..).zip(&batch.rows) {
         let (body, blob) = match &row.body {
-            Body::Text(text) => (Some(text), None),
-            Body::Blob(hash) => (None, Some(&hash.0)),
+            EncodedBody::Text(text) => (Some(text), None),
+            EncodedBody::Blob(hash) => (None, Some(&hash.0)),
         };
         append.execute((seq, at as i64, workflow, &row.kind, body, blob))?;
     }
-    Ok(Receipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
+    Ok(BatchReceipt { first: first.unsigned_abs(), at, workflow: Seq(workflow.unsigned_abs()) })
 }
 
 /// Milliseconds since 1970-01-01 UTC.
-pub(super) fn now() -> u64 {
+pub(super) fn unix_millis() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
@@ -317,9 +323,9 @@ mod tests {
     use super::*;
     use crate::schema;
 
-    fn said(workflow: u64) -> Prepared {
+    fn said(workflow: u64) -> PreparedBatch {
         let entry = Entry::Said { text: "x".to_owned(), phase: Phase::Update, answers: Vec::new() };
-        Prepared::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
+        PreparedBatch::new(Some(Seq(workflow)), &[entry], Vec::new()).unwrap()
     }
 
     #[test]
@@ -329,24 +335,24 @@ mod tests {
 
     #[test]
     fn nesting_counts_brackets_outside_of_texts() {
-        assert_eq!(nesting(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
-        assert_eq!(nesting(r#""\\" [["#), 2);
+        assert_eq!(nesting_depth(r#"{"[": "[[\"[", "b": [{}], "c": []}"#), 3);
+        assert_eq!(nesting_depth(r#""\\" [["#), 2);
     }
 
     #[test]
     fn a_bad_batch_does_not_spoil_its_group() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("ledger.sqlite");
-        let mut conn = schema::prepare(&file).unwrap();
+        let mut conn = schema::open_writer(&file).unwrap();
         conn.execute("INSERT INTO entries VALUES (1, 0, 1, 'started', '{}', NULL)", []).unwrap();
-        let (group, answers): (Vec<Job>, Vec<_>) = [1, 77, 1, 78, 1]
+        let (group, answers): (Vec<WriteJob>, Vec<_>) = [1, 77, 1, 78, 1]
             .into_iter()
             .map(|workflow| {
-                let outcome = Outcome::default();
-                (Job { batch: said(workflow), outcome: Arc::clone(&outcome) }, outcome)
+                let outcome = BatchOutcome::default();
+                (WriteJob { batch: said(workflow), outcome: Arc::clone(&outcome) }, outcome)
             })
             .unzip();
-        settle(&file, &mut conn, group);
+        write_group(&file, &mut conn, group);
         let said: Vec<String> = answers
             .iter()
             .map(|outcome| match outcome.get().unwrap() {

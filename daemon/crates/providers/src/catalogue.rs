@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use toml::{Table, Value};
-use vector_core::prompt::Effort;
+use vector_core::prompt::ThinkingEffort;
 
 use super::answer::{Usage, Wire};
 
@@ -140,18 +140,18 @@ impl Model {
 
     /// The model's word for an effort. `max` is the last of its words; one that it has not is the
     /// hardest that it has.
-    pub fn effort(&self, effort: Effort) -> Option<&str> {
+    pub fn effort(&self, effort: ThinkingEffort) -> Option<&str> {
         let own = self.efforts.iter().find(|word| word.as_str() == effort.name());
         own.or(self.efforts.last()).map(String::as_str)
     }
 
     /// The tokens that an effort may think for.
-    pub fn budget(&self, effort: Effort) -> u32 {
+    pub fn budget(&self, effort: ThinkingEffort) -> u32 {
         let budget = match effort {
-            Effort::Low => 1_024,
-            Effort::Medium => 4_096,
-            Effort::High => 16_384,
-            Effort::Max => 24_576,
+            ThinkingEffort::Low => 1_024,
+            ThinkingEffort::Medium => 4_096,
+            ThinkingEffort::High => 16_384,
+            ThinkingEffort::Max => 24_576,
         };
         budget.min(self.output / 2)
     }
@@ -346,8 +346,8 @@ mod tests {
         let word = |provider: &str, id: &str, effort| {
             catalogue.model(provider, id).effort(effort).map(str::to_owned)
         };
-        assert_eq!(word("openai", "gpt-5.2", Effort::Max).as_deref(), Some("xhigh"));
-        assert_eq!(word("openai", "gpt-5.2", Effort::Low).as_deref(), Some("low"));
-        assert_eq!(word("openai", "gpt-4.1", Effort::Max), None);
+        assert_eq!(word("openai", "gpt-5.2", ThinkingEffort::Max).as_deref(), Some("xhigh"));
+        assert_eq!(word("openai", "gpt-5.2", ThinkingEffort::Low).as_deref(), Some("low"));
+        assert_eq!(word("openai", "gpt-4.1", ThinkingEffort::Max), None);
     }
 }

@@ -4,7 +4,7 @@
 //! and the offline planner answers only where it was chosen, or where there is no key at all.
 
 use scene_schemas::refusal::did_you_mean;
-use vector_core::prompt::Effort;
+use vector_core::prompt::ThinkingEffort;
 
 use super::catalogue::{Catalogue, Model, Service};
 use super::config::{Action, Config, Origin};
@@ -34,7 +34,7 @@ pub struct Chosen {
     /// Where that was found.
     pub found: Found,
     /// How hard it is to think.
-    pub effort: Option<Effort>,
+    pub effort: Option<ThinkingEffort>,
     /// Who chose it.
     pub reason: Reason,
 }
@@ -114,7 +114,7 @@ pub fn choose(
 }
 
 /// The first provider that has a key, with its usual model.
-fn first(catalogue: &Catalogue, keys: &Keys<'_>, effort: Option<Effort>) -> Choice {
+fn first(catalogue: &Catalogue, keys: &Keys<'_>, effort: Option<ThinkingEffort>) -> Choice {
     let chosen = catalogue.services.iter().find_map(|service| {
         let default = service.default.as_ref()?;
         let (credential, found) = usable(service, keys).ok()?;

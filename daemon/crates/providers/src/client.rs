@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::runtime::{Handle, Runtime};
-use vector_core::prompt::Prompt;
+use vector_core::prompt::ModelPrompt;
 
 use super::answer::{Answer, Outcome, Part, Usage};
 use super::capture::Capture;
@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// What is sent for the next message of a conversation.
-    pub fn request(&self, prompt: &Prompt) -> Request {
+    pub fn request(&self, prompt: &ModelPrompt) -> Request {
         Request::new(prompt, &self.chosen)
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
-use vector_core::prompt::Effort;
+use vector_core::prompt::ThinkingEffort;
 
 use self::settings::{Put, days};
 pub use self::settings::{SETTINGS, Setting};
@@ -82,7 +82,7 @@ pub struct Config {
     /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and who said so.
     pub model: Option<(String, Origin)>,
     /// How hard models think.
-    pub effort: Option<Effort>,
+    pub effort: Option<ThinkingEffort>,
     /// How long an answer may be, in tokens.
     pub max_output: Option<u32>,
     /// How long a provider may keep silent before its answer begins.
@@ -110,7 +110,7 @@ pub struct Config {
     /// Models by action.
     pub routes: BTreeMap<Action, String>,
     /// Efforts by action.
-    pub efforts: BTreeMap<Action, Effort>,
+    pub efforts: BTreeMap<Action, ThinkingEffort>,
     /// What is set of providers.
     pub providers: BTreeMap<String, OfProvider>,
 }
@@ -162,8 +162,8 @@ pub const WIRES: [(&str, Wire); 6] = [
 ];
 
 /// An effort by its name.
-pub fn effort(text: &str) -> Result<Effort, String> {
-    let found = Effort::ALL.into_iter().find(|effort| effort.name() == text);
+pub fn effort(text: &str) -> Result<ThinkingEffort, String> {
+    let found = ThinkingEffort::ALL.into_iter().find(|effort| effort.name() == text);
     found.ok_or_else(|| format!("`{text}` is no effort: low, medium, high or max"))
 }
 

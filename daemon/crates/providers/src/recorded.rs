@@ -10,7 +10,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
-use vector_core::prompt::{Effort, Outcome, Prompt, Replay, Tool, Turn};
+use vector_core::prompt::{
+    CallOutcome, ModelPrompt, PromptTool, PromptTurn, Replay, ThinkingEffort,
+};
 
 use super::answer::Wire;
 use super::catalogue::{Accent, Model, Thinking};
@@ -176,7 +178,7 @@ fn recorded() -> Vec<Recorded> {
 /// A prompt that grows message by message.
 #[derive(Default)]
 struct Builder {
-    prompt: Prompt,
+    prompt: ModelPrompt,
     /// What came with the next call and goes back as it came.
     replay: Vec<Json>,
 }
@@ -186,7 +188,7 @@ impl Builder {
         if self.prompt.turns.is_empty() && self.prompt.goal.is_empty() {
             text.clone_into(&mut self.prompt.goal);
         } else {
-            self.prompt.turns.push(Turn::Asked(text.to_owned()));
+            self.prompt.turns.push(PromptTurn::Asked(text.to_owned()));
         }
     }
 
@@ -195,15 +197,15 @@ impl Builder {
     }
 
     fn said(&mut self, text: &str) {
-        self.prompt.turns.push(Turn::Said(text.to_owned()));
+        self.prompt.turns.push(PromptTurn::Said(text.to_owned()));
     }
 
     fn call(&mut self, id: &Json, tool: &Json, args: Json, replay: Option<Json>) {
-        self.prompt.turns.push(Turn::Called {
+        self.prompt.turns.push(PromptTurn::Called {
             id: id.as_str().map(str::to_owned),
             tool: tool.as_str().unwrap().to_owned(),
             args,
-            outcome: Outcome::Done(Json::Null),
+            outcome: CallOutcome::Done(Json::Null),
             replay: replay.map(|content| {
                 let (provider, model) = ("theirs".to_owned(), "m".to_owned());
                 Replay { provider, model, content }
@@ -214,22 +216,22 @@ impl Builder {
     /// What came of a call, found by its id or its tool's name.
     fn outcome(&mut self, of: &Json, value: Json) {
         let turn = self.prompt.turns.iter_mut().find_map(|turn| match turn {
-            Turn::Called { id, tool, outcome, .. }
+            PromptTurn::Called { id, tool, outcome, .. }
                 if (id.as_deref() == of.as_str() || Some(tool.as_str()) == of.as_str())
-                    && *outcome == Outcome::Done(Json::Null) =>
+                    && *outcome == CallOutcome::Done(Json::Null) =>
             {
                 Some(outcome)
             }
             _ => None,
         });
-        *turn.expect("a result has its call") = Outcome::Done(value);
+        *turn.expect("a result has its call") = CallOutcome::Done(value);
     }
 
     fn tool(&mut self, tool: &Json, schema: &str) {
         let text = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
         let (name, about) = (text("name"), text("description"));
         let schema = tool.pointer(schema).cloned().unwrap_or_default();
-        self.prompt.tools.push(Tool { name, about, schema });
+        self.prompt.tools.push(PromptTool { name, about, schema });
     }
 }
 
@@ -404,12 +406,12 @@ fn ours(case: &Recorded) -> Option<Json> {
     if words.iter().any(|place| request.pointer(place).is_some()) {
         model.thinking = Thinking::Effort;
         model.efforts = vec!["high".to_owned()];
-        prompt.effort = Some(Effort::High);
+        prompt.effort = Some(ThinkingEffort::High);
     }
     let budgets = ["/thinking/budget_tokens", "/generationConfig/thinkingConfig", "/think"];
     if budgets.iter().any(|place| request.pointer(place).is_some()) {
         model.thinking = Thinking::Budget;
-        prompt.effort = Some(Effort::High);
+        prompt.effort = Some(ThinkingEffort::High);
     }
     Some(body(&prompt, &model, case.wire, case.accent))
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde_json::Value as Json;
-use vector_core::prompt::Prompt;
+use vector_core::prompt::ModelPrompt;
 
 use super::answer::Wire;
 use super::catalogue::{Accent, Model, Service};
@@ -41,7 +41,7 @@ impl fmt::Debug for Request {
 
 impl Request {
     /// The request for the next message of a conversation.
-    pub fn new(prompt: &Prompt, chosen: &Chosen) -> Self {
+    pub fn new(prompt: &ModelPrompt, chosen: &Chosen) -> Self {
         let Chosen { service, model, credential, .. } = chosen;
         Self {
             url: url(service, model),
@@ -52,7 +52,7 @@ impl Request {
     }
 
     /// What it says, for whoever only wants to read it.
-    pub fn body_of(prompt: &Prompt, service: &Service, model: &Model) -> Vec<u8> {
+    pub fn body_of(prompt: &ModelPrompt, service: &Service, model: &Model) -> Vec<u8> {
         body(prompt, model, service.wire, service.accent).to_string().into_bytes()
     }
 
@@ -116,7 +116,7 @@ pub(super) fn url(service: &Service, model: &Model) -> String {
 }
 
 /// What a model is sent.
-pub(super) fn body(prompt: &Prompt, model: &Model, wire: Wire, accent: Accent) -> Json {
+pub(super) fn body(prompt: &ModelPrompt, model: &Model, wire: Wire, accent: Accent) -> Json {
     match wire {
         Wire::Anthropic => anthropic::request::body(prompt, model),
         Wire::OpenaiChat => openai_chat::request::body(prompt, model, accent),

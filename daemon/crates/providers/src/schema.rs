@@ -4,7 +4,7 @@
 //! out: the tools check their arguments in any case.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::Tool;
+use vector_core::prompt::PromptTool;
 
 /// How deep references are followed; a schema that names itself would have no end.
 const DEPTH: usize = 12;
@@ -18,7 +18,7 @@ pub(super) fn object(schema: &Json) -> Json {
 }
 
 /// A tool as Chat Completions has it, and Ollama after it.
-pub(super) fn function(tool: &Tool) -> Json {
+pub(super) fn function(tool: &PromptTool) -> Json {
     json!({
         "type": "function",
         "function": {

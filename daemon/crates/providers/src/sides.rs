@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use vector_core::prompt::{Outcome, Prompt, Turn, picture, without_picture};
+use vector_core::prompt::{CallOutcome, ModelPrompt, PromptTurn, picture_data, without_picture};
 
 use super::catalogue::Model;
 
@@ -41,7 +41,7 @@ pub(super) struct Told<'a> {
     /// The tool.
     pub(super) tool: &'a str,
     /// What came of it.
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a CallOutcome,
     /// The picture that goes with it, as a PNG in base64: where the model sees, the last of the talk.
     pub(super) picture: Option<&'a str>,
 }
@@ -50,25 +50,25 @@ impl Told<'_> {
     /// The outcome as text, for wires that know nothing else.
     pub(super) fn text(&self) -> String {
         match self.outcome {
-            Outcome::Done(Json::String(text)) => text.clone(),
-            Outcome::Done(value) => self.words(value).to_string(),
-            Outcome::Refused(why) => format!("Refused: {why}"),
+            CallOutcome::Done(Json::String(text)) => text.clone(),
+            CallOutcome::Done(value) => self.words(value).to_string(),
+            CallOutcome::Refused(why) => format!("Refused: {why}"),
         }
     }
 
     /// The outcome as text, for wires that say beside it that it is a refusal.
     pub(super) fn plain(&self) -> String {
         match self.outcome {
-            Outcome::Refused(why) => why.clone(),
-            Outcome::Done(_) => self.text(),
+            CallOutcome::Refused(why) => why.clone(),
+            CallOutcome::Done(_) => self.text(),
         }
     }
 
     /// The outcome as an object, for wires that take no other shape.
     pub(super) fn object(&self) -> Json {
         match self.outcome {
-            Outcome::Done(value) => json!({ "result": self.words(value) }),
-            Outcome::Refused(why) => json!({ "error": why }),
+            CallOutcome::Done(value) => json!({ "result": self.words(value) }),
+            CallOutcome::Refused(why) => json!({ "error": why }),
         }
     }
 
@@ -79,17 +79,17 @@ impl Told<'_> {
 
     /// Whether it was refused.
     pub(super) fn is_refused(&self) -> bool {
-        matches!(self.outcome, Outcome::Refused(_))
+        matches!(self.outcome, CallOutcome::Refused(_))
     }
 }
 
 /// The conversation, beginning with the person, one side after the other.
-pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
+pub(super) fn sides<'a>(prompt: &'a ModelPrompt, model: &Model) -> Vec<Side<'a>> {
     let mut texts: Vec<Cow<'_, str>> = prompt.earlier.iter().map(Cow::from).collect();
     if !prompt.goal.is_empty() {
         texts.push(Cow::from(prompt.goal.as_str()));
     }
-    texts.extend(prompt.context().map(Cow::from));
+    texts.extend(prompt.context_text().map(Cow::from));
     let mut sides = vec![Side::Person { told: None, texts }];
     let mut turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
     let seen = turns.rfind(|turn| picture_of(*turn).is_some()).and_then(picture_of);
@@ -97,16 +97,16 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
             // Several wires refuse a text of nothing.
-            Turn::Asked(text) | Turn::Said(text) if text.trim().is_empty() => {}
-            Turn::Asked(text) => match sides.last_mut() {
+            PromptTurn::Asked(text) | PromptTurn::Said(text) if text.trim().is_empty() => {}
+            PromptTurn::Asked(text) => match sides.last_mut() {
                 Some(Side::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
                 _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(text.as_str())] }),
             },
-            Turn::Said(text) => match sides.last_mut() {
+            PromptTurn::Said(text) => match sides.last_mut() {
                 Some(Side::Model { texts, .. }) => texts.push(text),
                 _ => sides.push(Side::Model { texts: vec![text], call: None }),
             },
-            Turn::Called { id, tool, args, outcome, replay } => {
+            PromptTurn::Called { id, tool, args, outcome, replay } => {
                 let given = id.as_deref().map(clean).filter(|id| ids.insert(id.clone()));
                 // Two calls of one id would be refused, so the later one gets another, and what goes
                 // back as it came would still name the first.
@@ -144,16 +144,18 @@ pub(super) fn sides<'a>(prompt: &'a Prompt, model: &Model) -> Vec<Side<'a>> {
 }
 
 /// The picture that came of a turn, and which turn that is.
-fn picture_of((index, turn): (usize, &Turn)) -> Option<(usize, &str)> {
+fn picture_of((index, turn): (usize, &PromptTurn)) -> Option<(usize, &str)> {
     match turn {
-        Turn::Called { outcome: Outcome::Done(answer), .. } => Some((index, picture(answer)?)),
+        PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => {
+            Some((index, picture_data(answer)?))
+        }
         _ => None,
     }
 }
 
 /// The last block of a message that the next request repeats, for wires that mark what is kept:
 /// behind it stands only what holds now.
-pub(super) fn last_kept<'a>(prompt: &Prompt, blocks: &'a mut [Json]) -> Option<&'a mut Json> {
+pub(super) fn last_kept<'a>(prompt: &ModelPrompt, blocks: &'a mut [Json]) -> Option<&'a mut Json> {
     let behind = usize::from(prompt.now.is_some());
     let last = blocks.len().checked_sub(1 + behind)?;
     blocks.get_mut(last)
@@ -222,12 +224,12 @@ mod tests {
 
     use super::*;
 
-    fn called(id: Option<&str>, tool: &str, replay: Option<Replay>) -> Turn {
-        Turn::Called {
+    fn called(id: Option<&str>, tool: &str, replay: Option<Replay>) -> PromptTurn {
+        PromptTurn::Called {
             id: id.map(str::to_owned),
             tool: tool.to_owned(),
             args: json!({}),
-            outcome: Outcome::Done(json!(1)),
+            outcome: CallOutcome::Done(json!(1)),
             replay,
         }
     }
@@ -239,18 +241,18 @@ mod tests {
 
     #[test]
     fn two_messages_of_one_side_are_one() {
-        let prompt = Prompt {
+        let prompt = ModelPrompt {
             goal: "g".to_owned(),
             turns: vec![
-                Turn::Asked("h".to_owned()),
-                Turn::Said(" ".to_owned()),
-                Turn::Asked("i".to_owned()),
-                Turn::Said("s".to_owned()),
+                PromptTurn::Asked("h".to_owned()),
+                PromptTurn::Said(" ".to_owned()),
+                PromptTurn::Asked("i".to_owned()),
+                PromptTurn::Said("s".to_owned()),
                 called(Some("id|1"), "a", None),
-                Turn::Asked("more".to_owned()),
+                PromptTurn::Asked("more".to_owned()),
                 called(None, "b", None),
             ],
-            ..Prompt::default()
+            ..ModelPrompt::default()
         };
         let model = Model::unknown("anthropic", "m");
         let sides = sides(&prompt, &model);
@@ -282,7 +284,7 @@ mod tests {
             [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
         {
             let turns = vec![called(None, "a", Some(replay(provider, name)))];
-            let prompt = Prompt { turns, ..Prompt::default() };
+            let prompt = ModelPrompt { turns, ..ModelPrompt::default() };
             let sides = sides(&prompt, &model);
             let Side::Model { call: Some(call), .. } = &sides[1] else { panic!("{sides:?}") };
             assert_eq!(call.replay.is_some(), goes, "{provider} {name}");

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
-use vector_core::calendar::Moment;
+use vector_core::calendar::UtcMoment;
 
 use super::keys::Secret;
 
@@ -110,7 +110,7 @@ pub(super) fn escaped(segment: &str) -> String {
 
 /// A time as `20150830T123600Z`.
 fn stamp(at: u64) -> String {
-    let Moment { year, month, day, hour, minute, second } = Moment::of(at);
+    let UtcMoment { year, month, day, hour, minute, second } = UtcMoment::from_seconds(at);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 

@@ -20,27 +20,27 @@ const MAX_DEPTH: usize = 128;
 const MAX_VALUES: usize = 1_000_000;
 
 /// The text of a script or a text file.
-pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
+pub(super) fn script_text(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it so".to_owned())
 }
 
 /// The text of a module that gives what a JSON file has.
-pub(super) fn json(bytes: &[u8]) -> Result<String, String> {
-    let value = jsonc::read(bytes)?;
-    Ok(module(|text| write_json(&value, 0, text)))
+pub(super) fn json_module(bytes: &[u8]) -> Result<String, String> {
+    let value = jsonc::read_json(bytes)?;
+    Ok(write_module(|text| write_json(&value, 0, text)))
 }
 
 /// The text of a module that gives what a TOML file has.
-pub(super) fn toml(bytes: &[u8]) -> Result<String, String> {
+pub(super) fn toml_module(bytes: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| format!("it is not TOML: {}", error.message()))?;
-    Ok(module(|text| write_toml(&toml::Value::Table(table), 0, text)))
+    Ok(write_module(|text| write_toml(&toml::Value::Table(table), 0, text)))
 }
 
 /// The text of a module that gives what a YAML file has.
-pub(super) fn yaml(bytes: &[u8]) -> Result<String, String> {
+pub(super) fn yaml_module(bytes: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     check_yaml(text)?;
     let mut documents =
@@ -50,7 +50,7 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<String, String> {
         return Err("it has several documents, and Rojo takes one".to_owned());
     }
     let mut result = Ok(());
-    let text = module(|text| result = write_yaml(&document, 0, text));
+    let text = write_module(|text| result = write_yaml(&document, 0, text));
     result.map(|()| text)
 }
 
@@ -88,7 +88,7 @@ fn check_yaml(text: &str) -> Result<(), String> {
     }
 }
 
-fn module(write: impl FnOnce(&mut String)) -> String {
+fn write_module(write: impl FnOnce(&mut String)) -> String {
     let mut text = "return ".to_owned();
     write(&mut text);
     text
@@ -110,13 +110,13 @@ fn write_json(value: &Json, indent: usize, text: &mut String) {
         Json::Object(fields) => {
             text.push_str("{\n");
             for (key, value) in fields {
-                tabs(indent + 1, text);
+                write_tabs(indent + 1, text);
                 write_key(key, text);
                 text.push_str(" = ");
                 write_json(value, indent + 1, text);
                 text.push_str(",\n");
             }
-            tabs(indent, text);
+            write_tabs(indent, text);
             text.push('}');
         }
     }
@@ -139,13 +139,13 @@ fn write_toml(value: &toml::Value, indent: usize, text: &mut String) {
         toml::Value::Table(fields) => {
             text.push_str("{\n");
             for (key, value) in fields {
-                tabs(indent + 1, text);
+                write_tabs(indent + 1, text);
                 write_key(key, text);
                 text.push_str(" = ");
                 write_toml(value, indent + 1, text);
                 text.push_str(",\n");
             }
-            tabs(indent, text);
+            write_tabs(indent, text);
             text.push('}');
         }
     }
@@ -176,7 +176,7 @@ fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), Stri
         Yaml::Hash(fields) => {
             text.push_str("{\n");
             for (key, value) in fields {
-                tabs(indent + 1, text);
+                write_tabs(indent + 1, text);
                 match key {
                     Yaml::String(key) => write_key(key, text),
                     Yaml::Null => return Err("nil cannot be a key in Luau".to_owned()),
@@ -190,7 +190,7 @@ fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), Stri
                 write_yaml(value, indent + 1, text)?;
                 text.push_str(",\n");
             }
-            tabs(indent, text);
+            write_tabs(indent, text);
             text.push('}');
         }
         Yaml::Alias(_) => return Err("Rojo takes no aliases in YAML".to_owned()),
@@ -215,7 +215,7 @@ fn write_array<T, E>(
     Ok(())
 }
 
-fn tabs(indent: usize, text: &mut String) {
+fn write_tabs(indent: usize, text: &mut String) {
     text.extend(std::iter::repeat_n('\t', indent));
 }
 
@@ -268,7 +268,7 @@ fn is_name(key: &str) -> bool {
 
 /// A row of a table of translations, as Roblox writes it.
 #[derive(Debug, Default, serde::Serialize)]
-struct Entry<'a> {
+struct TranslationRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -281,14 +281,14 @@ struct Entry<'a> {
 }
 
 /// The contents of a `LocalizationTable`, of a CSV file.
-pub(super) fn table(bytes: &[u8]) -> Result<String, String> {
+pub(super) fn translation_table(bytes: &[u8]) -> Result<String, String> {
     let wrong = |error: csv::Error| format!("it is not a table of comma-separated values: {error}");
     let mut reader = csv::Reader::from_reader(bytes);
     let headers = reader.headers().map_err(wrong)?.clone();
     let records = reader.into_records().collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let mut entries = Vec::new();
     for record in &records {
-        let mut entry = Entry::default();
+        let mut entry = TranslationRow::default();
         for (header, value) in headers.iter().zip(record) {
             match header {
                 _ if header.is_empty() || value.is_empty() => {}

@@ -29,7 +29,7 @@ pub struct GeneratedFile {
 
 impl GeneratedFile {
     /// What a card says of it.
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         let Self { file, tool, source } = self;
         format!(
             "{file} is written by {tool}, which will overwrite this change. Change {source} instead."
@@ -64,8 +64,10 @@ pub(super) fn generated_files(folder: &Path, files: &[String]) -> Vec<GeneratedF
     let rules = output_rules(folder);
     let mut found = BTreeMap::new();
     for file in files {
-        let known = rules.iter().find(|rule| below(file, &rule.output).is_some());
-        let generated = known.map(|rule| rule.of(folder, file)).or_else(|| compiled(folder, file));
+        let known = rules.iter().find(|rule| strip_folder(file, &rule.output).is_some());
+        let generated = known
+            .map(|rule| rule.describe_file(folder, file))
+            .or_else(|| roblox_ts_output(folder, file));
         if let Some(generated) = generated {
             found.insert(file.clone(), generated);
         }
@@ -74,8 +76,8 @@ pub(super) fn generated_files(folder: &Path, files: &[String]) -> Vec<GeneratedF
 }
 
 impl OutputRule {
-    fn of(&self, folder: &Path, file: &str) -> GeneratedFile {
-        let below = below(file, &self.output).unwrap_or_default();
+    fn describe_file(&self, folder: &Path, file: &str) -> GeneratedFile {
+        let below = strip_folder(file, &self.output).unwrap_or_default();
         let source = match &self.source {
             SourceRule::TypeScript(root) => type_script(folder, root, below),
             SourceRule::Same(root) if below.is_empty() => root.clone(),
@@ -90,7 +92,7 @@ impl OutputRule {
 }
 
 /// The rest of a path below a folder, or nothing where it is that itself.
-fn below<'a>(file: &'a str, output: &str) -> Option<&'a str> {
+fn strip_folder<'a>(file: &'a str, output: &str) -> Option<&'a str> {
     match file.strip_prefix(output)? {
         "" => Some(""),
         rest => rest.strip_prefix('/'),
@@ -112,9 +114,9 @@ fn type_script(folder: &Path, root: &str, below: &str) -> String {
 }
 
 fn output_rules(folder: &Path) -> Vec<OutputRule> {
-    let mut rules = stated(folder);
+    let mut rules = configured_rules(folder);
     rules.extend(roblox_ts(folder));
-    rules.extend(darklua(folder));
+    rules.extend(darklua_rules(folder));
     if folder.join("wally.toml").is_file() {
         let of = |output: &str| OutputRule {
             output: output.to_owned(),
@@ -127,26 +129,27 @@ fn output_rules(folder: &Path) -> Vec<OutputRule> {
 }
 
 /// What `vector.toml` says: `[[generated]]` with `files`, `source` and `by`.
-fn stated(folder: &Path) -> Vec<OutputRule> {
+fn configured_rules(folder: &Path) -> Vec<OutputRule> {
     #[derive(Deserialize)]
-    struct Stated {
+    struct GeneratedSettings {
         #[serde(default)]
-        generated: Vec<Rule>,
+        generated: Vec<GeneratedRule>,
     }
     #[derive(Deserialize)]
-    struct Rule {
+    struct GeneratedRule {
         files: String,
         source: Option<String>,
         by: Option<String>,
     }
-    let text = read(&folder.join("vector.toml")).unwrap_or_default();
+    let text = read_bounded(&folder.join("vector.toml")).unwrap_or_default();
     // What is wrong with the file is said by whoever reads all of its settings.
-    let stated: Stated = toml::from_str(&text).unwrap_or(Stated { generated: Vec::new() });
-    let rule = |rule: Rule| {
+    let stated: GeneratedSettings =
+        toml::from_str(&text).unwrap_or(GeneratedSettings { generated: Vec::new() });
+    let rule = |rule: GeneratedRule| {
         Some(OutputRule {
-            output: inside(&rule.files)?,
+            output: inner_path(&rule.files)?,
             tool: rule.by.unwrap_or_else(|| "another tool (vector.toml says so)".to_owned()),
-            source: match rule.source.as_deref().and_then(inside) {
+            source: match rule.source.as_deref().and_then(inner_path) {
                 Some(source) => SourceRule::Same(source),
                 None => SourceRule::Words("its source"),
             },
@@ -157,16 +160,16 @@ fn stated(folder: &Path) -> Vec<OutputRule> {
 
 /// Where roblox-ts writes, by `tsconfig.json` of a project that has its packages.
 fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
-    let Some(text) = read(&folder.join("tsconfig.json")) else {
+    let Some(text) = read_bounded(&folder.join("tsconfig.json")) else {
         return Vec::new();
     };
-    let package = read(&folder.join("package.json")).unwrap_or_default();
+    let package = read_bounded(&folder.join("package.json")).unwrap_or_default();
     let is_roblox_ts = text.contains("@rbxts")
         || package.contains("\"@rbxts/")
         || package.contains("\"roblox-ts\"");
-    let settings = jsonc::read(text.as_bytes()).unwrap_or_default();
+    let settings = jsonc::read_json(text.as_bytes()).unwrap_or_default();
     let options = settings.get("compilerOptions").and_then(Json::as_object);
-    let path = |name: &str| inside(options?.get(name)?.as_str()?);
+    let path = |name: &str| inner_path(options?.get(name)?.as_str()?);
     let (true, Some(output)) = (is_roblox_ts, path("outDir")) else {
         return Vec::new();
     };
@@ -192,7 +195,7 @@ fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
 }
 
 /// A file that says at its top that roblox-ts has compiled it.
-fn compiled(folder: &Path, file: &str) -> Option<GeneratedFile> {
+fn roblox_ts_output(folder: &Path, file: &str) -> Option<GeneratedFile> {
     let mut start = [0; 64];
     let length = File::open(folder.join(file)).ok()?.read(&mut start).ok()?;
     start[..length].starts_with(b"-- Compiled with roblox-ts").then(|| GeneratedFile {
@@ -203,28 +206,29 @@ fn compiled(folder: &Path, file: &str) -> Option<GeneratedFile> {
 }
 
 /// Where darklua writes, by the commands of the project: `darklua process SOURCE OUTPUT`.
-fn darklua(folder: &Path) -> Vec<OutputRule> {
+fn darklua_rules(folder: &Path) -> Vec<OutputRule> {
     let scripts = |text: &str| -> Vec<String> {
-        let package = jsonc::read(text.as_bytes()).unwrap_or_default();
+        let package = jsonc::read_json(text.as_bytes()).unwrap_or_default();
         let all = package.get("scripts").and_then(Json::as_object);
         all.into_iter().flatten().filter_map(|(_, it)| it.as_str().map(str::to_owned)).collect()
     };
-    let mut commands = read(&folder.join("package.json")).map_or_else(Vec::new, |it| scripts(&it));
+    let mut commands =
+        read_bounded(&folder.join("package.json")).map_or_else(Vec::new, |it| scripts(&it));
     for name in ["Makefile", "makefile", "justfile", "Justfile"] {
-        commands.extend(read(&folder.join(name)));
+        commands.extend(read_bounded(&folder.join(name)));
     }
     for place in ["", "scripts", "bin"] {
         let entries = fs::read_dir(folder.join(place)).into_iter().flatten().flatten();
         let shell =
             entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|end| end == "sh"));
-        commands.extend(shell.filter_map(|it| read(&it)));
+        commands.extend(shell.filter_map(|it| read_bounded(&it)));
     }
     let lines = commands.iter().flat_map(|text| text.split(['\n', ';', '&', '|']));
-    lines.filter_map(processed).collect()
+    lines.filter_map(parse_darklua).collect()
 }
 
 /// What one command says of where darklua writes.
-fn processed(line: &str) -> Option<OutputRule> {
+fn parse_darklua(line: &str) -> Option<OutputRule> {
     let mut words = line.split_whitespace().skip_while(|word| !word.ends_with("darklua")).skip(1);
     if words.next()? != "process" {
         return None;
@@ -234,7 +238,7 @@ fn processed(line: &str) -> Option<OutputRule> {
         match word {
             "-c" | "--config" | "--format" => drop(words.next()),
             flag if flag.starts_with('-') => {}
-            path => paths.push(inside(path.trim_matches(['"', '\'']))?),
+            path => paths.push(inner_path(path.trim_matches(['"', '\'']))?),
         }
     }
     match paths.as_slice() {
@@ -248,7 +252,7 @@ fn processed(line: &str) -> Option<OutputRule> {
 }
 
 /// A path that leads into the project's folder, with `/` and without a mark of the folder itself.
-fn inside(path: &str) -> Option<String> {
+fn inner_path(path: &str) -> Option<String> {
     let path = path.replace('\\', "/");
     let path = path.trim_start_matches("./").trim_end_matches('/');
     let is_plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -256,7 +260,7 @@ fn inside(path: &str) -> Option<String> {
     is_plain.then(|| path.to_owned())
 }
 
-fn read(file: &Path) -> Option<String> {
+fn read_bounded(file: &Path) -> Option<String> {
     let mut text = String::new();
     fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     File::open(file).ok()?.take(MAX_SETTINGS).read_to_string(&mut text).ok()?;

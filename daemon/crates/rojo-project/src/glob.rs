@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobMatcher};
 use serde_json::Value as Json;
 
-use super::middleware::Middleware;
+use super::middleware::FileMiddleware;
 
 /// A glob of `globIgnorePaths`.
 #[derive(Debug, Clone)]
-pub(super) struct Ignore {
+pub(super) struct IgnoreGlob {
     base: PathBuf,
     glob: GlobMatcher,
     /// Whether it takes back what one before it ignores.
     is_negated: bool,
 }
 
-impl Ignore {
+impl IgnoreGlob {
     /// Reads a glob; `!` before it takes back, `\!` is a `!`.
     ///
     /// # Errors
@@ -30,11 +30,11 @@ impl Ignore {
             None if text.starts_with(r"\!") => (false, &text[1..]),
             None => (false, text),
         };
-        Ok(Self { base: base.to_owned(), glob: compile(glob, "globIgnorePaths")?, is_negated })
+        Ok(Self { base: base.to_owned(), glob: compile_glob(glob, "globIgnorePaths")?, is_negated })
     }
 }
 
-impl PartialEq for Ignore {
+impl PartialEq for IgnoreGlob {
     fn eq(&self, other: &Self) -> bool {
         self.base == other.base
             && self.glob.glob() == other.glob.glob()
@@ -43,8 +43,8 @@ impl PartialEq for Ignore {
 }
 
 /// Whether a path is ignored: the last glob that matches it decides.
-pub(super) fn is_ignored(rules: &[Ignore], path: &Path) -> bool {
-    let matches = |rule: &&Ignore| {
+pub(super) fn is_ignored(rules: &[IgnoreGlob], path: &Path) -> bool {
+    let matches = |rule: &&IgnoreGlob| {
         path.strip_prefix(&rule.base).is_ok_and(|suffix| rule.glob.is_match(suffix))
     };
     rules.iter().rev().find(matches).is_some_and(|rule| !rule.is_negated)
@@ -52,31 +52,31 @@ pub(super) fn is_ignored(rules: &[Ignore], path: &Path) -> bool {
 
 /// A rule of `syncRules`.
 #[derive(Debug, Clone)]
-pub(super) struct Sync {
+pub(super) struct SyncRule {
     base: PathBuf,
     include: GlobMatcher,
     exclude: Option<GlobMatcher>,
     suffix: Option<String>,
-    pub(super) middleware: Middleware,
+    pub(super) middleware: FileMiddleware,
 }
 
-impl Sync {
+impl SyncRule {
     /// Reads a rule.
     ///
     /// # Errors
     /// It has no glob or no use, or one that Rojo does not know.
-    pub(super) fn read(json: &Json, base: &Path) -> Result<Self, String> {
+    pub(super) fn from_json(json: &Json, base: &Path) -> Result<Self, String> {
         let text = |field: &str| json.get(field).and_then(Json::as_str);
         let (Some(pattern), Some(usage)) = (text("pattern"), text("use")) else {
             return Err("a rule of `syncRules` needs the texts `pattern` and `use`".to_owned());
         };
-        let Some(middleware) = Middleware::named(usage) else {
+        let Some(middleware) = FileMiddleware::from_name(usage) else {
             return Err(format!("Rojo does not know the `use` {usage:?} of a rule of `syncRules`"));
         };
         Ok(Self {
             base: base.to_owned(),
-            include: compile(pattern, "syncRules")?,
-            exclude: text("exclude").map(|glob| compile(glob, "syncRules")).transpose()?,
+            include: compile_glob(pattern, "syncRules")?,
+            exclude: text("exclude").map(|glob| compile_glob(glob, "syncRules")).transpose()?,
             suffix: text("suffix").map(str::to_owned),
             middleware,
         })
@@ -94,12 +94,12 @@ impl Sync {
     pub(super) fn name<'a>(&self, file_name: &'a str) -> &'a str {
         match &self.suffix {
             Some(suffix) => file_name.strip_suffix(suffix.as_str()).unwrap_or(file_name),
-            None => super::middleware::stem(file_name),
+            None => super::middleware::file_stem(file_name),
         }
     }
 }
 
-impl PartialEq for Sync {
+impl PartialEq for SyncRule {
     fn eq(&self, other: &Self) -> bool {
         let exclude = |rule: &Self| rule.exclude.as_ref().map(|glob| glob.glob().clone());
         self.base == other.base
@@ -110,7 +110,7 @@ impl PartialEq for Sync {
     }
 }
 
-fn compile(glob: &str, field: &str) -> Result<GlobMatcher, String> {
+fn compile_glob(glob: &str, field: &str) -> Result<GlobMatcher, String> {
     match Glob::new(glob) {
         Ok(glob) => Ok(glob.compile_matcher()),
         Err(error) => Err(format!("`{field}` has a glob that cannot be read: {error}")),

@@ -14,9 +14,9 @@ const MAX_DEPTH: usize = 128;
 ///
 /// # Errors
 /// What is wrong with it, as the end of a sentence.
-pub fn read(bytes: &[u8]) -> Result<Json, String> {
+pub fn read_json(bytes: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-    let value = tree(text)?.ok_or_else(|| "it has no value".to_owned())?;
+    let value = parse_with_ranges(text)?.ok_or_else(|| "it has no value".to_owned())?;
     Ok(value.into())
 }
 
@@ -24,7 +24,7 @@ pub fn read(bytes: &[u8]) -> Result<Json, String> {
 ///
 /// # Errors
 /// As for [`read`].
-pub fn tree(text: &str) -> Result<Option<Value<'_>>, String> {
+pub fn parse_with_ranges(text: &str) -> Result<Option<Value<'_>>, String> {
     if is_deep(text) {
         return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
     }
@@ -84,25 +84,25 @@ mod tests {
     fn comments_and_loose_forms_are_read() {
         let text = "// a\n{ name: \"x\", /* [ */ \"list\": [1, 2,], }";
         let expected = serde_json::json!({ "name": "x", "list": [1, 2] });
-        assert_eq!(read(text.as_bytes()), Ok(expected));
+        assert_eq!(read_json(text.as_bytes()), Ok(expected));
     }
 
     #[test]
     fn what_is_no_json_says_why() {
         for (text, why) in [("{", "line 1"), ("", "no value"), ("[] []", "more than one")] {
-            let error = read(text.as_bytes()).unwrap_err();
+            let error = read_json(text.as_bytes()).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
-        assert!(read(b"\xff").unwrap_err().contains("UTF-8"));
+        assert!(read_json(b"\xff").unwrap_err().contains("UTF-8"));
     }
 
     #[test]
     fn deep_values_are_refused_before_the_parser_sees_them() {
         let deep = "[".repeat(1_000_000);
-        assert!(read(deep.as_bytes()).unwrap_err().contains("128"));
+        assert!(read_json(deep.as_bytes()).unwrap_err().contains("128"));
         let hidden = format!("// '\n{deep}");
-        assert!(read(hidden.as_bytes()).unwrap_err().contains("128"));
+        assert!(read_json(hidden.as_bytes()).unwrap_err().contains("128"));
         let flat = format!("[\"{}\", /* {} */ 1]", "[".repeat(200), "{".repeat(200));
-        assert!(read(flat.as_bytes()).is_ok());
+        assert!(read_json(flat.as_bytes()).is_ok());
     }
 }

@@ -5,12 +5,11 @@
 //! -> `scene`; `before` is the previous reading that an update starts from. It must not know Studio, the ledger or who approved
 //! a proposal.
 
-mod before;
 mod bounded;
+mod build_tree;
 mod data;
 mod generated;
 mod glob;
-mod grow;
 pub mod jsonc;
 mod listing;
 mod meta;
@@ -18,7 +17,8 @@ mod middleware;
 mod model;
 mod nodes;
 mod open;
-mod owned;
+mod ownership;
+mod previous_tree;
 mod project;
 mod read;
 mod running;
@@ -32,15 +32,17 @@ mod watch;
 mod write;
 
 pub use self::generated::GeneratedFile;
-pub use self::open::{Changed, ProjectError};
-pub use self::owned::{FileEffects, alone};
-pub use self::running::{PORT, Serving, Syncing, is_locked, serving, syncing};
-pub use self::sourcemap::Shown;
-pub use self::target::{Prepared, Project, Stored, not_back};
-pub use self::tree::{Diagnostic, Instance, Origin, Tree, instance_of, reference_to};
-pub use self::watch::{Follower, Heard, Watch, WatchError};
-pub use self::write::back::{NotBack, Progress, Rest};
-pub use self::write::journal::{Journal, Noted};
+pub use self::open::{ProjectError, TreeUpdate};
+pub use self::ownership::{FileEffects, lock_project_files};
+pub use self::running::{PORT, RojoServer, SyncState, find_server, find_sync, is_locked};
+pub use self::sourcemap::SourcemapOptions;
+pub use self::target::{PreparedProject, RojoProject, StoredFiles, not_back};
+pub use self::tree::{
+    InstanceOrigin, ProjectDiagnostic, ProjectInstance, ProjectTree, instance_of, reference_to,
+};
+pub use self::watch::{FileChanges, FileWatch, WatchError, WatchUpdater};
+pub use self::write::back::{NotBack, RemainingProgress, StepProgress};
+pub use self::write::journal::{JournalFile, StepJournal};
 
 #[cfg(test)]
 mod tests;

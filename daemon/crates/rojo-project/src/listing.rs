@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// What an entry of a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File,
     Folder,
     Link,
@@ -13,8 +13,8 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(ty: std::fs::FileType) -> Self {
+impl EntryKind {
+    fn of_file_type(ty: std::fs::FileType) -> Self {
         if ty.is_symlink() {
             Self::Link
         } else if ty.is_dir() {
@@ -27,27 +27,27 @@ impl Kind {
     }
 
     /// What stands at a path; none where nothing does.
-    pub(super) fn at(path: &Path) -> Option<Self> {
-        Some(Self::of(std::fs::symlink_metadata(path).ok()?.file_type()))
+    pub(super) fn at_path(path: &Path) -> Option<Self> {
+        Some(Self::of_file_type(std::fs::symlink_metadata(path).ok()?.file_type()))
     }
 }
 
 /// The entries of a folder, sorted by the bytes of their names.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
-    pub(super) entries: Vec<(OsString, Kind)>,
+pub(super) struct FolderListing {
+    pub(super) entries: Vec<(OsString, EntryKind)>,
 }
 
-impl Listing {
+impl FolderListing {
     /// Lists a folder.
     ///
     /// # Errors
     /// The system does not let it be read.
-    pub(super) fn read(folder: &Path) -> std::io::Result<Self> {
+    pub(super) fn read_folder(folder: &Path) -> std::io::Result<Self> {
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
-            entries.push((entry.file_name(), Kind::of(entry.file_type()?)));
+            entries.push((entry.file_name(), EntryKind::of_file_type(entry.file_type()?)));
         }
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(Self { entries })
@@ -55,13 +55,14 @@ impl Listing {
 
     /// A list that knows of some files alone.
     pub(super) fn of_files(names: &[OsString]) -> Self {
-        let mut entries: Vec<_> = names.iter().map(|name| (name.clone(), Kind::File)).collect();
+        let mut entries: Vec<_> =
+            names.iter().map(|name| (name.clone(), EntryKind::File)).collect();
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Self { entries }
     }
 
     /// Whether the folder has an entry of that name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.entries.binary_search_by(|(entry, _)| entry.as_os_str().cmp(name.as_ref())).is_ok()
     }
 }

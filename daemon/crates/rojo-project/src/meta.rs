@@ -3,16 +3,16 @@
 use serde_json::{Map, Value as Json};
 
 use super::jsonc;
-use super::snapshot::Snapshot;
+use super::snapshot::InstanceSnapshot;
 
 /// Applies the text of a meta file. What is wrong with it goes to `faults`, and the rest holds.
-pub(super) fn apply(
+pub(super) fn apply_meta(
     bytes: &[u8],
     is_folder: bool,
-    snapshot: &mut Snapshot,
+    snapshot: &mut InstanceSnapshot,
     faults: &mut Vec<String>,
 ) {
-    let fields = match jsonc::read(bytes) {
+    let fields = match jsonc::read_json(bytes) {
         Ok(Json::Object(fields)) => fields,
         Ok(_) => return faults.push("it is not an object".to_owned()),
         Err(why) => return faults.push(why),

@@ -4,8 +4,8 @@
 
 /// A way of reading a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Middleware {
-    Script(Script),
+pub(super) enum FileMiddleware {
+    Script(ScriptKind),
     Project,
     JsonModel,
     Binary,
@@ -20,7 +20,7 @@ pub(super) enum Middleware {
 
 /// The kinds of scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Script {
+pub(super) enum ScriptKind {
     /// Of the class that `emitLegacyScripts` says.
     Server,
     /// Of the class that `emitLegacyScripts` says.
@@ -39,9 +39,12 @@ const SERVER: u32 = 1;
 const CLIENT: u32 = 2;
 const PLUGIN: u32 = 3;
 
-impl Script {
+impl ScriptKind {
     /// Its class, and its `RunContext` where one is stored.
-    pub(super) fn class(self, emit_legacy_scripts: bool) -> (&'static str, Option<u32>) {
+    pub(super) fn class_and_context(
+        self,
+        emit_legacy_scripts: bool,
+    ) -> (&'static str, Option<u32>) {
         match self {
             Self::Server if emit_legacy_scripts => ("Script", Some(LEGACY)),
             Self::Client if emit_legacy_scripts => ("LocalScript", None),
@@ -56,16 +59,16 @@ impl Script {
 }
 
 /// The files that say what a folder is, in the order in which they are looked for.
-pub(super) const INITS: [(&str, Middleware); 9] = [
-    ("init.luau", Middleware::Script(Script::Module)),
-    ("init.lua", Middleware::Script(Script::Module)),
-    ("init.server.luau", Middleware::Script(Script::Server)),
-    ("init.server.lua", Middleware::Script(Script::Server)),
-    ("init.client.luau", Middleware::Script(Script::Client)),
-    ("init.client.lua", Middleware::Script(Script::Client)),
-    ("init.plugin.lua", Middleware::Script(Script::Plugin)),
-    ("init.plugin.luau", Middleware::Script(Script::Plugin)),
-    ("init.csv", Middleware::Csv),
+pub(super) const INITS: [(&str, FileMiddleware); 9] = [
+    ("init.luau", FileMiddleware::Script(ScriptKind::Module)),
+    ("init.lua", FileMiddleware::Script(ScriptKind::Module)),
+    ("init.server.luau", FileMiddleware::Script(ScriptKind::Server)),
+    ("init.server.lua", FileMiddleware::Script(ScriptKind::Server)),
+    ("init.client.luau", FileMiddleware::Script(ScriptKind::Client)),
+    ("init.client.lua", FileMiddleware::Script(ScriptKind::Client)),
+    ("init.plugin.lua", FileMiddleware::Script(ScriptKind::Plugin)),
+    ("init.plugin.luau", FileMiddleware::Script(ScriptKind::Plugin)),
+    ("init.csv", FileMiddleware::Csv),
 ];
 
 /// The order in which Rojo lists the `init` files of a folder.
@@ -82,45 +85,45 @@ pub(super) const LISTED_INITS: [&str; 9] = [
 ];
 
 /// By the end of the name; the first that fits. The end is cut off for the instance's name.
-const BY_SUFFIX: [(&str, Middleware); 21] = [
-    (".server.lua", Middleware::Script(Script::Server)),
-    (".server.luau", Middleware::Script(Script::Server)),
-    (".client.lua", Middleware::Script(Script::Client)),
-    (".client.luau", Middleware::Script(Script::Client)),
-    (".plugin.lua", Middleware::Script(Script::Plugin)),
-    (".plugin.luau", Middleware::Script(Script::Plugin)),
-    (".lua", Middleware::Script(Script::Module)),
-    (".luau", Middleware::Script(Script::Module)),
-    (".project.json", Middleware::Project),
-    (".project.jsonc", Middleware::Project),
-    (".model.json", Middleware::JsonModel),
-    (".model.jsonc", Middleware::JsonModel),
-    (".json", Middleware::Json),
-    (".jsonc", Middleware::Json),
-    (".toml", Middleware::Toml),
-    (".csv", Middleware::Csv),
-    (".txt", Middleware::Text),
-    (".rbxmx", Middleware::Xml),
-    (".rbxm", Middleware::Binary),
-    (".yml", Middleware::Yaml),
-    (".yaml", Middleware::Yaml),
+const BY_SUFFIX: [(&str, FileMiddleware); 21] = [
+    (".server.lua", FileMiddleware::Script(ScriptKind::Server)),
+    (".server.luau", FileMiddleware::Script(ScriptKind::Server)),
+    (".client.lua", FileMiddleware::Script(ScriptKind::Client)),
+    (".client.luau", FileMiddleware::Script(ScriptKind::Client)),
+    (".plugin.lua", FileMiddleware::Script(ScriptKind::Plugin)),
+    (".plugin.luau", FileMiddleware::Script(ScriptKind::Plugin)),
+    (".lua", FileMiddleware::Script(ScriptKind::Module)),
+    (".luau", FileMiddleware::Script(ScriptKind::Module)),
+    (".project.json", FileMiddleware::Project),
+    (".project.jsonc", FileMiddleware::Project),
+    (".model.json", FileMiddleware::JsonModel),
+    (".model.jsonc", FileMiddleware::JsonModel),
+    (".json", FileMiddleware::Json),
+    (".jsonc", FileMiddleware::Json),
+    (".toml", FileMiddleware::Toml),
+    (".csv", FileMiddleware::Csv),
+    (".txt", FileMiddleware::Text),
+    (".rbxmx", FileMiddleware::Xml),
+    (".rbxm", FileMiddleware::Binary),
+    (".yml", FileMiddleware::Yaml),
+    (".yaml", FileMiddleware::Yaml),
 ];
 
-impl Middleware {
+impl FileMiddleware {
     /// The way of reading that a project calls so.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "csv" => Self::Csv,
             "jsonModel" => Self::JsonModel,
             "json" => Self::Json,
-            "serverScript" => Self::Script(Script::Server),
-            "clientScript" => Self::Script(Script::Client),
-            "moduleScript" => Self::Script(Script::Module),
-            "pluginScript" => Self::Script(Script::Plugin),
-            "legacyClientScript" => Self::Script(Script::LegacyClient),
-            "legacyServerScript" => Self::Script(Script::LegacyServer),
-            "runContextServerScript" => Self::Script(Script::RunContextServer),
-            "runContextClientScript" => Self::Script(Script::RunContextClient),
+            "serverScript" => Self::Script(ScriptKind::Server),
+            "clientScript" => Self::Script(ScriptKind::Client),
+            "moduleScript" => Self::Script(ScriptKind::Module),
+            "pluginScript" => Self::Script(ScriptKind::Plugin),
+            "legacyClientScript" => Self::Script(ScriptKind::LegacyClient),
+            "legacyServerScript" => Self::Script(ScriptKind::LegacyServer),
+            "runContextServerScript" => Self::Script(ScriptKind::RunContextServer),
+            "runContextClientScript" => Self::Script(ScriptKind::RunContextClient),
             "project" => Self::Project,
             "rbxm" => Self::Binary,
             "rbxmx" => Self::Xml,
@@ -134,16 +137,16 @@ impl Middleware {
 
     /// What a file of this name is read as where no rule of a project is for it, and the name of the
     /// instance.
-    pub(super) fn of(file_name: &str) -> Option<(Self, &str)> {
+    pub(super) fn of_file(file_name: &str) -> Option<(Self, &str)> {
         let (suffix, middleware) = BY_SUFFIX.iter().find(|(end, _)| file_name.ends_with(end))?;
         let is_meta = *middleware == Self::Json && is_meta(file_name);
         // Rojo takes the stem where it does not name the end: a file `.lua` is called so.
         let name = match middleware {
-            Self::Project | Self::JsonModel | Self::Json => cut(file_name, suffix),
-            Self::Script(Script::Server | Script::Client | Script::Plugin) => {
-                cut(file_name, suffix)
+            Self::Project | Self::JsonModel | Self::Json => strip_suffix(file_name, suffix),
+            Self::Script(ScriptKind::Server | ScriptKind::Client | ScriptKind::Plugin) => {
+                strip_suffix(file_name, suffix)
             }
-            _ => stem(file_name),
+            _ => file_stem(file_name),
         };
         (!is_meta).then_some((*middleware, name))
     }
@@ -154,12 +157,12 @@ pub(super) fn is_meta(file_name: &str) -> bool {
     file_name.ends_with(".meta.json") || file_name.ends_with(".meta.jsonc")
 }
 
-fn cut<'a>(file_name: &'a str, suffix: &str) -> &'a str {
+fn strip_suffix<'a>(file_name: &'a str, suffix: &str) -> &'a str {
     file_name.strip_suffix(suffix).unwrap_or(file_name)
 }
 
 /// A file's name without what stands behind its last dot.
-pub(super) fn stem(file_name: &str) -> &str {
+pub(super) fn file_stem(file_name: &str) -> &str {
     match file_name.rfind('.') {
         None | Some(0) => file_name,
         Some(dot) => &file_name[..dot],

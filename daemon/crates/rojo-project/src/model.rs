@@ -8,32 +8,36 @@ use serde_json::{Map, Value as Json};
 use vector_place::{Node, Scene};
 
 use super::jsonc;
-use super::snapshot::{Child, Snapshot};
-use super::tree::{Origin, reference_to};
+use super::snapshot::{InstanceSnapshot, SnapshotChild};
+use super::tree::{InstanceOrigin, reference_to};
 
 /// How deep instances may stand in one another.
 const MAX_DEPTH: usize = 500;
 
 /// A model file that is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Model<'a> {
+pub(super) struct ModelReader<'a> {
     pub(super) file: &'a Path,
     pub(super) key: &'a str,
     /// The name of its root.
     pub(super) name: &'a str,
 }
 
-impl Model<'_> {
+impl ModelReader<'_> {
     /// Reads a `.model.json`; an empty one is nothing.
-    pub(super) fn json(&self, bytes: &[u8], faults: &mut Vec<String>) -> Option<Snapshot> {
+    pub(super) fn read_json(
+        &self,
+        bytes: &[u8],
+        faults: &mut Vec<String>,
+    ) -> Option<InstanceSnapshot> {
         if bytes.trim_ascii().is_empty() {
             return None;
         }
-        match jsonc::read(bytes) {
+        match jsonc::read_json(bytes) {
             Ok(Json::Object(fields)) => {
                 let id = fields.get("id").and_then(Json::as_str).map(str::to_owned);
                 let mut at = Vec::new();
-                let mut snapshot = self.instance(fields, &mut at, String::new(), faults)?;
+                let mut snapshot = self.read_instance(fields, &mut at, String::new(), faults)?;
                 self.name.clone_into(&mut snapshot.name);
                 snapshot.id = id;
                 return Some(snapshot);
@@ -44,19 +48,20 @@ impl Model<'_> {
         None
     }
 
-    fn snapshot(&self, name: &str, class: &str, at: &[u32], names: &str) -> Snapshot {
+    fn new_snapshot(&self, name: &str, class: &str, at: &[u32], names: &str) -> InstanceSnapshot {
         let key = if at.is_empty() { self.key.to_owned() } else { format!("{}:{names}", self.key) };
-        let origin = Origin::Model { file: self.file.to_owned(), at: at.to_vec(), mounted: None };
-        Snapshot::new(name, class, key, origin)
+        let origin =
+            InstanceOrigin::Model { file: self.file.to_owned(), at: at.to_vec(), mounted: None };
+        InstanceSnapshot::new(name, class, key, origin)
     }
 
-    fn instance(
+    fn read_instance(
         &self,
         mut fields: Map<String, Json>,
         at: &mut Vec<u32>,
         names: String,
         faults: &mut Vec<String>,
-    ) -> Option<Snapshot> {
+    ) -> Option<InstanceSnapshot> {
         let mut take = |lower: &str, upper: &str| {
             let found = fields.remove(upper);
             fields.remove(lower).or(found)
@@ -77,7 +82,7 @@ impl Model<'_> {
             [_] => name.to_owned(),
             _ => format!("{names}/{name}"),
         };
-        let mut snapshot = self.snapshot(name, &class, at, &names);
+        let mut snapshot = self.new_snapshot(name, &class, at, &names);
         let mut object = |value: Option<Json>, what: &str| match value {
             Some(Json::Object(fields)) => fields,
             None => Map::new(),
@@ -103,15 +108,19 @@ impl Model<'_> {
                 continue;
             };
             at.push(n);
-            let child = self.instance(fields, at, names.clone(), faults);
-            snapshot.children.extend(child.map(Child::new));
+            let child = self.read_instance(fields, at, names.clone(), faults);
+            snapshot.children.extend(child.map(SnapshotChild::new));
             at.pop();
         }
         Some(snapshot)
     }
 
     /// Reads a model of Roblox's, which has to have one root.
-    pub(super) fn roblox(&self, bytes: Vec<u8>, faults: &mut Vec<String>) -> Option<Snapshot> {
+    pub(super) fn read_roblox(
+        &self,
+        bytes: Vec<u8>,
+        faults: &mut Vec<String>,
+    ) -> Option<InstanceSnapshot> {
         let scene = match Scene::open(bytes.into()) {
             Ok(scene) => scene,
             Err(error) => {
@@ -127,12 +136,12 @@ impl Model<'_> {
         };
         let numbers: FxHashMap<Node, u32> = scene.subtree(root).zip(0..).collect();
         let mut snapshot =
-            self.part(&scene, root, &numbers, &mut Vec::new(), String::new(), faults)?;
+            self.read_part(&scene, root, &numbers, &mut Vec::new(), String::new(), faults)?;
         self.name.clone_into(&mut snapshot.name);
         Some(snapshot)
     }
 
-    fn part(
+    fn read_part(
         &self,
         scene: &Scene,
         node: Node,
@@ -140,7 +149,7 @@ impl Model<'_> {
         at: &mut Vec<u32>,
         names: String,
         faults: &mut Vec<String>,
-    ) -> Option<Snapshot> {
+    ) -> Option<InstanceSnapshot> {
         if at.len() > MAX_DEPTH {
             faults.push(format!("what stands more than {MAX_DEPTH} deep in it is left out"));
             return None;
@@ -151,7 +160,7 @@ impl Model<'_> {
             [_] => name.to_owned(),
             _ => format!("{names}/{name}"),
         };
-        let mut snapshot = self.snapshot(name, scene.class(node), at, &names);
+        let mut snapshot = self.new_snapshot(name, scene.class(node), at, &names);
         for (key, value) in scene.stored_variants(node) {
             let to = match &value {
                 Variant::Ref(to) => Some(*to),
@@ -174,12 +183,12 @@ impl Model<'_> {
                     }
                 }
             };
-            snapshot.set(&key, value);
+            snapshot.set_property(&key, value);
         }
         for (n, child) in (0..).zip(scene.children(node)) {
             at.push(n);
-            let child = self.part(scene, child, numbers, at, names.clone(), faults);
-            snapshot.children.extend(child.map(Child::new));
+            let child = self.read_part(scene, child, numbers, at, names.clone(), faults);
+            snapshot.children.extend(child.map(SnapshotChild::new));
             at.pop();
         }
         Some(snapshot)

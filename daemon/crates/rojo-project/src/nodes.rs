@@ -4,33 +4,40 @@ use std::path::Path;
 
 use vector_place::reflection;
 
-use super::listing::Kind;
-use super::project::{self, DEFAULT_NAMES, Node, Project};
-use super::read::{Place, Reader, Rules, normal};
-use super::snapshot::{Child, Snapshot};
-use super::tree::Origin;
+use super::listing::EntryKind;
+use super::project::{self, DEFAULT_NAMES, ProjectFile, ProjectNode};
+use super::read::{FileRules, ProjectReader, RealPath, normalize_path};
+use super::snapshot::{InstanceSnapshot, SnapshotChild};
+use super::tree::InstanceOrigin;
 
-impl Reader<'_> {
+impl ProjectReader<'_> {
     /// Reads a project file that is part of the tree, or its root.
-    pub(super) fn project(&mut self, place: &Place, name: &str, rules: &Rules) -> Option<Snapshot> {
-        let bytes = self.bytes(place)?;
-        match project::parse(&bytes, &place.path) {
-            Ok(project) => self.enter(place, |this| this.nodes(place, project, name, rules)),
+    pub(super) fn read_project(
+        &mut self,
+        place: &RealPath,
+        name: &str,
+        rules: &FileRules,
+    ) -> Option<InstanceSnapshot> {
+        let bytes = self.read_bytes(place)?;
+        match project::parse_project(&bytes, &place.path) {
+            Ok(project) => {
+                self.with_cycle_guard(place, |this| this.read_nodes(place, project, name, rules))
+            }
             Err(why) => {
-                self.tell(&place.path, why, true);
+                self.report(&place.path, why, true);
                 None
             }
         }
     }
 
     /// The instances of a project.
-    pub(super) fn nodes(
+    pub(super) fn read_nodes(
         &mut self,
-        place: &Place,
-        mut project: Project,
+        place: &RealPath,
+        mut project: ProjectFile,
         name: &str,
-        outer: &Rules,
-    ) -> Option<Snapshot> {
+        outer: &FileRules,
+    ) -> Option<InstanceSnapshot> {
         self.tell_all(&place.path, std::mem::take(&mut project.faults));
         let folder = place.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let is_default = place.name().is_some_and(|name| DEFAULT_NAMES.contains(&name));
@@ -41,61 +48,61 @@ impl Reader<'_> {
         };
         let mut ignores = outer.ignores.clone();
         ignores.append(&mut project.ignores);
-        let rules = self.ruled(Rules {
+        let rules = self.number_rules(FileRules {
             emit_legacy_scripts: project.emit_legacy_scripts.unwrap_or(true),
             ignores,
             syncs: std::mem::take(&mut project.syncs),
             number: 0,
         });
-        let mut at = At { place, rules: &rules, names: Vec::new() };
-        let mut snapshot = self.node(&mut at, &name, project.tree, None)?;
+        let mut at = NodePosition { place, rules: &rules, names: Vec::new() };
+        let mut snapshot = self.read_node(&mut at, &name, project.tree, None)?;
         snapshot.files.push(place.real.clone());
         Some(snapshot)
     }
 
-    fn node(
+    fn read_node(
         &mut self,
-        at: &mut At<'_>,
+        at: &mut NodePosition<'_>,
         name: &str,
-        node: Node,
+        node: ProjectNode,
         parent_class: Option<&str>,
-    ) -> Option<Snapshot> {
+    ) -> Option<InstanceSnapshot> {
         let found = match &node.path {
-            Some(path) => self.mounted(at, &path.path),
+            Some(path) => self.read_mounted(at, &path.path),
             None => None,
         };
-        let class = self.class(at, name, &node, found.as_ref(), parent_class)?;
+        let class = self.node_class(at, name, &node, found.as_ref(), parent_class)?;
         let project = at.place.real.clone();
         let mut snapshot = if let Some(mut found) = found {
             let by = Some((project, at.names.clone()));
             match &mut found.origin {
-                Origin::File { mounted, .. }
-                | Origin::Folder { mounted, .. }
-                | Origin::Model { mounted, .. } => *mounted = by,
-                Origin::Node { .. } => {}
+                InstanceOrigin::File { mounted, .. }
+                | InstanceOrigin::Folder { mounted, .. }
+                | InstanceOrigin::Model { mounted, .. } => *mounted = by,
+                InstanceOrigin::Node { .. } => {}
             }
             found
         } else {
-            let mut key = self.key(&at.place.path);
+            let mut key = self.instance_key(&at.place.path);
             if !at.names.is_empty() {
                 key = format!("{key}:{}", at.names.join("/"));
             }
-            let origin = Origin::Node { project, names: at.names.clone() };
-            Snapshot::new(name, &class, key, origin)
+            let origin = InstanceOrigin::Node { project, names: at.names.clone() };
+            InstanceSnapshot::new(name, &class, key, origin)
         };
         name.clone_into(&mut snapshot.name);
         snapshot.class = class;
         for (name, child) in node.children {
             at.names.push(name.clone());
-            let child = self.node(at, &name, child, Some(&snapshot.class));
+            let child = self.read_node(at, &name, child, Some(&snapshot.class));
             at.names.pop();
-            snapshot.children.extend(child.map(Child::new));
+            snapshot.children.extend(child.map(SnapshotChild::new));
         }
         let mut faults = Vec::new();
         snapshot.set_all(&node.properties, &node.attributes, &mut faults);
         for fault in faults {
-            let fault = format!("{fault}, {}", project::place(&at.names));
-            self.tell(&at.place.path, fault, true);
+            let fault = format!("{fault}, {}", project::node_phrase(&at.names));
+            self.report(&at.place.path, fault, true);
         }
         match node.ignores_unknown {
             Some(ignores) => snapshot.ignores_unknown = ignores,
@@ -107,40 +114,40 @@ impl Reader<'_> {
     }
 
     /// What stands at the `$path` of a node.
-    fn mounted(&mut self, at: &At<'_>, path: &Path) -> Option<Snapshot> {
-        let full = normal(&at.place.path.with_file_name("").join(path));
+    fn read_mounted(&mut self, at: &NodePosition<'_>, path: &Path) -> Option<InstanceSnapshot> {
+        let full = normalize_path(&at.place.path.with_file_name("").join(path));
         self.mounts.push((self.entry.clone(), full.clone()));
-        let place = Place::of(full);
-        let kind = Kind::at(&place.path)?;
+        let place = RealPath::from_path(full);
+        let kind = EntryKind::at_path(&place.path)?;
         let (place, kind) = match std::fs::canonicalize(&place.path) {
             Ok(real) if real == place.path => (place, kind),
-            _ => self.follow(&place)?,
+            _ => self.follow_link(&place)?,
         };
         if !place.real.starts_with(self.boundary) {
             let why = format!(
                 "the `$path` {:?} {} leads out of {}; put what it means inside",
                 path.display().to_string(),
-                project::place(&at.names),
+                project::node_phrase(&at.names),
                 self.boundary.display()
             );
-            self.tell(&at.place.path, why, false);
+            self.report(&at.place.path, why, false);
             return None;
         }
-        self.entry(&place, kind, None, at.rules)
+        self.read_entry(&place, kind, None, at.rules)
     }
 
     /// The class of a node, of what it says, what stands at its `$path`, and what its name means.
-    fn class(
+    fn node_class(
         &mut self,
-        at: &At<'_>,
+        at: &NodePosition<'_>,
         name: &str,
-        node: &Node,
-        found: Option<&Snapshot>,
+        node: &ProjectNode,
+        found: Option<&InstanceSnapshot>,
         parent_class: Option<&str>,
     ) -> Option<String> {
-        let place = project::place(&at.names);
+        let place = project::node_phrase(&at.names);
         let found = found.map(|found| found.class.as_str());
-        let inferred = parent_class.and_then(|parent| infer(name, parent));
+        let inferred = parent_class.and_then(|parent| infer_class(name, parent));
         let said = node.class.as_deref();
         if found.is_none()
             && let Some(path) = node.path.as_ref().filter(|path| !path.is_optional)
@@ -150,7 +157,7 @@ impl Reader<'_> {
                  it out",
                 path.path.display().to_string()
             );
-            self.tell(&at.place.path, why, true);
+            self.report(&at.place.path, why, true);
             let kept = if node.children.is_empty() { None } else { Some("Folder") };
             return said.or(inferred).or(kept).map(str::to_owned);
         }
@@ -163,13 +170,13 @@ impl Reader<'_> {
                     "the `$className` {place} is {said}, but its `$path` is a {found}; a `$path` \
                      with a class has to be a plain folder"
                 );
-                self.tell(&at.place.path, why, true);
+                self.report(&at.place.path, why, true);
                 found
             }
             (None, None, None) if node.path.is_some() => return None,
             (None, None, None) => {
                 let why = format!("the class {place} is not said; give it a `$className`");
-                self.tell(&at.place.path, why, true);
+                self.report(&at.place.path, why, true);
                 if node.children.is_empty() {
                     return None;
                 }
@@ -181,14 +188,14 @@ impl Reader<'_> {
 }
 
 /// Where in a project a node stands.
-struct At<'a> {
-    place: &'a Place,
-    rules: &'a Rules,
+struct NodePosition<'a> {
+    place: &'a RealPath,
+    rules: &'a FileRules,
     names: Vec<String>,
 }
 
 /// The class that a node's name means below an instance of a class.
-fn infer<'a>(name: &'a str, parent: &str) -> Option<&'a str> {
+fn infer_class<'a>(name: &'a str, parent: &str) -> Option<&'a str> {
     let is_meant = match parent {
         "DataModel" => reflection::is_service(name),
         "StarterPlayer" => matches!(name, "StarterPlayerScripts" | "StarterCharacterScripts"),

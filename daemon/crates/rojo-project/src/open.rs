@@ -7,13 +7,13 @@ use std::thread;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vector_files::place_file::PlaceError;
 
-use super::before::Before;
 use super::bounded::read_file;
-use super::grow::{Grown, Stock, link};
+use super::build_tree::{PreviousInstances, TreeBuilder, resolve_references};
+use super::previous_tree::PreviousTree;
 use super::project::{self, DEFAULT_NAMES};
-use super::read::{Place, Reader, Rules, normal};
-use super::snapshot::Snapshot;
-use super::tree::{Diagnostic, Instance, Tree};
+use super::read::{FileRules, ProjectReader, RealPath, normalize_path};
+use super::snapshot::InstanceSnapshot;
+use super::tree::{ProjectDiagnostic, ProjectInstance, ProjectTree};
 
 /// A project file that Rojo refuses by its name, and that we read.
 const UNUSUAL_NAME: &str = "rojo.json";
@@ -48,15 +48,15 @@ impl From<ProjectError> for PlaceError {
     }
 }
 
-impl Tree {
+impl ProjectTree {
     /// Reads a project: a project file, or a folder that has one.
     ///
     /// # Errors
     /// There is no project, or the project file itself is wrong.
     pub fn read(path: &Path) -> Result<Self, ProjectError> {
-        let project = locate(path)?;
+        let project = find_project_file(path)?;
         let folder = project.parent().unwrap_or(&project).to_owned();
-        let boundary = boundary(&folder);
+        let boundary = path_boundary(&folder);
         let mut tree = Self { folder, project, boundary, ..Self::default() };
         tree.renew(&[])?;
         Ok(tree)
@@ -67,49 +67,49 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::read`]; the tree is as it was.
-    pub fn update(&mut self, changed: &[PathBuf]) -> Result<Changed, ProjectError> {
+    pub fn update(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
         if changed.is_empty() {
-            return Ok(Changed::default());
+            return Ok(TreeUpdate::default());
         }
-        let changed: Vec<PathBuf> = changed.iter().map(|path| normal(path)).collect();
+        let changed: Vec<PathBuf> = changed.iter().map(|path| normalize_path(path)).collect();
         match self.renew(&changed)? {
             // It never happens, but a tree that lacks something is no tree.
-            torn if torn.is_whole => self.again(),
+            torn if torn.is_whole => self.read_again(),
             changed => Ok(changed),
         }
     }
 
     /// Reads the project; where it was read before, what did not change stays.
-    fn renew(&mut self, changed: &[PathBuf]) -> Result<Changed, ProjectError> {
+    fn renew(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
         let file = self.project.clone();
         let failed = |error| ProjectError::Io(file.clone(), error);
         let bytes = read_file(&file).map_err(failed)?;
-        let project =
-            project::parse(&bytes, &file).map_err(|why| ProjectError::Wrong(file.clone(), why))?;
-        let place = Place::of(file.clone());
+        let project = project::parse_project(&bytes, &file)
+            .map_err(|why| ProjectError::Wrong(file.clone(), why))?;
+        let place = RealPath::from_path(file.clone());
         let name = name_of(&file);
         thread::scope(|scope| {
             let work = || {
-                let mut reader = Reader::new(&self.folder, &self.boundary, &self.project);
+                let mut reader = ProjectReader::new(&self.folder, &self.boundary, &self.project);
                 reader.rules.clone_from(&self.rules);
                 if !self.instances.is_empty() {
-                    reader.before = Some(Before::new(self, changed));
+                    reader.before = Some(PreviousTree::new(self, changed));
                     reader.links.clone_from(&self.links);
                     reader.mounts.clone_from(&self.mounts);
                 }
-                let root = reader.nodes(&place, project, &name, &Rules::default());
+                let root = reader.read_nodes(&place, project, &name, &FileRules::default());
                 let Some(root) = root else {
                     let why = reader.faults.into_iter().next();
                     let why =
                         why.map_or_else(|| "it has no instances".to_owned(), |it| it.1.message);
                     return Err(ProjectError::Wrong(place.path, why));
                 };
-                let Reader { faults, visited, known, rules, links, mounts, .. } = reader;
+                let ProjectReader { faults, visited, known, rules, links, mounts, .. } = reader;
                 self.rules = rules;
-                self.links = unique(links);
-                self.mounts = unique(mounts);
+                self.links = unique_pairs(links);
+                self.mounts = unique_pairs(mounts);
                 self.take_faults(faults, &visited, &known);
-                Ok(self.regrow(root))
+                Ok(self.replace_root(root))
             };
             let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             let ended = thread.map_err(failed)?.join();
@@ -118,29 +118,29 @@ impl Tree {
     }
 
     /// Reads all of it anew.
-    fn again(&mut self) -> Result<Changed, ProjectError> {
+    fn read_again(&mut self) -> Result<TreeUpdate, ProjectError> {
         *self = Self::read(&self.project)?;
         let changed = (0..self.instances.len() as u32).collect();
-        Ok(Changed { is_whole: true, changed, ..Changed::default() })
+        Ok(TreeUpdate { is_whole: true, changed, ..TreeUpdate::default() })
     }
 
     /// Puts what was read into the place of what was.
-    fn regrow(&mut self, root: Snapshot) -> Changed {
+    fn replace_root(&mut self, root: InstanceSnapshot) -> TreeUpdate {
         let instances = std::mem::take(&mut self.instances);
-        let mut stock = Stock::new(instances, std::mem::take(&mut self.notes));
-        let mut grown = Grown::default();
-        grown.add(root, None, None, &mut stock);
-        let Grown { instances, notes, mut new, renamed, is_torn, .. } = grown;
+        let mut stock = PreviousInstances::new(instances, std::mem::take(&mut self.notes));
+        let mut grown = TreeBuilder::default();
+        grown.add_snapshot(root, None, None, &mut stock);
+        let TreeBuilder { instances, notes, mut new, renamed, is_torn, .. } = grown;
         (self.instances, self.notes) = (instances, notes);
-        let holders = link(self);
-        let mut were: FxHashMap<String, Option<Instance>> =
-            stock.rest().map(|instance| (instance.key.clone(), Some(instance))).collect();
+        let holders = resolve_references(self);
+        let mut were: FxHashMap<String, Option<ProjectInstance>> =
+            stock.into_rest().map(|instance| (instance.key.clone(), Some(instance))).collect();
         for (number, was) in renamed {
             new.push(number);
             were.insert(was, None);
         }
         new.sort_unstable();
-        let mut changed = Changed { is_whole: is_torn, ..Changed::default() };
+        let mut changed = TreeUpdate { is_whole: is_torn, ..TreeUpdate::default() };
         for number in new {
             let instance = &self.instances[number as usize];
             match were.remove(&instance.key) {
@@ -162,14 +162,14 @@ impl Tree {
     /// Keeps what was wrong with entries that were not read again and are still there.
     fn take_faults(
         &mut self,
-        found: Vec<(PathBuf, Diagnostic)>,
+        found: Vec<(PathBuf, ProjectDiagnostic)>,
         visited: &FxHashSet<PathBuf>,
         known: &FxHashSet<PathBuf>,
     ) {
         let nearest = |entry: &PathBuf| {
             entry.ancestors().skip(1).find(|above| visited.contains(*above)).map(Path::to_owned)
         };
-        let stays = |(entry, _): &(PathBuf, Diagnostic)| {
+        let stays = |(entry, _): &(PathBuf, ProjectDiagnostic)| {
             !visited.contains(entry)
                 && nearest(entry).is_some_and(|folder| known.contains(&folder))
                 && std::fs::symlink_metadata(entry).is_ok()
@@ -184,7 +184,7 @@ impl Tree {
     }
 }
 
-fn unique(mut pairs: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
+fn unique_pairs(mut pairs: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
     pairs.sort();
     pairs.dedup();
     pairs
@@ -192,7 +192,7 @@ fn unique(mut pairs: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
 
 /// What an update changed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct TreeUpdate {
     /// The numbers of the instances that came, in order.
     pub added: Vec<u32>,
     /// The numbers of those that have another class, name, property or origin now, in order. One that
@@ -205,7 +205,7 @@ pub struct Changed {
 }
 
 /// Whether an instance says the same of itself. References by number are not compared.
-fn is_same(a: &Instance, b: &Instance) -> bool {
+fn is_same(a: &ProjectInstance, b: &ProjectInstance) -> bool {
     a.name == b.name
         && a.class == b.class
         && a.ignores_unknown == b.ignores_unknown
@@ -214,7 +214,7 @@ fn is_same(a: &Instance, b: &Instance) -> bool {
 }
 
 /// The project file that is meant, absolute and without links.
-pub(super) fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
+pub(super) fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
     let not_found = || ProjectError::NotFound(path.to_owned());
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let real = std::fs::canonicalize(path).map_err(|_| not_found())?;
@@ -226,7 +226,7 @@ pub(super) fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
 }
 
 /// How far links and paths may lead.
-fn boundary(folder: &Path) -> PathBuf {
+fn path_boundary(folder: &Path) -> PathBuf {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     repository.unwrap_or(folder).to_owned()
 }

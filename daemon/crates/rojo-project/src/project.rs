@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 
-use super::glob::{Ignore, Sync};
+use super::glob::{IgnoreGlob, SyncRule};
 use super::jsonc;
 
 /// The names by which a folder is a project.
@@ -27,20 +27,20 @@ const ELSEWHERE: [&str; 9] = [
 
 /// A project file that was read.
 #[derive(Debug)]
-pub(super) struct Project {
+pub(super) struct ProjectFile {
     /// The name of the root, where the file gives one.
     pub(super) name: Option<String>,
-    pub(super) tree: Node,
+    pub(super) tree: ProjectNode,
     pub(super) emit_legacy_scripts: Option<bool>,
-    pub(super) ignores: Vec<Ignore>,
-    pub(super) syncs: Vec<Sync>,
+    pub(super) ignores: Vec<IgnoreGlob>,
+    pub(super) syncs: Vec<SyncRule>,
     /// What is wrong with it, each fatal to Rojo.
     pub(super) faults: Vec<String>,
 }
 
 /// A node of a project's tree.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct ProjectNode {
     pub(super) class: Option<String>,
     pub(super) id: Option<String>,
     pub(super) path: Option<NodePath>,
@@ -62,16 +62,16 @@ pub(super) struct NodePath {
 ///
 /// # Errors
 /// There is no tree to be had of it.
-pub(super) fn parse(bytes: &[u8], file: &Path) -> Result<Project, String> {
-    let Json::Object(mut fields) = jsonc::read(bytes)? else {
+pub(super) fn parse_project(bytes: &[u8], file: &Path) -> Result<ProjectFile, String> {
+    let Json::Object(mut fields) = jsonc::read_json(bytes)? else {
         return Err("it is not an object".to_owned());
     };
     let Some(Json::Object(tree)) = fields.remove("tree") else {
         return Err("it has no object `tree`".to_owned());
     };
     let mut faults = Vec::new();
-    let tree = node(tree, &mut vec![], &mut faults);
-    let mut project = Project {
+    let tree = parse_node(tree, &mut vec![], &mut faults);
+    let mut project = ProjectFile {
         name: None,
         tree,
         emit_legacy_scripts: None,
@@ -81,15 +81,15 @@ pub(super) fn parse(bytes: &[u8], file: &Path) -> Result<Project, String> {
     };
     let base = file.parent().unwrap_or(file);
     for (field, value) in fields {
-        if let Err(why) = project.take(&field, value, base) {
+        if let Err(why) = project.take_field(&field, value, base) {
             project.faults.push(why);
         }
     }
     Ok(project)
 }
 
-impl Project {
-    fn take(&mut self, field: &str, value: Json, base: &Path) -> Result<(), String> {
+impl ProjectFile {
+    fn take_field(&mut self, field: &str, value: Json, base: &Path) -> Result<(), String> {
         match (field, value) {
             (_, Json::Null) if field != "globIgnorePaths" && field != "syncRules" => {}
             ("name", Json::String(name)) => self.name = Some(name),
@@ -99,12 +99,12 @@ impl Project {
                     let Json::String(glob) = glob else {
                         return Err("`globIgnorePaths` holds something that is no text".to_owned());
                     };
-                    self.ignores.push(Ignore::new(&glob, base)?);
+                    self.ignores.push(IgnoreGlob::new(&glob, base)?);
                 }
             }
             ("syncRules", Json::Array(rules)) => {
                 for rule in rules {
-                    self.syncs.push(Sync::read(&rule, base)?);
+                    self.syncs.push(SyncRule::from_json(&rule, base)?);
                 }
             }
             (field, _) if ELSEWHERE.contains(&field) => {}
@@ -117,8 +117,12 @@ impl Project {
     }
 }
 
-fn node(fields: Map<String, Json>, at: &mut Vec<String>, faults: &mut Vec<String>) -> Node {
-    let mut read = Node::default();
+fn parse_node(
+    fields: Map<String, Json>,
+    at: &mut Vec<String>,
+    faults: &mut Vec<String>,
+) -> ProjectNode {
+    let mut read = ProjectNode::default();
     for (field, value) in fields {
         let is_child = match (field.as_str(), value) {
             ("$className", Json::String(class)) => {
@@ -155,12 +159,12 @@ fn node(fields: Map<String, Json>, at: &mut Vec<String>, faults: &mut Vec<String
             _ => None,
         };
         let Some(child) = is_child else {
-            let at = place(at);
+            let at = node_phrase(at);
             faults.push(format!("`{field}` {at} is of another type than Rojo wants"));
             continue;
         };
         at.push(field.clone());
-        let child = node(child, at, faults);
+        let child = parse_node(child, at, faults);
         at.pop();
         read.children.push((field, child));
     }
@@ -172,7 +176,7 @@ const KNOWN: [&str; 6] =
     ["$className", "$id", "$path", "$ignoreUnknownInstances", "$properties", "$attributes"];
 
 /// "of the node `A/B`"
-pub(super) fn place(names: &[String]) -> String {
+pub(super) fn node_phrase(names: &[String]) -> String {
     if names.is_empty() {
         "of its tree".to_owned()
     } else {

@@ -11,14 +11,14 @@ use std::path::{Component, Path, PathBuf};
 use rbx_types::{Enum, Variant};
 use rustc_hash::FxHashSet;
 
-use super::before::{Before, Known};
 use super::bounded::read_file;
-use super::glob::{Ignore, Sync, is_ignored};
-use super::listing::{Kind, Listing};
-use super::middleware::{INITS, LISTED_INITS, Middleware, Script};
+use super::glob::{IgnoreGlob, SyncRule, is_ignored};
+use super::listing::{EntryKind, FolderListing};
+use super::middleware::{FileMiddleware, INITS, LISTED_INITS, ScriptKind};
+use super::previous_tree::{KnownFolder, PreviousTree};
 use super::project::DEFAULT_NAMES;
-use super::snapshot::{Child, Snapshot};
-use super::tree::{Diagnostic, LINKED, Origin};
+use super::snapshot::{InstanceSnapshot, SnapshotChild};
+use super::tree::{InstanceOrigin, LINKED, ProjectDiagnostic};
 use super::{data, meta, model};
 
 /// How deep folders and projects may stand in one another.
@@ -26,21 +26,21 @@ const MAX_DEPTH: usize = 500;
 
 /// What holds for the files of a project.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub(super) struct FileRules {
     pub(super) emit_legacy_scripts: bool,
-    pub(super) ignores: Vec<Ignore>,
-    pub(super) syncs: Vec<Sync>,
+    pub(super) ignores: Vec<IgnoreGlob>,
+    pub(super) syncs: Vec<SyncRule>,
     /// Their number among those of the tree.
     pub(super) number: u32,
 }
 
-impl Default for Rules {
+impl Default for FileRules {
     fn default() -> Self {
         Self { emit_legacy_scripts: true, ignores: Vec::new(), syncs: Vec::new(), number: 0 }
     }
 }
 
-impl PartialEq for Rules {
+impl PartialEq for FileRules {
     fn eq(&self, other: &Self) -> bool {
         self.emit_legacy_scripts == other.emit_legacy_scripts
             && self.ignores == other.ignores
@@ -50,18 +50,18 @@ impl PartialEq for Rules {
 
 /// Reads a project once.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct ProjectReader<'a> {
     pub(super) folder: &'a Path,
     pub(super) boundary: &'a Path,
     /// The tree as it was, where it is read again.
-    pub(super) before: Option<Before<'a>>,
+    pub(super) before: Option<PreviousTree<'a>>,
     /// What was found wrong, each with the entry that was being read.
-    pub(super) faults: Vec<(PathBuf, Diagnostic)>,
+    pub(super) faults: Vec<(PathBuf, ProjectDiagnostic)>,
     /// The entries that were read, and not taken from the tree as it was.
     pub(super) visited: FxHashSet<PathBuf>,
     /// The folders of which some entries were taken from the tree as it was.
     pub(super) known: FxHashSet<PathBuf>,
-    pub(super) rules: Vec<Rules>,
+    pub(super) rules: Vec<FileRules>,
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// The entry that is being read.
@@ -72,13 +72,13 @@ pub(super) struct Reader<'a> {
 
 /// A path as it is reached, and what really stands there where links lead elsewhere.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct RealPath {
     pub(super) path: PathBuf,
     pub(super) real: PathBuf,
 }
 
-impl Place {
-    pub(super) fn of(path: PathBuf) -> Self {
+impl RealPath {
+    pub(super) fn from_path(path: PathBuf) -> Self {
         Self { real: path.clone(), path }
     }
 
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ProjectReader<'a> {
     pub(super) fn new(folder: &'a Path, boundary: &'a Path, project: &Path) -> Self {
         let mut open = vec![project.to_owned()];
         if project.file_name().is_some_and(|name| DEFAULT_NAMES.iter().any(|it| name == *it)) {
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives rules their number: the one of equal rules that were met before.
-    pub(super) fn ruled(&mut self, mut rules: Rules) -> Rules {
+    pub(super) fn number_rules(&mut self, mut rules: FileRules) -> FileRules {
         let known = self.rules.iter().position(|known| *known == rules);
         rules.number = known.unwrap_or(self.rules.len()) as u32;
         if known.is_none() {
@@ -123,45 +123,52 @@ impl<'a> Reader<'a> {
         rules
     }
 
-    pub(super) fn tell(&mut self, file: &Path, message: impl Into<String>, is_fatal_to_rojo: bool) {
+    pub(super) fn report(
+        &mut self,
+        file: &Path,
+        message: impl Into<String>,
+        is_fatal_to_rojo: bool,
+    ) {
         let (file, message) = (file.to_owned(), message.into());
-        let diagnostic = Diagnostic { file, message, is_fatal_to_rojo };
+        let diagnostic = ProjectDiagnostic { file, message, is_fatal_to_rojo };
         self.faults.push((self.entry.clone(), diagnostic));
     }
 
     pub(super) fn tell_all(&mut self, file: &Path, faults: Vec<String>) {
         for fault in faults {
-            self.tell(file, fault, true);
+            self.report(file, fault, true);
         }
     }
 
     /// What tells the instances of a file from all others.
-    pub(super) fn key(&self, path: &Path) -> String {
-        let relative = relative(path, self.folder);
+    pub(super) fn instance_key(&self, path: &Path) -> String {
+        let relative = relative_path(path, self.folder);
         let key = relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         // The scene takes what begins with `#` for a number.
         if key.starts_with('#') { format!("./{key}") } else { key }
     }
 
     /// What stands at a path as an instance; none where it is none, or is left out.
-    pub(super) fn entry(
+    pub(super) fn read_entry(
         &mut self,
-        place: &Place,
-        kind: Kind,
-        beside: Option<&Listing>,
-        rules: &Rules,
-    ) -> Option<Snapshot> {
+        place: &RealPath,
+        kind: EntryKind,
+        beside: Option<&FolderListing>,
+        rules: &FileRules,
+    ) -> Option<InstanceSnapshot> {
         self.visited.insert(place.path.clone());
         let outer = std::mem::replace(&mut self.entry, place.path.clone());
         let read = match kind {
-            Kind::Link => match self.follow(place) {
-                Some((place, kind)) => self.entry(&place, kind, None, rules),
+            EntryKind::Link => match self.follow_link(place) {
+                Some((place, kind)) => self.read_entry(&place, kind, None, rules),
                 None => None,
             },
-            Kind::Folder => self.enter(place, |this| this.folder(place, rules)),
-            Kind::File => self.file(place, beside, rules),
-            Kind::Other => {
-                self.tell(&place.path, "it is neither a file nor a folder; move it away", true);
+            EntryKind::Folder => {
+                self.with_cycle_guard(place, |this| this.read_folder(place, rules))
+            }
+            EntryKind::File => self.read_file(place, beside, rules),
+            EntryKind::Other => {
+                self.report(&place.path, "it is neither a file nor a folder; move it away", true);
                 None
             }
         };
@@ -170,16 +177,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Where a link leads.
-    pub(super) fn follow(&mut self, place: &Place) -> Option<(Place, Kind)> {
+    pub(super) fn follow_link(&mut self, place: &RealPath) -> Option<(RealPath, EntryKind)> {
         let Ok(real) = std::fs::canonicalize(&place.real) else {
             // A link to nothing is nothing, to Rojo too; but something may come.
             let to = std::fs::read_link(&place.real).ok()?;
-            let to = normal(&place.real.with_file_name("").join(to));
+            let to = normalize_path(&place.real.with_file_name("").join(to));
             self.links.push((place.path.clone(), to));
             return None;
         };
         if !real.starts_with(self.boundary) {
-            self.tell(
+            self.report(
                 &place.path,
                 format!(
                     "the link leads out of {}, to {}; put what it means inside",
@@ -190,19 +197,19 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        let kind = Kind::at(&real)?;
+        let kind = EntryKind::at_path(&real)?;
         self.links.push((place.path.clone(), real.clone()));
-        Some((Place { path: place.path.clone(), real }, kind))
+        Some((RealPath { path: place.path.clone(), real }, kind))
     }
 
     /// Reads a folder or project, unless that would never end.
-    pub(super) fn enter<T>(
+    pub(super) fn with_cycle_guard<T>(
         &mut self,
-        place: &Place,
+        place: &RealPath,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         if self.open.contains(&place.real) {
-            self.tell(
+            self.report(
                 &place.path,
                 "it is part of itself; take out the link or `$path` to it",
                 true,
@@ -211,7 +218,7 @@ impl<'a> Reader<'a> {
         }
         if self.open.len() >= MAX_DEPTH {
             let why = format!("it stands more than {MAX_DEPTH} folders deep and is left out");
-            self.tell(&place.path, why, false);
+            self.report(&place.path, why, false);
             return None;
         }
         self.open.push(place.real.clone());
@@ -220,18 +227,18 @@ impl<'a> Reader<'a> {
         read
     }
 
-    fn folder(&mut self, place: &Place, rules: &Rules) -> Option<Snapshot> {
+    fn read_folder(&mut self, place: &RealPath, rules: &FileRules) -> Option<InstanceSnapshot> {
         let Some(name) = place.name().map(str::to_owned) else {
-            self.tell(&place.path, "its name is no text, which Rojo needs", true);
+            self.report(&place.path, "its name is no text, which Rojo needs", true);
             return None;
         };
-        let known = self.known(place, rules);
+        let known = self.known_folder(place, rules);
         let listing = match &known {
-            Some((known, true)) => Listing::of_files(&known.files),
-            _ => match Listing::read(&place.real) {
+            Some((known, true)) => FolderListing::of_files(&known.files),
+            _ => match FolderListing::read_folder(&place.real) {
                 Ok(listing) => listing,
                 Err(error) => {
-                    self.tell(&place.path, format!("the folder cannot be read: {error}"), true);
+                    self.report(&place.path, format!("the folder cannot be read: {error}"), true);
                     return None;
                 }
             },
@@ -239,53 +246,53 @@ impl<'a> Reader<'a> {
         // Of a folder with the entries that it had, the list is not whole.
         let whole = !matches!(known, Some((_, true)));
         let beside = whole.then_some(&listing);
-        if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.has(project)) {
+        if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.contains(project)) {
             // What else is in it is no part of the tree, whatever it was before.
             self.known.remove(&place.path);
-            let project = self.inside(&place.join(project))?;
-            return self.project(&project, &name, rules);
+            let project = self.read_companion(&place.join(project))?;
+            return self.read_project(&project, &name, rules);
         }
-        let init = INITS.iter().find(|(init, _)| listing.has(init));
-        let mut snapshot = Snapshot::new(
+        let init = INITS.iter().find(|(init, _)| listing.contains(init));
+        let mut snapshot = InstanceSnapshot::new(
             &name,
             "Folder",
-            self.key(&place.path),
-            Origin::Folder {
+            self.instance_key(&place.path),
+            InstanceOrigin::Folder {
                 folder: place.real.clone(),
                 init: None,
-                meta: place.real.join(newest(&listing, "init")),
+                meta: place.real.join(newest_meta(&listing, "init")),
                 mounted: None,
             },
         );
         if let Some((init, middleware)) = init
-            && let Some(init) = self.inside(&place.join(init))
+            && let Some(init) = self.read_companion(&place.join(init))
             && self.text_of(&init, *middleware, rules, &mut snapshot)
         {
             self.inner_metas(place, &name, beside, &mut snapshot);
-            if let Origin::Folder { init: found, .. } = &mut snapshot.origin {
+            if let InstanceOrigin::Folder { init: found, .. } = &mut snapshot.origin {
                 *found = Some(init.real);
             }
         }
-        let inits = LISTED_INITS.iter().filter(|init| listing.has(init));
+        let inits = LISTED_INITS.iter().filter(|init| listing.contains(init));
         snapshot.files.extend(inits.map(|init| place.real.join(init)));
         snapshot.children = match known {
             Some((known, true)) => self.same_children(place, &known, rules),
-            Some((known, false)) => self.children(place, &listing, Some(&known), rules),
-            None => self.children(place, &listing, None, rules),
+            Some((known, false)) => self.read_children(place, &listing, Some(&known), rules),
+            None => self.read_children(place, &listing, None, rules),
         };
         snapshot.rules = if place.path == place.real { rules.number } else { LINKED };
-        self.metas(&place.real, "init", beside, &mut snapshot);
+        self.apply_metas(&place.real, "init", beside, &mut snapshot);
         Some(snapshot)
     }
 
     /// The folder as it was, where its children may be taken from, and whether it has the entries that
     /// it had.
-    fn known(&mut self, place: &Place, rules: &Rules) -> Option<(Known, bool)> {
+    fn known_folder(&mut self, place: &RealPath, rules: &FileRules) -> Option<(KnownFolder, bool)> {
         let before = self.before.as_mut()?;
         if place.path != place.real || before.is_new(&place.path) {
             return None;
         }
-        let known = before.take(&place.path).filter(|known| known.rules == rules.number)?;
+        let known = before.take_folder(&place.path).filter(|known| known.rules == rules.number)?;
         let is_same = before.has_same_entries(&place.path, &known);
         self.known.insert(place.path.clone());
         Some((known, is_same))
@@ -295,137 +302,142 @@ impl<'a> Reader<'a> {
     /// folder sets its properties, and nothing else.
     fn inner_metas(
         &mut self,
-        place: &Place,
+        place: &RealPath,
         name: &str,
-        listing: Option<&Listing>,
-        snapshot: &mut Snapshot,
+        listing: Option<&FolderListing>,
+        snapshot: &mut InstanceSnapshot,
     ) {
         let ignores_unknown = snapshot.ignores_unknown;
-        self.metas(&place.real, name, listing, snapshot);
+        self.apply_metas(&place.real, name, listing, snapshot);
         snapshot.ignores_unknown = ignores_unknown;
         snapshot.id = None;
         snapshot.files.clear();
     }
 
     /// The children of a folder, of its entries; those that did not change are taken as they were.
-    fn children(
+    fn read_children(
         &mut self,
-        place: &Place,
-        listing: &Listing,
-        known: Option<&Known>,
-        rules: &Rules,
-    ) -> Vec<Child> {
+        place: &RealPath,
+        listing: &FolderListing,
+        known: Option<&KnownFolder>,
+        rules: &FileRules,
+    ) -> Vec<SnapshotChild> {
         let mut children = Vec::new();
         let mut old = known.map_or(&[][..], |known| &known.entries).iter().peekable();
         for (name, kind) in &listing.entries {
             // Both are in the order of their names.
             while old.next_if(|(entry, _)| entry < name).is_some() {}
             let was = old.next_if(|(entry, _)| entry == name).map(|(_, number)| *number);
-            if known.is_some() && self.stays(place, name, was) {
-                children.extend(was.map(Child::Old));
+            if known.is_some() && self.is_unchanged(place, name, was) {
+                children.extend(was.map(SnapshotChild::Old));
                 continue;
             }
             let child = place.join(name);
             if !is_ignored(&rules.ignores, &child.path) {
-                children.extend(self.child(&child, *kind, Some(listing), rules));
+                children.extend(self.read_child(&child, *kind, Some(listing), rules));
             }
         }
         children
     }
 
     /// The children of a folder that has the entries that it had.
-    fn same_children(&mut self, place: &Place, known: &Known, rules: &Rules) -> Vec<Child> {
+    fn same_children(
+        &mut self,
+        place: &RealPath,
+        known: &KnownFolder,
+        rules: &FileRules,
+    ) -> Vec<SnapshotChild> {
         let mut children = Vec::with_capacity(known.entries.len());
         for (name, was) in &known.entries {
-            if self.stays(place, name, Some(*was)) {
-                children.push(Child::Old(*was));
+            if self.is_unchanged(place, name, Some(*was)) {
+                children.push(SnapshotChild::Old(*was));
                 continue;
             }
             let child = place.join(name);
-            if let Some(kind) = Kind::at(&child.path) {
-                children.extend(self.child(&child, kind, None, rules));
+            if let Some(kind) = EntryKind::at_path(&child.path) {
+                children.extend(self.read_child(&child, kind, None, rules));
             }
         }
         children
     }
 
     /// Whether an entry of a folder that is known is what it was.
-    fn stays(&self, place: &Place, name: &OsStr, was: Option<u32>) -> bool {
+    fn is_unchanged(&self, place: &RealPath, name: &OsStr, was: Option<u32>) -> bool {
         let Some(before) = &self.before else { return false };
         let changes = before.changes_in(&place.path);
         match was {
-            Some(was) => !changes.has(name) && !before.is_told_about(&changes, was),
-            None => !changes.has(name) && !changes.has_metas(),
+            Some(was) => !changes.has_changed(name) && !before.is_told_about(&changes, was),
+            None => !changes.has_changed(name) && !changes.has_metas(),
         }
     }
 
-    fn child(
+    fn read_child(
         &mut self,
-        place: &Place,
-        kind: Kind,
-        beside: Option<&Listing>,
-        rules: &Rules,
-    ) -> Option<Child> {
-        let mut child = self.entry(place, kind, beside, rules)?;
+        place: &RealPath,
+        kind: EntryKind,
+        beside: Option<&FolderListing>,
+        rules: &FileRules,
+    ) -> Option<SnapshotChild> {
+        let mut child = self.read_entry(place, kind, beside, rules)?;
         child.entry = Some(place.path.clone());
-        Some(Child::new(child))
+        Some(SnapshotChild::new(child))
     }
 
     /// Reads a script's text or a table into a snapshot of any kind; says whether it could.
     fn text_of(
         &mut self,
-        file: &Place,
-        middleware: Middleware,
-        rules: &Rules,
-        snapshot: &mut Snapshot,
+        file: &RealPath,
+        middleware: FileMiddleware,
+        rules: &FileRules,
+        snapshot: &mut InstanceSnapshot,
     ) -> bool {
-        let Some(bytes) = self.bytes(file) else { return false };
+        let Some(bytes) = self.read_bytes(file) else { return false };
         let read = match middleware {
-            Middleware::Csv => data::table(&bytes),
-            Middleware::Json => data::json(&bytes),
-            Middleware::Toml => data::toml(&bytes),
-            Middleware::Yaml => data::yaml(&bytes),
-            _ => data::text(bytes),
+            FileMiddleware::Csv => data::translation_table(&bytes),
+            FileMiddleware::Json => data::json_module(&bytes),
+            FileMiddleware::Toml => data::toml_module(&bytes),
+            FileMiddleware::Yaml => data::yaml_module(&bytes),
+            _ => data::script_text(bytes),
         };
         let text = match read {
             Ok(text) => text,
             Err(why) => {
-                self.tell(&file.path, why, true);
+                self.report(&file.path, why, true);
                 return false;
             }
         };
         match middleware {
-            Middleware::Script(script) => set_script(snapshot, script, text, rules),
-            Middleware::Csv => {
+            FileMiddleware::Script(script) => set_script(snapshot, script, text, rules),
+            FileMiddleware::Csv => {
                 "LocalizationTable".clone_into(&mut snapshot.class);
-                snapshot.set("Contents", text);
+                snapshot.set_property("Contents", text);
             }
-            Middleware::Text => {
+            FileMiddleware::Text => {
                 "StringValue".clone_into(&mut snapshot.class);
-                snapshot.set("Value", text);
+                snapshot.set_property("Value", text);
             }
             _ => {
                 "ModuleScript".clone_into(&mut snapshot.class);
-                snapshot.set("Source", text);
+                snapshot.set_property("Source", text);
             }
         }
         true
     }
 
     /// A file that is read together with others; none where it is not there, or is none.
-    fn inside(&mut self, place: &Place) -> Option<Place> {
-        let (inside, kind) = match Kind::at(&place.real)? {
-            Kind::Link => self.follow(place)?,
+    fn read_companion(&mut self, place: &RealPath) -> Option<RealPath> {
+        let (inside, kind) = match EntryKind::at_path(&place.real)? {
+            EntryKind::Link => self.follow_link(place)?,
             kind => (place.clone(), kind),
         };
-        if kind != Kind::File {
-            self.tell(&place.path, "a file is read here, and it is none; move it away", true);
+        if kind != EntryKind::File {
+            self.report(&place.path, "a file is read here, and it is none; move it away", true);
             return None;
         }
         Some(inside)
     }
 
-    pub(super) fn bytes(&mut self, file: &Place) -> Option<Vec<u8>> {
+    pub(super) fn read_bytes(&mut self, file: &RealPath) -> Option<Vec<u8>> {
         match read_file(&file.real) {
             Ok(bytes) => Some(bytes),
             Err(error) => {
@@ -435,15 +447,20 @@ impl<'a> Reader<'a> {
                 } else {
                     format!("{error}; make it smaller, or move it out of the project")
                 };
-                self.tell(&file.path, message, is_fatal_to_rojo);
+                self.report(&file.path, message, is_fatal_to_rojo);
                 None
             }
         }
     }
 
-    fn file(&mut self, place: &Place, beside: Option<&Listing>, rules: &Rules) -> Option<Snapshot> {
+    fn read_file(
+        &mut self,
+        place: &RealPath,
+        beside: Option<&FolderListing>,
+        rules: &FileRules,
+    ) -> Option<InstanceSnapshot> {
         let Some(file_name) = place.name() else {
-            self.tell(&place.path, "its name is no text, which Rojo needs", true);
+            self.report(&place.path, "its name is no text, which Rojo needs", true);
             return None;
         };
         if INITS.iter().any(|(init, _)| *init == file_name) {
@@ -452,19 +469,19 @@ impl<'a> Reader<'a> {
         let rule = rules.syncs.iter().find(|rule| rule.matches(&place.path));
         let (middleware, name) = match rule {
             Some(rule) => (rule.middleware, rule.name(file_name)),
-            None => Middleware::of(file_name)?,
+            None => FileMiddleware::of_file(file_name)?,
         };
         match middleware {
-            Middleware::Ignore => None,
-            Middleware::Project => self.project(place, name, rules),
-            Middleware::JsonModel | Middleware::Binary | Middleware::Xml => {
-                let bytes = self.bytes(place)?;
-                let key = self.key(&place.path);
+            FileMiddleware::Ignore => None,
+            FileMiddleware::Project => self.read_project(place, name, rules),
+            FileMiddleware::JsonModel | FileMiddleware::Binary | FileMiddleware::Xml => {
+                let bytes = self.read_bytes(place)?;
+                let key = self.instance_key(&place.path);
                 let mut faults = Vec::new();
-                let model = model::Model { file: &place.real, key: &key, name };
+                let model = model::ModelReader { file: &place.real, key: &key, name };
                 let mut snapshot = match middleware {
-                    Middleware::JsonModel => model.json(&bytes, &mut faults),
-                    _ => model.roblox(bytes, &mut faults),
+                    FileMiddleware::JsonModel => model.read_json(&bytes, &mut faults),
+                    _ => model.read_roblox(bytes, &mut faults),
                 };
                 self.tell_all(&place.path, faults);
                 if let Some(snapshot) = &mut snapshot {
@@ -474,15 +491,16 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let file = place.real.clone();
-                let origin = Origin::File { file, meta: None, mounted: None };
-                let mut snapshot = Snapshot::new(name, "", self.key(&place.path), origin);
+                let origin = InstanceOrigin::File { file, meta: None, mounted: None };
+                let mut snapshot =
+                    InstanceSnapshot::new(name, "", self.instance_key(&place.path), origin);
                 if !self.text_of(place, middleware, rules, &mut snapshot) {
                     return None;
                 }
                 snapshot.files.push(place.real.clone());
                 let folder = place.real.parent()?;
-                let found = self.metas(folder, name, beside, &mut snapshot);
-                if let Origin::File { meta, .. } = &mut snapshot.origin {
+                let found = self.apply_metas(folder, name, beside, &mut snapshot);
+                if let InstanceOrigin::File { meta, .. } = &mut snapshot.origin {
                     *meta = Some(found);
                 }
                 Some(snapshot)
@@ -491,25 +509,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Applies the meta files of a name; gives the one to write to.
-    fn metas(
+    fn apply_metas(
         &mut self,
         folder: &Path,
         name: &str,
-        listing: Option<&Listing>,
-        snapshot: &mut Snapshot,
+        listing: Option<&FolderListing>,
+        snapshot: &mut InstanceSnapshot,
     ) -> PathBuf {
-        let is_folder = name == "init" && matches!(snapshot.origin, Origin::Folder { .. });
+        let is_folder = name == "init" && matches!(snapshot.origin, InstanceOrigin::Folder { .. });
         let mut newest = folder.join(format!("{name}.meta.json"));
         for end in ["json", "jsonc"] {
             let file_name = format!("{name}.meta.{end}");
-            if listing.is_some_and(|listing| !listing.has(&file_name)) {
+            if listing.is_some_and(|listing| !listing.contains(&file_name)) {
                 continue;
             }
             let file = folder.join(file_name);
-            let Some(inside) = self.inside(&Place::of(file.clone())) else { continue };
-            let Some(bytes) = self.bytes(&inside) else { continue };
+            let Some(inside) = self.read_companion(&RealPath::from_path(file.clone())) else {
+                continue;
+            };
+            let Some(bytes) = self.read_bytes(&inside) else { continue };
             let mut faults = Vec::new();
-            meta::apply(&bytes, is_folder, snapshot, &mut faults);
+            meta::apply_meta(&bytes, is_folder, snapshot, &mut faults);
             self.tell_all(&file, faults);
             snapshot.files.push(file.clone());
             newest = file;
@@ -518,25 +538,30 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn set_script(snapshot: &mut Snapshot, script: Script, text: String, rules: &Rules) {
-    let (class, run_context) = script.class(rules.emit_legacy_scripts);
+fn set_script(
+    snapshot: &mut InstanceSnapshot,
+    script: ScriptKind,
+    text: String,
+    rules: &FileRules,
+) {
+    let (class, run_context) = script.class_and_context(rules.emit_legacy_scripts);
     class.clone_into(&mut snapshot.class);
     // Rojo has the line ends of Unix in scripts, and in nothing else.
     let text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text };
     snapshot.properties.insert("Source".to_owned(), Variant::String(text));
     if let Some(run_context) = run_context {
-        snapshot.set("RunContext", Enum::from_u32(run_context));
+        snapshot.set_property("RunContext", Enum::from_u32(run_context));
     }
 }
 
 /// The name of the meta file of a name that holds last.
-fn newest(listing: &Listing, name: &str) -> String {
+fn newest_meta(listing: &FolderListing, name: &str) -> String {
     let [json, jsonc] = ["json", "jsonc"].map(|end| format!("{name}.meta.{end}"));
-    if listing.has(&jsonc) { jsonc } else { json }
+    if listing.contains(&jsonc) { jsonc } else { json }
 }
 
 /// A path without `.` and `..`, as far as its text tells.
-pub(super) fn normal(path: &Path) -> PathBuf {
+pub(super) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
@@ -549,7 +574,7 @@ pub(super) fn normal(path: &Path) -> PathBuf {
 }
 
 /// A path as it is seen from a folder; both absolute and normal.
-pub(super) fn relative(path: &Path, folder: &Path) -> PathBuf {
+pub(super) fn relative_path(path: &Path, folder: &Path) -> PathBuf {
     let (path_parts, folder_parts) = (path.components(), folder.components());
     let shared = path_parts.clone().zip(folder_parts.clone()).take_while(|(a, b)| a == b).count();
     let up = folder_parts.skip(shared).map(|_| Component::ParentDir);

@@ -3,15 +3,15 @@
 use rbx_types::Variant;
 use vector_place::{Format, Node, Scene, reference_of};
 
-use super::grow::refer;
-use super::tree::Tree;
+use super::build_tree::renumber_reference;
+use super::tree::ProjectTree;
 
 /// The classes on which Rojo sets `NeedsPivotMigration`, as the engine would otherwise compute pivots
 /// anew.
 const PIVOTED: [&str; 8] =
     ["Model", "Actor", "Tool", "HopperBin", "Flag", "WorldModel", "Workspace", "Status"];
 
-impl Tree {
+impl ProjectTree {
     /// Whether it is a place; otherwise its root is the root of a model.
     pub fn is_place(&self) -> bool {
         self.instances.first().is_some_and(|root| root.class == "DataModel")
@@ -19,7 +19,7 @@ impl Tree {
 
     /// The project as a scene, and the node of each instance. The id of an instance is `ref:` and its
     /// key, that of a place's root is `game`.
-    pub fn scene(&self) -> (Scene, Vec<Node>) {
+    pub fn to_scene(&self) -> (Scene, Vec<Node>) {
         let mut scene = Scene::empty(Format::Xml);
         let mut nodes = Vec::with_capacity(self.instances.len());
         for instance in &self.instances {
@@ -37,7 +37,9 @@ impl Tree {
             }
             for (name, value) in &instance.properties {
                 let mut value = value.clone();
-                refer(&mut value, |to| nodes.get(to as usize).copied().map(reference_of));
+                renumber_reference(&mut value, |to| {
+                    nodes.get(to as usize).copied().map(reference_of)
+                });
                 scene.know_property(*node, name, value);
             }
             let is_pivoted = PIVOTED.contains(&instance.class.as_str());

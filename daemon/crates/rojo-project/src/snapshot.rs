@@ -7,12 +7,12 @@ use rbx_types::{Attributes, Variant};
 use serde_json::{Map, Value as Json};
 use vector_place::stored_form;
 
-use super::tree::Origin;
+use super::tree::InstanceOrigin;
 use super::value;
 
 /// An instance with all below it.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(super) struct InstanceSnapshot {
     pub(super) name: String,
     pub(super) class: String,
     /// A reference counts the instances of the model file, from 1, in their order.
@@ -22,8 +22,8 @@ pub(super) struct Snapshot {
     pub(super) refers: bool,
     pub(super) key: String,
     pub(super) files: Vec<PathBuf>,
-    pub(super) origin: Origin,
-    pub(super) children: Vec<Child>,
+    pub(super) origin: InstanceOrigin,
+    pub(super) children: Vec<SnapshotChild>,
     /// As in [`super::tree::Note`].
     pub(super) entry: Option<PathBuf>,
     pub(super) rules: u32,
@@ -31,20 +31,20 @@ pub(super) struct Snapshot {
 
 /// A child of a snapshot.
 #[derive(Debug)]
-pub(super) enum Child {
-    New(Box<Snapshot>),
+pub(super) enum SnapshotChild {
+    New(Box<InstanceSnapshot>),
     /// An instance of the tree before, with all below it, as it was.
     Old(u32),
 }
 
-impl Child {
-    pub(super) fn new(snapshot: Snapshot) -> Self {
+impl SnapshotChild {
+    pub(super) fn new(snapshot: InstanceSnapshot) -> Self {
         Self::New(Box::new(snapshot))
     }
 }
 
-impl Snapshot {
-    pub(super) fn new(name: &str, class: &str, key: String, origin: Origin) -> Self {
+impl InstanceSnapshot {
+    pub(super) fn new(name: &str, class: &str, key: String, origin: InstanceOrigin) -> Self {
         Self {
             name: name.to_owned(),
             class: class.to_owned(),
@@ -62,7 +62,7 @@ impl Snapshot {
     }
 
     /// Sets a property, under the name that files have it by; what no file keeps is left out.
-    pub(super) fn set(&mut self, name: &str, value: impl Into<Variant>) {
+    pub(super) fn set_property(&mut self, name: &str, value: impl Into<Variant>) {
         self.properties.extend(stored_form(&self.class, name, value.into()));
     }
 
@@ -74,9 +74,9 @@ impl Snapshot {
         faults: &mut Vec<String>,
     ) {
         for (name, json) in properties {
-            match value::property(&self.class, name, json) {
+            match value::parse_property(&self.class, name, json) {
                 Ok(_) if matches!(name.as_str(), "Name" | "Parent") => {}
-                Ok(value) => self.set(name, value),
+                Ok(value) => self.set_property(name, value),
                 Err(why) => faults.push(why),
             }
         }
@@ -85,7 +85,7 @@ impl Snapshot {
         }
         let mut all = Attributes::new();
         for (name, json) in attributes {
-            match value::attribute(name, json) {
+            match value::parse_attribute(name, json) {
                 Ok(value) => _ = all.insert(name.clone(), value),
                 Err(why) => faults.push(why),
             }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::read::{normal, relative};
-use super::tree::{Origin, Tree};
+use super::read::{normalize_path, relative_path};
+use super::tree::{InstanceOrigin, ProjectTree};
 
 /// What a sourcemap holds, and how it names files.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Shown {
+pub struct SourcemapOptions {
     /// Instances that are no scripts, and hold none.
     pub non_scripts: bool,
     /// Paths from the root of the disk, rather than from the project's folder.
@@ -20,7 +20,7 @@ pub struct Shown {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct SourcemapEntry<'a> {
     name: &'a str,
     class_name: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -32,11 +32,11 @@ struct Entry<'a> {
 /// The classes that a sourcemap is made for. Others of Roblox's classes with text are none of them.
 const SCRIPTS: [&str; 3] = ["Script", "LocalScript", "ModuleScript"];
 
-impl Tree {
+impl ProjectTree {
     /// The sourcemap, as JSON in one line: what `rojo sourcemap` prints.
-    pub fn sourcemap(&self, shown: Shown) -> String {
+    pub fn to_sourcemap(&self, shown: SourcemapOptions) -> String {
         // Children come after their parents, so a walk backwards has them when their parent comes.
-        let mut entries: Vec<Option<Entry<'_>>> = Vec::new();
+        let mut entries: Vec<Option<SourcemapEntry<'_>>> = Vec::new();
         entries.resize_with(self.instances.len(), || None);
         for (number, instance) in self.instances.iter().enumerate().rev() {
             let children = instance.children.iter();
@@ -48,8 +48,8 @@ impl Tree {
             {
                 continue;
             }
-            let files = self.files(number as u32).iter();
-            entries[number] = Some(Entry {
+            let files = self.instance_files(number as u32).iter();
+            entries[number] = Some(SourcemapEntry {
                 name: &instance.name,
                 class_name: &instance.class,
                 file_paths: files.map(|file| self.shown_path(file, shown.absolute)).collect(),
@@ -63,14 +63,14 @@ impl Tree {
 
     /// A file's path as a person reads it: from the project's folder, or from the root of the disk.
     pub fn shown_path(&self, file: &Path, absolute: bool) -> String {
-        let file = if absolute { file.to_owned() } else { relative(file, &self.folder) };
+        let file = if absolute { file.to_owned() } else { relative_path(file, &self.folder) };
         let shown = file.to_string_lossy().replace('\\', "/");
         if shown.is_empty() { ".".to_owned() } else { shown }
     }
 
     /// The files that an instance is made of: its own, and those that say something about it. What
     /// stands inside a model file, or has no files, has none.
-    pub fn files(&self, instance: u32) -> &[PathBuf] {
+    pub fn instance_files(&self, instance: u32) -> &[PathBuf] {
         self.notes.get(instance as usize).map_or(&[], |note| &note.files)
     }
 
@@ -78,14 +78,14 @@ impl Tree {
     /// all that a meta or project file says something about.
     pub fn of_file(&self, file: &Path) -> Vec<u32> {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-        let file = std::fs::canonicalize(&absolute).unwrap_or_else(|_| normal(&absolute));
+        let file = std::fs::canonicalize(&absolute).unwrap_or_else(|_| normalize_path(&absolute));
         let is_of = |number: &u32| {
             let by = match &self.instances[*number as usize].origin {
-                Origin::Node { project, .. } => project,
-                Origin::File { file, .. } | Origin::Model { file, .. } => file,
-                Origin::Folder { folder, .. } => folder,
+                InstanceOrigin::Node { project, .. } => project,
+                InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => file,
+                InstanceOrigin::Folder { folder, .. } => folder,
             };
-            *by == file || self.files(*number).contains(&file)
+            *by == file || self.instance_files(*number).contains(&file)
         };
         (0..self.instances.len() as u32).filter(is_of).collect()
     }

@@ -14,27 +14,27 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::{ProjectPlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Proposal};
 use scene_schemas::refusal::refuse;
-use vector_core::proposal::{Blobs, Inverse, inverse};
+use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_files::disk;
-use vector_files::memory::{Memory, MemoryFile};
-use vector_files::perform::{DoneOne, Performed, outcome, perform_all};
+use vector_files::memory::{MemoryFile, ProjectMemory};
+use vector_files::perform::{DoneOne, PerformedCommands, effect_outcome, perform_all};
 use vector_files::place_file::PlaceError;
 use vector_place::diff::{Difference, diff};
 use vector_place::{CodecError, Mark, Node, Scene};
 
 use super::generated::{GeneratedFile, generated_files};
-use super::open::{Changed, ProjectError, locate};
-use super::owned::FileEffects;
-use super::tree::{Origin, Tree};
-use super::watch::{Follower, Heard};
+use super::open::{ProjectError, TreeUpdate, find_project_file};
+use super::ownership::FileEffects;
+use super::tree::{InstanceOrigin, ProjectTree};
+use super::watch::{FileChanges, WatchUpdater};
 use super::write::back::NotBack;
-use super::write::journal::{Done, Journal, Ready};
-use super::write::{self, Changes};
+use super::write::journal::{DoneStep, ReadyStep, StepJournal};
+use super::write::{self, PlannedChanges};
 
 /// A project that is open for an edit.
 #[derive(Debug)]
-pub struct Project {
-    pub(super) tree: Tree,
+pub struct RojoProject {
+    pub(super) tree: ProjectTree,
     /// The instances of the tree in the scene.
     pub(super) nodes: Vec<Node>,
     /// The scene before anything was done to it.
@@ -47,47 +47,47 @@ pub struct Project {
     is_dry: bool,
     /// Whether commands were planned in another epoch, so that only their paths count.
     by_path: bool,
-    pub(super) memory: Memory,
+    pub(super) memory: ProjectMemory,
     /// Whether a reading was given up half-way, so that nobody knows what the files say.
     is_torn: bool,
     /// A step that is done in part, and could not be taken back so far.
-    torn: Option<Done>,
+    torn: Option<DoneStep>,
     /// Who follows the files.
-    follower: Follower,
+    follower: WatchUpdater,
 }
 
 /// What is ready to be put in its place.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedProject {
     /// The files; none where no proposal could be performed.
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredFiles>,
     /// The proposals that could not be performed, and why.
     pub refused: Vec<(Seq, String)>,
 }
 
 /// New files on the disk that do not have their names yet.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredFiles {
     /// None where nothing is to be written.
-    ready: Option<Ready>,
+    ready: Option<ReadyStep>,
     /// What will be said of each proposal.
     pub acks: Vec<(Seq, Ack)>,
     /// What the ledger keeps: the record of the step, what the files were, what was deleted.
     pub blobs: Vec<Vec<u8>>,
 }
 
-impl Project {
+impl RojoProject {
     /// Opens a project for an edit: a project file, or a folder that has one. Where it `is_dry`,
     /// nothing is ever written.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
-        let tree = Tree::read(path)?;
-        let (mut scene, nodes) = tree.scene();
+        let tree = ProjectTree::read(path)?;
+        let (mut scene, nodes) = tree.to_scene();
         let files = files_of(&tree, &BTreeMap::new())?;
-        let memory = Memory::beside(&tree.project);
-        if let Some(memory) = memory.file() {
+        let memory = ProjectMemory::beside_project(&tree.project);
+        if let Some(memory) = memory.memory_file() {
             scene.know_memory(memory.text().to_owned());
         }
         let (start, hash) = (scene.mark(), hash_of(&tree, &files));
@@ -102,7 +102,7 @@ impl Project {
             memory,
             is_torn: false,
             torn: None,
-            follower: Follower::default(),
+            follower: WatchUpdater::default(),
         };
         Ok((project, scene))
     }
@@ -111,8 +111,8 @@ impl Project {
     ///
     /// # Errors
     /// There is none.
-    pub fn locate(path: &Path) -> Result<PathBuf, ProjectError> {
-        locate(path)
+    pub fn find_project_file(path: &Path) -> Result<PathBuf, ProjectError> {
+        find_project_file(path)
     }
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
@@ -122,7 +122,7 @@ impl Project {
     }
 
     /// How the ledger names the project.
-    pub fn place(&self) -> ProjectPlace {
+    pub fn ledger_place(&self) -> ProjectPlace {
         ProjectPlace { project: self.name(), hash: self.hash.clone() }
     }
 
@@ -132,7 +132,7 @@ impl Project {
     }
 
     /// The project's folder.
-    pub fn folder(&self) -> &Path {
+    pub fn project_folder(&self) -> &Path {
         &self.tree.folder
     }
 
@@ -142,32 +142,34 @@ impl Project {
         let pairs = self.nodes.iter().zip(&self.tree.instances);
         let own = pairs.filter_map(|(node, instance)| {
             let file = match &instance.origin {
-                Origin::File { file, .. } => file,
-                Origin::Folder { init: Some(init), .. } => init,
+                InstanceOrigin::File { file, .. } => file,
+                InstanceOrigin::Folder { init: Some(init), .. } => init,
                 _ => return None,
             };
-            Some((*node, self.named(file)))
+            Some((*node, self.display_path(file)))
         });
         own.collect()
     }
 
     /// What has to be followed to hear of changes: its project files, and what they mount, whether or not
     /// it is there; the meta files beside a single file; and what links lead to.
-    pub fn roots(&self) -> Vec<PathBuf> {
+    pub fn watch_roots(&self) -> Vec<PathBuf> {
         let mut roots = BTreeSet::from([self.tree.project.clone()]);
         for instance in &self.tree.instances {
             let mounted = match &instance.origin {
-                Origin::Node { project, .. } => {
+                InstanceOrigin::Node { project, .. } => {
                     roots.insert(project.clone());
                     continue;
                 }
-                Origin::File { meta, mounted, .. } => {
+                InstanceOrigin::File { meta, mounted, .. } => {
                     if let (Some(meta), Some(_)) = (meta, mounted) {
                         roots.extend(["json", "jsonc"].map(|end| meta.with_extension(end)));
                     }
                     mounted
                 }
-                Origin::Folder { mounted, .. } | Origin::Model { mounted, .. } => mounted,
+                InstanceOrigin::Folder { mounted, .. } | InstanceOrigin::Model { mounted, .. } => {
+                    mounted
+                }
             };
             roots.extend(mounted.iter().map(|(project, _)| project.clone()));
         }
@@ -177,9 +179,9 @@ impl Project {
     }
 
     /// Tells whom to follow what, now and whenever that becomes another.
-    pub fn followed_by(&mut self, follower: Follower) {
+    pub fn followed_by(&mut self, follower: WatchUpdater) {
         self.follower = follower;
-        self.follower.follow(&self.roots());
+        self.follower.set_roots(&self.watch_roots());
     }
 
     /// The hash of all files.
@@ -196,16 +198,16 @@ impl Project {
     ///
     /// # Errors
     /// The project cannot be read now; it is as it was.
-    pub fn follow(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+    pub fn follow_changes(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
         let scene = self.read_changed(heard);
-        self.follower.follow(&self.roots());
+        self.follower.set_roots(&self.watch_roots());
         scene
     }
 
-    fn read_changed(&mut self, heard: &Heard) -> Result<Option<Scene>, PlaceError> {
+    fn read_changed(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
         let paths: Vec<PathBuf> = match heard {
-            Heard::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
-            Heard::Paths(_) | Heard::All => {
+            FileChanges::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
+            FileChanges::Paths(_) | FileChanges::All => {
                 let (mut read, scene) = self.reopen()?;
                 let is_same = !self.is_torn && self.is_read_alike(&read);
                 read.torn = self.torn.take();
@@ -224,7 +226,7 @@ impl Project {
     }
 
     fn update(&mut self, paths: &[PathBuf]) -> Result<Option<Scene>, PlaceError> {
-        let is_same = self.tree.update(paths)? == Changed::default();
+        let is_same = self.tree.update(paths)? == TreeUpdate::default();
         let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
         let known = self.files.iter().filter(|(file, _)| stays(file));
         let known = known.map(|(file, hash)| (file.clone(), hash.clone())).collect();
@@ -235,8 +237,8 @@ impl Project {
         if is_same {
             return Ok(None);
         }
-        let (mut scene, nodes) = self.tree.scene();
-        if let Some(memory) = self.memory.file() {
+        let (mut scene, nodes) = self.tree.to_scene();
+        if let Some(memory) = self.memory.memory_file() {
             scene.know_memory(memory.text().to_owned());
         }
         (self.nodes, self.start, self.hash, self.by_path) = (nodes, scene.mark(), hash, true);
@@ -245,8 +247,8 @@ impl Project {
 
     /// Reads the memory once more; what it says, where it can be read.
     pub fn read_memory(&mut self) -> Option<String> {
-        self.memory = Memory::beside(&self.tree.project);
-        self.memory.file().map(|memory| memory.text().to_owned())
+        self.memory = ProjectMemory::beside_project(&self.tree.project);
+        self.memory.memory_file().map(|memory| memory.text().to_owned())
     }
 
     /// Opens the project once more.
@@ -256,7 +258,7 @@ impl Project {
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
         let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
         project.follower = self.follower.clone();
-        let is_elsewhere = matches!(self.memory, Memory::Elsewhere);
+        let is_elsewhere = matches!(self.memory, ProjectMemory::Elsewhere);
         Ok((if is_elsewhere { project.without_memory() } else { project }, scene))
     }
 
@@ -264,15 +266,15 @@ impl Project {
     ///
     /// # Errors
     /// What they cannot hold, and what to do instead.
-    pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
-        self.effects(scene).map(drop)
+    pub fn check_scene(&self, scene: &Scene) -> Result<(), Refusal> {
+        self.file_effects(scene).map(drop)
     }
 
     /// What becomes of the files where they are to give a scene.
     ///
     /// # Errors
     /// What they cannot hold, and what to do instead.
-    pub fn effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
+    pub fn file_effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
         if self.is_torn {
             return refuse!(
                 "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
@@ -287,27 +289,28 @@ impl Project {
                 self.name()
             );
         }
-        let changes = self.plan(scene)?;
-        let kept = changes.kept.iter().map(|path| self.named(path)).collect();
+        let changes = self.plan_changes(scene)?;
+        let kept = changes.kept.iter().map(|path| self.display_path(path)).collect();
         Ok(FileEffects { changed: self.named_changes(&changes), kept })
     }
 
     /// Whether the files still are what steps left, so that they can become what they were before.
-    pub fn goes_back(steps: &[Journal], blobs: &Blobs) -> bool {
-        Changes::back(steps, blobs).is_some()
+    pub fn goes_back(steps: &[StepJournal], blobs: &BlobStore) -> bool {
+        PlannedChanges::reverse_journals(steps, blobs).is_some()
     }
 
     /// Those of some files that another tool writes.
-    pub fn generated(&self, files: &[String]) -> Vec<GeneratedFile> {
-        generated_files(self.folder(), files)
+    pub fn generated_files(&self, files: &[String]) -> Vec<GeneratedFile> {
+        generated_files(self.project_folder(), files)
     }
 
-    fn plan(&self, scene: &Scene) -> Result<Changes, Refusal> {
-        let mut changes = write::plan(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
-        if let (Some(file), Some(text)) = (self.memory.file(), scene.memory())
+    fn plan_changes(&self, scene: &Scene) -> Result<PlannedChanges, Refusal> {
+        let mut changes =
+            write::plan_changes(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
+        if let (Some(file), Some(text)) = (self.memory.memory_file(), scene.memory())
             && text != file.text()
         {
-            changes.write(file.path(), text.as_bytes().to_vec())?;
+            changes.write_file(file.path(), text.as_bytes().to_vec())?;
         }
         Ok(changes)
     }
@@ -320,13 +323,13 @@ impl Project {
     ///
     /// # Errors
     /// Nothing was stored, and the scene is as it was.
-    pub fn prepare(
+    pub fn prepare_proposals(
         &mut self,
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
-        blobs: &Blobs,
-        back: Option<&[Journal]>,
-    ) -> Result<Prepared, PlaceError> {
+        blobs: &BlobStore,
+        back: Option<&[StepJournal]>,
+    ) -> Result<PreparedProject, PlaceError> {
         if let Some(step) = self.torn.take()
             && let Err(left) = step.take_back()
         {
@@ -339,25 +342,26 @@ impl Project {
         self.check_unchanged()?;
         let start = scene.mark();
         let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
-        let Performed { done, mut refused } = perform_all(scene, proposals, blobs, self.by_path);
+        let PerformedCommands { done, mut refused } =
+            perform_all(scene, proposals, blobs, self.by_path);
         if done.is_empty() {
-            return Ok(Prepared { stored: None, refused });
+            return Ok(PreparedProject { stored: None, refused });
         }
         let back = back.filter(|_| refused.is_empty());
-        let changes = match back.and_then(|back| Changes::back(back, blobs)) {
+        let changes = match back.and_then(|back| PlannedChanges::reverse_journals(back, blobs)) {
             Some(changes) => Ok(changes),
-            None => self.plan(scene),
+            None => self.plan_changes(scene),
         };
         let changes = match changes {
             Ok(changes) => changes,
             Err(why) => {
                 scene.rollback(start);
                 refused.extend(done.into_iter().map(|one| (one.seq, why.0.clone())));
-                return Ok(Prepared { stored: None, refused });
+                return Ok(PreparedProject { stored: None, refused });
             }
         };
-        match self.store(scene, done, changes, &mark.unwrap_or_default()) {
-            Ok(stored) => Ok(Prepared { stored: Some(stored), refused }),
+        match self.store_changes(scene, done, changes, &mark.unwrap_or_default()) {
+            Ok(stored) => Ok(PreparedProject { stored: Some(stored), refused }),
             Err(error) => {
                 scene.rollback(start);
                 Err(error)
@@ -365,26 +369,26 @@ impl Project {
         }
     }
 
-    fn store(
+    fn store_changes(
         &self,
         scene: &mut Scene,
         done: Vec<DoneOne>,
-        changes: Changes,
+        changes: PlannedChanges,
         mark: &str,
-    ) -> Result<Stored, PlaceError> {
+    ) -> Result<StoredFiles, PlaceError> {
         let after = self.hash_after(&changes);
-        let ready = (!self.is_dry).then(|| Ready::store(changes, mark)).transpose();
+        let ready = (!self.is_dry).then(|| ReadyStep::store_temporary(changes, mark)).transpose();
         let ready = ready.map_err(|why| self.not_written(why))?;
         let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
         let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
-        let blobs = ready.as_ref().map(Ready::blobs).unwrap_or_default();
-        let mut stored = Stored { ready, acks: Vec::new(), blobs };
+        let blobs = ready.as_ref().map(ReadyStep::ledger_blobs).unwrap_or_default();
+        let mut stored = StoredFiles { ready, acks: Vec::new(), blobs };
         for DoneOne { seq, call, left, backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin(call);
-            let outcomes = left.into_iter().map(|left| outcome(scene, left)).collect();
-            let Inverse { commands, witnesses, blobs } =
-                inverse(scene, backs).map_err(|refusal| PlaceError::Encode {
+            let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
+            let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
+                .map_err(|refusal| PlaceError::Encode {
                     file: self.name(),
                     why: CodecError::Write(refusal.0),
                 })?;
@@ -410,13 +414,17 @@ impl Project {
     /// # Errors
     /// The files are as they were, but for those that the error names: [`PlaceError::Kept`] are somebody
     /// else's now, and [`PlaceError::Torn`] have to be put back, which the next [`Project::prepare`] tries.
-    pub fn commit(&mut self, stored: Stored, scene: &Scene) -> Result<Option<Scene>, PlaceError> {
+    pub fn commit_files(
+        &mut self,
+        stored: StoredFiles,
+        scene: &Scene,
+    ) -> Result<Option<Scene>, PlaceError> {
         let Some(ready) = stored.ready else { return Ok(None) };
-        if let Some(file) = ready.changed() {
+        if let Some(file) = ready.first_changed() {
             return Err(PlaceError::Changed { file: file.display().to_string() });
         }
-        match ready.go() {
-            Ok(done) => self.verify(done, scene).map(Some),
+        match ready.perform() {
+            Ok(done) => self.verify_result(done, scene).map(Some),
             Err(failed) => Err(match failed.left {
                 None => self.not_written(failed.why),
                 Some(left) => self.not_back(&failed.why.to_string(), &left, Some(failed.step)),
@@ -426,12 +434,12 @@ impl Project {
 
     /// Reads the project again. Where that gives anything else than what was approved, the step is taken
     /// back.
-    fn verify(&mut self, done: Done, scene: &Scene) -> Result<Scene, PlaceError> {
+    fn verify_result(&mut self, done: DoneStep, scene: &Scene) -> Result<Scene, PlaceError> {
         let what = match self.reopen() {
             Ok((project, read)) => match first_difference(scene, &read) {
                 None => {
                     *self = project.addressed_by_path(true);
-                    self.follower.follow(&self.roots());
+                    self.follower.set_roots(&self.watch_roots());
                     return Ok(read);
                 }
                 Some(what) => what,
@@ -449,7 +457,7 @@ impl Project {
 
     /// What is said of a step that was not done, and could not be taken back as a whole. It is kept where
     /// that can be tried again.
-    fn not_back(&mut self, why: &str, left: &NotBack, step: Option<Done>) -> PlaceError {
+    fn not_back(&mut self, why: &str, left: &NotBack, step: Option<DoneStep>) -> PlaceError {
         let error = not_back(self.name(), why, left);
         if matches!(error, PlaceError::Torn { .. }) {
             self.torn = step;
@@ -459,7 +467,7 @@ impl Project {
 
     /// Takes away the temporary files of steps that a crash cut off, also where it came before their
     /// records were kept. Nobody else may be at work on these proposals.
-    pub fn sweep<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
+    pub fn sweep_temporary<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
         let marks: Vec<String> = proposals
             .map(|(seq, it)| format!("{}{}", disk::TEMPORARY, temporary_mark(seq, it)))
             .collect();
@@ -468,10 +476,10 @@ impl Project {
         }
         let files = self.files.keys();
         let folders = self.tree.instances.iter().filter_map(|instance| match &instance.origin {
-            Origin::Folder { folder, .. } => Some(folder),
+            InstanceOrigin::Folder { folder, .. } => Some(folder),
             _ => None,
         });
-        let memory = self.memory.file().map(MemoryFile::path);
+        let memory = self.memory.memory_file().map(MemoryFile::path);
         let files = files.map(PathBuf::as_path).chain(memory);
         let above = files.filter_map(Path::parent).chain(folders.map(PathBuf::as_path));
         let inside = |folder: &&Path| folder.starts_with(&self.tree.boundary);
@@ -487,7 +495,7 @@ impl Project {
     }
 
     fn not_written(&self, why: std::io::Error) -> PlaceError {
-        PlaceError::Write { file: self.name(), hint: disk::hint(why.kind()), why }
+        PlaceError::Write { file: self.name(), hint: disk::error_hint(why.kind()), why }
     }
 
     /// Whether the files still are what was read. They are read once more: a file may have come, or been
@@ -507,14 +515,14 @@ impl Project {
 
     /// Whether another reading says the same.
     fn is_read_alike(&self, other: &Self) -> bool {
-        let memory = |it: &Self| it.memory.file().map(|memory| memory.text().to_owned());
+        let memory = |it: &Self| it.memory.memory_file().map(|memory| memory.text().to_owned());
         self.hash == other.hash
             && self.tree.instances == other.tree.instances
             && memory(self) == memory(other)
     }
 
-    fn hash_after(&self, changes: &Changes) -> Fingerprint {
-        let memory = self.memory.file().map(MemoryFile::path);
+    fn hash_after(&self, changes: &PlannedChanges) -> Fingerprint {
+        let memory = self.memory.memory_file().map(MemoryFile::path);
         let mut files = self.files.clone();
         for change in changes.files.iter().filter(|it| Some(it.path.as_path()) != memory) {
             match &change.after {
@@ -528,14 +536,16 @@ impl Project {
 
 /// The files of a project with their hashes, as far as these are not known.
 fn files_of(
-    tree: &Tree,
+    tree: &ProjectTree,
     known: &BTreeMap<PathBuf, Fingerprint>,
 ) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
     let mut files = BTreeMap::new();
     let own = tree.instances.iter().flat_map(|instance| match &instance.origin {
-        Origin::Node { project, .. } => vec![project.clone()],
-        Origin::File { file, .. } | Origin::Model { file, .. } => vec![file.clone()],
-        Origin::Folder { init, .. } => init.iter().cloned().collect(),
+        InstanceOrigin::Node { project, .. } => vec![project.clone()],
+        InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
+            vec![file.clone()]
+        }
+        InstanceOrigin::Folder { init, .. } => init.iter().cloned().collect(),
     });
     let listed = tree.notes.iter().flat_map(|note| note.files.iter().cloned());
     for file in own.chain(listed).chain([tree.project.clone()]) {
@@ -558,7 +568,7 @@ fn files_of(
     Ok(files)
 }
 
-fn hash_of(tree: &Tree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
+fn hash_of(tree: &ProjectTree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
     let mut text = String::new();
     for (file, hash) in files {
         let name = file.strip_prefix(&tree.boundary).unwrap_or(file).to_string_lossy();

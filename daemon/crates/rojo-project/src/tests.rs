@@ -22,15 +22,15 @@ pub(super) fn write(folder: &Path, name: &str, text: &str) {
 }
 
 /// The tree as lines: depth, name, class, key.
-fn lines(tree: &Tree) -> Vec<String> {
-    let line = |instance: &Instance| {
+fn lines(tree: &ProjectTree) -> Vec<String> {
+    let line = |instance: &ProjectInstance| {
         let mut depth = 0;
         let mut at = instance.parent;
         while let Some(parent) = at {
             depth += 1;
             at = tree.instances[parent as usize].parent;
         }
-        let Instance { name, class, key, .. } = instance;
+        let ProjectInstance { name, class, key, .. } = instance;
         format!("{}{name} {class} {key}", "  ".repeat(depth))
     };
     tree.instances.iter().map(line).collect()
@@ -58,7 +58,7 @@ const COMMON: [(&str, &str); 11] = [
 #[test]
 fn files_become_instances() {
     let folder = project(&COMMON);
-    let tree = Tree::read(folder.path()).unwrap();
+    let tree = ProjectTree::read(folder.path()).unwrap();
     assert_eq!(tree.diagnostics, []);
     let expected = [
         "Game DataModel default.project.json",
@@ -81,8 +81,8 @@ fn files_become_instances() {
 #[test]
 fn the_scene_has_what_the_files_have() {
     let folder = project(&COMMON);
-    let tree = Tree::read(folder.path()).unwrap();
-    let (mut scene, nodes) = tree.scene();
+    let tree = ProjectTree::read(folder.path()).unwrap();
+    let (mut scene, nodes) = tree.to_scene();
     let at = |key: &str| nodes[tree.instances.iter().position(|it| it.key == key).unwrap()];
     let main = at("src/server/main.server.luau");
     assert_eq!(scene.source(main).as_deref(), Some("print('hello')\n"));
@@ -101,7 +101,7 @@ fn the_scene_has_what_the_files_have() {
 const SRC: (&str, &str) =
     ("default.project.json", r#"{ "name": "Game", "tree": { "$path": "src" } }"#);
 
-fn messages(tree: &Tree) -> String {
+fn messages(tree: &ProjectTree) -> String {
     let messages: Vec<&str> = tree.diagnostics.iter().map(|it| it.message.as_str()).collect();
     messages.join("\n")
 }
@@ -133,7 +133,7 @@ fn deep_things_are_told_and_the_rest_is_read() {
         deep.push("d");
     }
     std::fs::create_dir_all(&deep).unwrap();
-    let tree = Tree::read(folder.path()).unwrap();
+    let tree = ProjectTree::read(folder.path()).unwrap();
     let told = messages(&tree);
     for what in ["128 deep", "500 folders deep", "500 deep in it", "it is not TOML"] {
         assert!(told.contains(what), "{what}: {told}");
@@ -149,7 +149,7 @@ fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
         let file = std::fs::File::create(folder.path().join("src").join(name)).unwrap();
         file.set_len(1_500 << 20).unwrap();
     }
-    let tree = Tree::read(folder.path()).unwrap();
+    let tree = ProjectTree::read(folder.path()).unwrap();
     let told: Vec<(String, &str)> = tree
         .diagnostics
         .iter()
@@ -167,7 +167,7 @@ fn a_file_that_is_too_large_is_told_and_the_rest_is_read() {
 
     let project = folder.path().join("default.project.json");
     std::fs::File::create(&project).unwrap().set_len(33 << 20).unwrap();
-    let why = Tree::read(folder.path()).unwrap_err().to_string();
+    let why = ProjectTree::read(folder.path()).unwrap_err().to_string();
     assert!(why.contains("33 MB"), "{why}");
 }
 
@@ -179,7 +179,7 @@ fn a_short_file_that_means_billions_is_refused() {
         bomb.push_str(&format!("a{n}: &a{n} [{before}]\n"));
     }
     let folder = project(&[SRC, ("src/bomb.yaml", &bomb), ("src/ok.yaml", "a: &x [1]\nb: *x")]);
-    let tree = Tree::read(folder.path()).unwrap();
+    let tree = ProjectTree::read(folder.path()).unwrap();
     assert!(messages(&tree).contains("1000000 values"), "{}", messages(&tree));
     assert_eq!(tree.instances.len(), 2);
 }
@@ -197,7 +197,7 @@ fn what_is_no_file_is_not_waited_for() {
     }
     symlink(outside.path().join("secret.json"), src.join("in/b.meta.json")).unwrap();
     symlink(outside.path().join("secret.luau"), src.join("p/init.luau")).unwrap();
-    let tree = Tree::read(folder.path()).unwrap();
+    let tree = ProjectTree::read(folder.path()).unwrap();
     assert_eq!(tree.diagnostics.len(), 7, "{}", messages(&tree));
     assert!(tree.instances.iter().all(|it| it.class == "Folder" || it.key.contains(".luau")));
     assert_eq!(tree.instances.len(), 6);

@@ -8,32 +8,32 @@ use std::path::PathBuf;
 
 use rbx_types::{Ref, Variant};
 
-use super::read::Rules;
+use super::read::FileRules;
 
 /// A project as it was read.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub struct ProjectTree {
     /// The project's folder, absolute, with no link in it.
     pub folder: PathBuf,
     /// The project file.
     pub project: PathBuf,
     /// The instances, a parent before its children; the first is the root. Those of one parent stand
     /// in the order in which Rojo writes them.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<ProjectInstance>,
     /// What was wrong with single files, sorted by file.
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<ProjectDiagnostic>,
     /// How far links and paths may lead: the repository that the project is part of, or its folder.
     pub boundary: PathBuf,
     /// What the reader knows of the instances besides, one by one.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<InstanceNote>,
     /// The rules that folders were read by; notes name them by number.
-    pub(super) rules: Vec<Rules>,
+    pub(super) rules: Vec<FileRules>,
     /// The links that were followed, and where they lead.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// The entries that are projects, and where their `$path`s lead.
     pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// What was wrong, each with the file or folder that was being read.
-    pub(super) faults: Vec<(PathBuf, Diagnostic)>,
+    pub(super) faults: Vec<(PathBuf, ProjectDiagnostic)>,
 }
 
 /// In the place of rules: a folder that is reached by a link is read anew each time.
@@ -41,7 +41,7 @@ pub(super) const LINKED: u32 = u32::MAX;
 
 /// What the reader knows of an instance besides.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Note {
+pub(super) struct InstanceNote {
     /// The files that Rojo would list for it, in its order.
     pub(super) files: Vec<PathBuf>,
     /// What references call it.
@@ -58,7 +58,7 @@ pub(super) struct Note {
 
 /// An instance of a project.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Instance {
+pub struct ProjectInstance {
     /// Its name.
     pub name: String,
     /// Its class.
@@ -76,12 +76,12 @@ pub struct Instance {
     /// to the folder, or the file and the names below it.
     pub key: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: InstanceOrigin,
 }
 
 /// Where an instance comes from, and so where a change of it goes. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum InstanceOrigin {
     /// A node of a project file without `$path`.
     Node {
         /// The project file.
@@ -122,7 +122,7 @@ pub enum Origin {
 
 /// Something that is wrong with a file of a project, which is otherwise read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Diagnostic {
+pub struct ProjectDiagnostic {
     /// The file.
     pub file: PathBuf,
     /// What is wrong, and what to do, in a sentence.

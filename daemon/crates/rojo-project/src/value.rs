@@ -17,7 +17,7 @@ use vector_place::reflection;
 ///
 /// # Errors
 /// What is wrong, as the end of a sentence.
-pub(super) fn property(class: &str, name: &str, json: &Json) -> Result<Variant, String> {
+pub(super) fn parse_property(class: &str, name: &str, json: &Json) -> Result<Variant, String> {
     if let Ok(full) = Variant::deserialize(json) {
         return Ok(full);
     }
@@ -33,7 +33,7 @@ pub(super) fn property(class: &str, name: &str, json: &Json) -> Result<Variant, 
             },
             None => wrong(&format!("the name of an item of the enum {enum_name}")),
         },
-        DataType::Value(ty) => match short(*ty, json) {
+        DataType::Value(ty) => match parse_implicit(*ty, json) {
             Some(value) => Ok(value),
             None if *ty == VariantType::Ref => wrong(&format!(
                 "set by an attribute `Rojo_Target_{name}`, whose value is the target's `Rojo_Id`"
@@ -48,7 +48,7 @@ pub(super) fn property(class: &str, name: &str, json: &Json) -> Result<Variant, 
 ///
 /// # Errors
 /// What is wrong, as the end of a sentence.
-pub(super) fn attribute(name: &str, json: &Json) -> Result<Variant, String> {
+pub(super) fn parse_attribute(name: &str, json: &Json) -> Result<Variant, String> {
     if let Ok(full) = Variant::deserialize(json) {
         return Ok(full);
     }
@@ -60,7 +60,7 @@ pub(super) fn attribute(name: &str, json: &Json) -> Result<Variant, String> {
     }
 }
 
-fn short(ty: VariantType, json: &Json) -> Option<Variant> {
+fn parse_implicit(ty: VariantType, json: &Json) -> Option<Variant> {
     let number = || json.as_f64();
     let text = || json.as_str();
     Some(match ty {
@@ -77,17 +77,17 @@ fn short(ty: VariantType, json: &Json) -> Option<Variant> {
             Tags::from(texts.collect::<Option<Vec<String>>>()?).into()
         }
         VariantType::Vector2 => {
-            let [x, y] = numbers(json)?;
+            let [x, y] = parse_numbers(json)?;
             Vector2::new(x, y).into()
         }
-        VariantType::Vector3 => vector(numbers(json)?).into(),
+        VariantType::Vector3 => to_vector(parse_numbers(json)?).into(),
         VariantType::Color3 => {
-            let [r, g, b] = numbers(json)?;
+            let [r, g, b] = parse_numbers(json)?;
             Color3::new(r, g, b).into()
         }
         VariantType::CFrame => {
-            let n: [f32; 12] = numbers(json)?;
-            let row = |at: usize| vector([n[at], n[at + 1], n[at + 2]]);
+            let n: [f32; 12] = parse_numbers(json)?;
+            let row = |at: usize| to_vector([n[at], n[at + 1], n[at + 2]]);
             CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))).into()
         }
         VariantType::Attributes => Attributes::deserialize(json).ok()?.into(),
@@ -97,12 +97,12 @@ fn short(ty: VariantType, json: &Json) -> Option<Variant> {
     })
 }
 
-fn vector([x, y, z]: [f32; 3]) -> Vector3 {
+fn to_vector([x, y, z]: [f32; 3]) -> Vector3 {
     Vector3::new(x, y, z)
 }
 
 /// Exactly `N` numbers.
-fn numbers<const N: usize>(json: &Json) -> Option<[f32; N]> {
+fn parse_numbers<const N: usize>(json: &Json) -> Option<[f32; N]> {
     let numbers = json.as_array()?.iter().map(|it| it.as_f64().map(|number| number as f32));
     numbers.collect::<Option<Vec<_>>>()?.try_into().ok()
 }

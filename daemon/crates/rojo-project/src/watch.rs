@@ -27,7 +27,7 @@ const STORM: Duration = Duration::from_secs(2);
 
 /// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum FileChanges {
     /// These paths: what is there now, what was, or both.
     Paths(BTreeSet<PathBuf>),
     /// Nobody knows what exactly: all has to be read again.
@@ -45,16 +45,16 @@ pub struct WatchError {
 
 /// Files that are followed; no more when this is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FileWatch {
     /// With it goes the system's watcher, with that the last who can say anything, and so the thread.
-    roots: Arc<Mutex<Roots>>,
+    roots: Arc<Mutex<WatchRoots>>,
 }
 
 /// Tells a [`Watch`] what is to be followed from now on.
 #[derive(Debug, Clone, Default)]
-pub struct Follower(Weak<Mutex<Roots>>);
+pub struct WatchUpdater(Weak<Mutex<WatchRoots>>);
 
-impl Watch {
+impl FileWatch {
     /// Follows files, and folders with all that is below them. Links are not followed. What is not there
     /// yet, or goes, is followed when it comes. `hear` is called on a thread of its own.
     ///
@@ -62,7 +62,7 @@ impl Watch {
     /// The system cannot watch them, or no more of them.
     pub fn start(
         roots: &[PathBuf],
-        mut hear: impl FnMut(Heard) + Send + 'static,
+        mut hear: impl FnMut(FileChanges) + Send + 'static,
     ) -> Result<Self, WatchError> {
         let (say, said) = channel();
         // Who has ended needs to hear nothing.
@@ -70,48 +70,48 @@ impl Watch {
         let tell = move |event| drop(to.send(event));
         let config = Config::default().with_follow_symlinks(false);
         let watcher = RecommendedWatcher::new(tell, config);
-        let mut roots = Roots {
-            watcher: watcher.map_err(|why| failed(Path::new("The project"), why))?,
+        let mut roots = WatchRoots {
+            watcher: watcher.map_err(|why| watch_failed(Path::new("The project"), why))?,
             followed: roots.iter().map(|root| (root.clone(), false)).collect(),
             folders: BTreeSet::new(),
             say,
         };
-        roots.follow(&Heard::All)?;
+        roots.watch_new(&FileChanges::All)?;
         let roots = Arc::new(Mutex::new(roots));
         let followed = Arc::downgrade(&roots);
         let thread = thread::Builder::new().name("watch".to_owned());
         let spawned = thread.spawn(move || {
             let is_ours = |path: &Path| {
                 let roots = followed.upgrade();
-                roots.is_some_and(|roots| roots.lock().is_ok_and(|roots| roots.has(path)))
+                roots.is_some_and(|roots| roots.lock().is_ok_and(|roots| roots.contains(path)))
             };
-            while let Some(changed) = gather(&said, is_ours) {
+            while let Some(changed) = gather_changes(&said, is_ours) {
                 let Some(roots) = followed.upgrade() else {
                     return;
                 };
                 // Below what came or went only now, nothing was watched.
                 let is_torn = match roots.lock() {
-                    Ok(mut roots) => roots.follow(&changed).unwrap_or(true),
+                    Ok(mut roots) => roots.watch_new(&changed).unwrap_or(true),
                     Err(_) => return,
                 };
                 drop(roots);
-                hear(if is_torn { Heard::All } else { changed });
+                hear(if is_torn { FileChanges::All } else { changed });
             }
         });
-        spawned.map_err(|why| failed(Path::new("The project"), notify::Error::io(why)))?;
+        spawned.map_err(|why| watch_failed(Path::new("The project"), notify::Error::io(why)))?;
         Ok(Self { roots })
     }
 
     /// Who can tell it what is to be followed.
-    pub fn follower(&self) -> Follower {
-        Follower(Arc::downgrade(&self.roots))
+    pub fn updater(&self) -> WatchUpdater {
+        WatchUpdater(Arc::downgrade(&self.roots))
     }
 }
 
-impl Follower {
+impl WatchUpdater {
     /// Follows these from now on. Where others come with that, [`Heard::All`] is told: nobody knows what
     /// happened to them since they were read.
-    pub fn follow(&self, wanted: &[PathBuf]) {
+    pub fn set_roots(&self, wanted: &[PathBuf]) {
         let Some(roots) = self.0.upgrade() else { return };
         let Ok(mut roots) = roots.lock() else { return };
         let stays = |root: &PathBuf| roots.followed.get(root).copied();
@@ -121,14 +121,14 @@ impl Follower {
         roots.followed = new;
         if is_more {
             // What cannot be watched is read again before anything is written, as all is.
-            let _ = roots.follow(&Heard::Paths(BTreeSet::new()));
+            let _ = roots.watch_new(&FileChanges::Paths(BTreeSet::new()));
             let _ = roots.say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         }
     }
 }
 
 #[derive(Debug)]
-struct Roots {
+struct WatchRoots {
     watcher: RecommendedWatcher,
     /// What is followed, and whether all below it is watched.
     followed: BTreeMap<PathBuf, bool>,
@@ -137,18 +137,18 @@ struct Roots {
     say: Sender<notify::Result<Event>>,
 }
 
-impl Roots {
+impl WatchRoots {
     /// Whether a path is part of what is followed, or on the way to it.
-    fn has(&self, path: &Path) -> bool {
+    fn contains(&self, path: &Path) -> bool {
         self.followed.keys().any(|root| path.starts_with(root) || root.starts_with(path))
     }
 
     /// Watches what has come, or may be another than it was. Whether there were folders that had been
     /// watched, or are now: what happened below them before is not known.
-    fn follow(&mut self, changed: &Heard) -> Result<bool, WatchError> {
+    fn watch_new(&mut self, changed: &FileChanges) -> Result<bool, WatchError> {
         let is_named = |root: &Path| match changed {
-            Heard::Paths(paths) => root.ancestors().any(|it| paths.contains(it)),
-            Heard::All => true,
+            FileChanges::Paths(paths) => root.ancestors().any(|it| paths.contains(it)),
+            FileChanges::All => true,
         };
         // What comes while they are looked at is seen in the next round.
         while self.follow_folders(is_named)? {}
@@ -163,7 +163,7 @@ impl Roots {
             *is_watched = false;
             if is_folder {
                 let watched = self.watcher.watch(root, RecursiveMode::Recursive);
-                watched.map_err(|why| failed(root, why))?;
+                watched.map_err(|why| watch_failed(root, why))?;
                 *is_watched = true;
             }
         }
@@ -185,14 +185,14 @@ impl Roots {
                 continue;
             }
             let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            watched.map_err(|why| failed(&folder, why))?;
+            watched.map_err(|why| watch_failed(&folder, why))?;
             is_more |= self.folders.insert(folder);
         }
         Ok(is_more)
     }
 }
 
-fn failed(path: &Path, why: notify::Error) -> WatchError {
+fn watch_failed(path: &Path, why: notify::Error) -> WatchError {
     let hint = match why.kind {
         notify::ErrorKind::MaxFilesWatch => {
             ". The system watches no more folders for one user; on Linux, raise \
@@ -204,10 +204,10 @@ fn failed(path: &Path, why: notify::Error) -> WatchError {
 }
 
 /// Waits for a change, and for its end; none where nobody is left who could say anything.
-fn gather(
+fn gather_changes(
     said: &Receiver<notify::Result<Event>>,
     is_ours: impl Fn(&Path) -> bool,
-) -> Option<Heard> {
+) -> Option<FileChanges> {
     let mut paths = BTreeSet::new();
     let mut is_torn = false;
     let mut first: Option<Instant> = None;
@@ -239,7 +239,7 @@ fn gather(
         }
     }
     let is_storm = is_torn || paths.len() > MANY;
-    Some(if is_storm { Heard::All } else { Heard::Paths(paths) })
+    Some(if is_storm { FileChanges::All } else { FileChanges::Paths(paths) })
 }
 
 /// Whether something is another than before; to open and to read changes nothing.

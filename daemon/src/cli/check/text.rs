@@ -6,7 +6,7 @@ use console::measure_text_width;
 use vector_luau::{Finding, Lines, Severity};
 
 use super::CheckReport;
-use crate::cli::style::{PaintKind, TextStyle, safe_line};
+use crate::cli::style::{PaintKind, TextStyle, terminal_line};
 
 /// Columns of a line of code that are shown; a longer one is shown around what is meant.
 const SHOWN: usize = 160;
@@ -47,11 +47,13 @@ fn render_finding(
     };
     let (at, number) = (finding.at, finding.at.line.to_string());
     let gutter = " ".repeat(number.len());
-    let head = style.paint(paint, format!("{}[{}]", finding.severity, safe_line(&finding.code)));
-    let message = style.paint(PaintKind::Bold, safe_line(&finding.message));
+    let head =
+        style.paint(paint, format!("{}[{}]", finding.severity, terminal_line(&finding.code)));
+    let message = style.paint(PaintKind::Bold, terminal_line(&finding.message));
     let bar = |sign: &str| style.paint(PaintKind::Dim, sign);
     let _ = writeln!(text, "{head}: {message}");
-    let _ = writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), safe_line(place), at.line, at.column);
+    let _ =
+        writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), terminal_line(place), at.line, at.column);
     let line = lines.line(at.line);
     if !line.is_empty() {
         let end = if at.end_line == at.line { at.end_column } else { u32::MAX };
@@ -62,7 +64,7 @@ fn render_finding(
         let _ = writeln!(text, "{gutter} {} {}{carets}", bar("|"), " ".repeat(indent));
     }
     for note in &finding.notes {
-        let _ = writeln!(text, "{gutter} {} note: {}", bar("="), safe_line(note));
+        let _ = writeln!(text, "{gutter} {} note: {}", bar("="), terminal_line(note));
     }
     text.push('\n');
 }
@@ -76,7 +78,7 @@ fn clip_line(line: &str, column: usize, end: usize) -> (String, usize, usize) {
     let to = (from + SHOWN).min(chars.len());
     let of = |from: usize, to: usize| {
         let piece: String = chars.get(from..to.max(from)).unwrap_or_default().iter().collect();
-        safe_line(&piece).into_owned()
+        terminal_line(&piece).into_owned()
     };
     let from = from.min(column - 1);
     let before = measure_text_width(&of(from, column - 1));

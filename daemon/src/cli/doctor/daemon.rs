@@ -96,7 +96,7 @@ fn check_own_port(site: &CheckSite) -> DoctorFinding {
 
 fn check_rojo_port() -> DoctorFinding {
     let name = vector_rojo_project::PORT.to_string();
-    match vector_rojo_project::serving(vector_rojo_project::PORT) {
+    match vector_rojo_project::find_server(vector_rojo_project::PORT) {
         Some(serving) => DoctorFinding::ok(
             &name,
             format!(

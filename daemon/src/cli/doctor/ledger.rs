@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use vector_ledger::health::{self, Health};
+use vector_ledger::health::{self, LedgerHealth};
 use vector_ledger::private::{OWN, is_open};
 
 use super::CheckSite;
@@ -49,16 +49,18 @@ fn check_modes(home: &Path) -> DoctorFinding {
 }
 
 fn ledger_finding(home: &Path) -> DoctorFinding {
-    match health::look(home) {
+    match health::inspect_ledger(home) {
         Ok(None) => DoctorFinding::note("ledger", "there is none yet; the first task makes it"),
-        Ok(Some(Health { format: None, .. })) => {
+        Ok(Some(LedgerHealth { format: None, .. })) => {
             DoctorFinding::note("ledger", "it is empty; the first task makes it")
         }
-        Ok(Some(Health { format: Some(format), head, size, faults })) if faults.is_empty() => {
+        Ok(Some(LedgerHealth { format: Some(format), head, size, faults }))
+            if faults.is_empty() =>
+        {
             let says = format!("sound: {head} entries, {}, format {format}", format_bytes(size));
             DoctorFinding::ok("ledger", says)
         }
-        Ok(Some(Health { faults, .. })) => {
+        Ok(Some(LedgerHealth { faults, .. })) => {
             DoctorFinding::problem("ledger", format!("it is damaged: {}", faults.join("; ")))
                 .with_fix(format!("restore {} from a backup, or move it aside", shell_quote(home)))
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use console::measure_text_width;
 
-use crate::cli::style::{PaintKind, TextStyle, fold_columns, safe_line};
+use crate::cli::style::{PaintKind, TextStyle, fold_columns, terminal_line};
 
 /// Below this width the versions stand one below the other.
 const MIN_WIDTH: usize = 72;
@@ -62,7 +62,7 @@ fn fold_version(version: &str, absent: &str, base: &[&str], width: usize) -> Vec
     }
     let folded = version.lines().flat_map(|line| {
         let is_new = !base.contains(&line);
-        fold_columns(&safe_line(line), width).into_iter().map(move |part| (part, is_new))
+        fold_columns(&terminal_line(line), width).into_iter().map(move |part| (part, is_new))
     });
     folded.collect()
 }
@@ -78,7 +78,7 @@ fn render_stacked(
         let _ = writeln!(text, "{}", style.paint(PaintKind::Bold, &titles[at]));
         let shown = if versions[at].is_empty() { absent[at] } else { versions[at] };
         for line in shown.lines() {
-            for part in fold_columns(&safe_line(line), style.width - 2) {
+            for part in fold_columns(&terminal_line(line), style.width - 2) {
                 let _ = writeln!(text, "  {}", style.paint(PAINTS[at], part));
             }
         }

@@ -6,7 +6,7 @@ use scene_schemas::{TextConflict, Value};
 use super::columns::render_columns;
 use crate::cli::editor::in_editor;
 use crate::cli::error_sentence;
-use crate::cli::style::{PaintKind, count_noun, safe_line};
+use crate::cli::style::{PaintKind, count_noun, terminal_line};
 use crate::cli::terminal::{Terminal, print_status};
 use crate::merges::MergeState;
 
@@ -35,7 +35,7 @@ pub(super) fn decide_conflicts(
     for state in states {
         let title = format!(
             "{}: {} open",
-            safe_line(&state.name()),
+            terminal_line(&state.name()),
             count_noun(state.open_count(), "conflict")
         );
         terminal.show(&format!("{}\n", terminal.style().paint(PaintKind::Bold, title)));
@@ -74,7 +74,7 @@ fn ask_conflict(
         ConflictView::Moved { .. } => "moved by both sides",
     };
     let path = conflict.path().to_string();
-    let head = format!("Conflict {place}  {}  {}", safe_line(&path), safe_line(what));
+    let head = format!("Conflict {place}  {}  {}", terminal_line(&path), terminal_line(what));
     terminal.show(&format!("\n{}\n", style.paint(PaintKind::Bold, head)));
     let versions = match conflict {
         ConflictView::Script { hunks, .. } => return ask_hunks(hunks, terminal),

@@ -14,7 +14,7 @@ use vector_files::text::TextFile;
 use vector_text_edit::{Patched, Replacement, Stage};
 
 use self::edit_file::EditFile;
-use super::style::{count_noun, safe_line};
+use super::style::{count_noun, terminal_line};
 use super::terminal::{print_status, print_stdout, stdout_style};
 use super::{ExitStatus, hunks};
 
@@ -82,7 +82,7 @@ pub(super) fn run(args: &PatchArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
-    let target = TextFile::open(file)?;
+    let target = TextFile::read_file(file)?;
     let before = target.text();
     let result = compute_edits(file, before, args)
         .and_then(|patched| Ok((vector_text_edit::apply(before, &patched.edits)?, patched)))
@@ -102,7 +102,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     };
     let must_wait = patched.confirm && !args.force;
     if !must_wait && !args.check {
-        target.write(&after)?;
+        target.write_text(&after)?;
     }
     let is_written = !must_wait && !args.check;
     if args.json {
@@ -141,7 +141,10 @@ fn edit_summary(file: &Path, before: &str, after: &str, is_written: bool) -> Str
     let done = if is_written { "Edited" } else { "Not written:" };
     let (added, removed) =
         (count_noun(added as usize, "line"), count_noun(removed as usize, "line"));
-    format!("{done} {}: {added} added, {removed} removed", safe_line(&file.display().to_string()))
+    format!(
+        "{done} {}: {added} added, {removed} removed",
+        terminal_line(&file.display().to_string())
+    )
 }
 
 fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::Result<()> {

@@ -19,7 +19,7 @@ const INDENT: &str = "  ";
 /// # Errors
 /// What is wrong with it, as the end of a sentence.
 pub(super) fn parse_value(text: &str) -> Result<Option<Json>, String> {
-    Ok(jsonc::tree(text)?.map(Json::from))
+    Ok(jsonc::parse_with_ranges(text)?.map(Json::from))
 }
 
 /// Puts a value where a path of keys leads, and makes the objects on the way that are not there.
@@ -27,7 +27,7 @@ pub(super) fn parse_value(text: &str) -> Result<Option<Json>, String> {
 /// # Errors
 /// The text is not JSON, or something on the way is no object.
 pub(super) fn set_path(text: &str, path: &[&str], value: &Json) -> Result<String, String> {
-    let Some(root) = jsonc::tree(text)? else {
+    let Some(root) = jsonc::parse_with_ranges(text)? else {
         return Ok(append_root(text, &wrap_value(path, value)));
     };
     let style = JsonStyle::detect(text, &root);
@@ -53,7 +53,7 @@ pub(super) fn set_path(text: &str, path: &[&str], value: &Json) -> Result<String
 /// # Errors
 /// As for [`set`].
 pub(super) fn remove_path(text: &str, path: &[&str]) -> Result<String, String> {
-    let Some(Value::Object(mut object)) = jsonc::tree(text)? else {
+    let Some(Value::Object(mut object)) = jsonc::parse_with_ranges(text)? else {
         return Ok(text.to_owned());
     };
     for (depth, key) in path.iter().enumerate() {

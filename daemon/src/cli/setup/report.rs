@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::change::{ChangeOutcome, FileChange};
 use super::clients::McpClient;
-use crate::cli::style::{PaintKind, TextStyle, safe_line};
+use crate::cli::style::{PaintKind, TextStyle, terminal_line};
 use crate::cli::terminal::{print_line, print_status, print_stdout, stdout_style};
 
 /// How it went with one client.
@@ -45,7 +45,7 @@ impl ClientReport<'_> {
             }
             Ok(outcome) => {
                 let said = outcome_phrase(*outcome, self.diff.is_some());
-                print_line(&format!("{client}: {said} {}", safe_line(&file)));
+                print_line(&format!("{client}: {said} {}", terminal_line(&file)));
             }
         }
         print_stdout(&paint_diff(self.diff.as_deref().unwrap_or_default(), stdout_style()))
@@ -89,7 +89,7 @@ pub(super) fn format_diff(
 
 fn paint_diff(diff: &str, style: TextStyle) -> String {
     let line = |line: &str| {
-        let text = safe_line(line);
+        let text = terminal_line(line);
         let text = match line.as_bytes().first() {
             Some(b'+') => style.paint(PaintKind::Added, text),
             Some(b'-') => style.paint(PaintKind::Removed, text),

@@ -193,7 +193,7 @@ impl<G: DaemonGate> McpAgent<G> {
 
 /// Whether a tool wants to change something; one that nobody knows does not.
 fn is_change(tool: &str) -> bool {
-    tools::find(tool).is_ok_and(tools::Tool::changes)
+    tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change)
 }
 
 /// Tells a client that its call still waits.

@@ -29,7 +29,7 @@ use scene_schemas::api::Failure;
 
 pub use self::gate::DaemonGate;
 pub(super) use self::http::McpHttp;
-pub use self::tool_list::agent_tools;
+pub use self::tool_list::list_tools;
 
 /// How long a call waits for a person where nobody says otherwise.
 pub const WAIT: Duration = Duration::from_secs(45);
@@ -163,7 +163,7 @@ impl<G: DaemonGate> ServerHandler for McpAgent<G> {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(agent_tools()))
+        Ok(ListToolsResult::with_all_items(list_tools()))
     }
 
     async fn call_tool(

@@ -3,14 +3,14 @@
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::Value as Json;
-use vector_core::prompt::{PRESETS, Preset};
+use vector_core::prompt::{PRESETS, RequestPreset};
 
 /// All of them.
 pub(super) fn list_prompts() -> Vec<Prompt> {
     PRESETS.iter().map(to_prompt).collect()
 }
 
-fn to_prompt(preset: &Preset) -> Prompt {
+fn to_prompt(preset: &RequestPreset) -> Prompt {
     let what = PromptArgument::new("what")
         .with_description("What it is about: a path, a script, a wish")
         .with_required(preset.needs_object);
@@ -33,6 +33,6 @@ pub(super) fn get_prompt(
         let message = format!("`{name}` needs `what`: a path, a script, or what is wished for.");
         return Err(ErrorData::invalid_params(message, None));
     }
-    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, preset.asks(what))])
+    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, preset.to_request(what))])
         .with_description(preset.about))
 }

@@ -6,7 +6,7 @@ use scene_schemas::api::{
     Sessions,
 };
 use serde_json::{Value as Json, json};
-use vector_core::prompt::{fenced, picture, without_picture};
+use vector_core::prompt::{fence_text, picture_data, without_picture};
 
 /// How long a text becomes, in bytes: what a model reads without losing what it read before.
 const LONGEST: usize = 100_000;
@@ -48,7 +48,7 @@ fn unsettled_result(view: &CallView) -> CallToolResult {
 }
 
 fn describe_applied(change: &AppliedChange) -> String {
-    format!("Applied as proposal {}.\n{}", change.proposal, fenced(&change.diff, "diff"))
+    format!("Applied as proposal {}.\n{}", change.proposal, fence_text(&change.diff, "diff"))
 }
 
 /// What proposal_status says of a call.
@@ -212,14 +212,14 @@ fn error_result(text: String) -> CallToolResult {
 
 /// An answer: a picture as one, everything else as text.
 fn content_blocks(answer: &Json) -> Vec<ContentBlock> {
-    if let Some(png) = picture(answer) {
+    if let Some(png) = picture_data(answer) {
         let text = without_picture(answer, true).to_string();
         return vec![ContentBlock::text(text), ContentBlock::image(png, "image/png")];
     }
     let text = match answer {
         Json::Null => "Done.".to_owned(),
         // Texts of the place stand in fences that nothing in them can close; JSON is one by itself.
-        Json::String(text) => fenced(text, ""),
+        Json::String(text) => fence_text(text, ""),
         answer => answer.to_string(),
     };
     vec![ContentBlock::text(truncate(text))]
@@ -232,7 +232,7 @@ pub(super) fn is_short(text: &str) -> bool {
 
 /// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
 fn is_whole(answer: &Json) -> bool {
-    picture(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
+    picture_data(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
 }
 
 /// A text that is cut where it is too long to be read, and says so.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
-use vector_core::tools::{OF_THE_SERVER, Offered, offered};
+use vector_core::tools::{AgentTool, OF_THE_SERVER, agent_tools};
 
 /// The tool that lists the open places.
 pub(super) const SESSIONS: &str = OF_THE_SERVER[0];
@@ -12,13 +12,13 @@ pub(super) const SESSIONS: &str = OF_THE_SERVER[0];
 pub(super) const PROPOSAL_STATUS: &str = OF_THE_SERVER[1];
 
 /// All tools, in the order in which a model reads them.
-pub fn agent_tools() -> Vec<Tool> {
+pub fn list_tools() -> Vec<Tool> {
     let own = [sessions_tool(), proposal_status()];
-    own.into_iter().chain(offered().into_iter().map(to_tool)).collect()
+    own.into_iter().chain(agent_tools().into_iter().map(to_tool)).collect()
 }
 
-fn to_tool(offered: Offered) -> Tool {
-    let Offered { name, about, schema, reads, destroys } = offered;
+fn to_tool(offered: AgentTool) -> Tool {
+    let AgentTool { name, about, schema, reads, destroys } = offered;
     let tool = Tool::new(name, about, Arc::new(schema));
     // What is not said is that it may destroy.
     match (reads, destroys) {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_whole_list_is_short_and_whole() {
-        let tools = agent_tools();
+        let tools = list_tools();
         let text = serde_json::to_string(&json!({ "tools": tools })).unwrap();
         assert!(text.len() < LONGEST, "{} characters", text.len());
         assert!(tools.len() <= MOST, "{} tools", tools.len());
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_an_agent_cannot_call_is_not_listed() {
-        let tools = agent_tools();
+        let tools = list_tools();
         let has = |name: &str| tools.iter().any(|tool| tool.name == name);
         for name in ["complete", "final_message", "message", "fetch_url", "revert", "start_plan"] {
             assert!(!has(name), "{name}");
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn annotations_say_what_reads_and_what_only_adds() {
-        let tools = agent_tools();
+        let tools = list_tools();
         let of = |name: &str| {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();
             let it = tool.annotations.clone().unwrap_or_default();

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{FailureKind, ProposalStatus, ProposalView, WorkflowState};
 use scene_schemas::entry::Finish;
 use scene_schemas::proposal::{Class, Mode};
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 
 /// A time, which the browser writes as its person reads times: in milliseconds since 1970.
 pub(super) fn time_element(at: u64) -> Markup {
@@ -15,7 +15,7 @@ pub(super) fn time_element(at: u64) -> Markup {
 
 /// A text of others: without control characters, and without those that reorder or hide what is read.
 pub(super) fn safe_text(text: &str) -> String {
-    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(safe_line).collect::<Vec<_>>().join("\n")
 }
 
 /// How many characters of a request stand where it is only named.

@@ -5,7 +5,7 @@ use scene_schemas::api::{
     Checkpoint, Checkpoints, History, HistoryEntry, HistoryOutcome, HistoryRecord, ProposalView,
 };
 use scene_schemas::entry::{Approver, Seq};
-use vector_core::calendar::date;
+use vector_core::calendar::format_date;
 
 use super::super::history_api::{EntryFilter, HistoryQuery};
 use super::format;
@@ -56,7 +56,7 @@ fn filter_form(filter: &EntryFilter, history: &History) -> Markup {
             (select_field("Place", "place", "All places", &places, filter.place.as_deref()))
             (select_field("Tool", "tool", "All tools", &tools, filter.tool.as_deref()))
             (select_field("Outcome", "outcome", "All outcomes", &outcomes, outcome))
-            label { span { "Day" } input type="date" name="day" value=[filter.day.map(date)]; }
+            label { span { "Day" } input type="date" name="day" value=[filter.day.map(format_date)]; }
             label.check { input type="checkbox" name="everything" value="1" checked[!filter.is_brief]; "Everything" }
             div.buttons { button.main type="submit" { "Search" } button type="button" data-act="unfilter" { "Clear" } }
         }

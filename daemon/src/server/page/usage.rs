@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures};
-use vector_core::calendar::{date, day};
+use vector_core::calendar::{format_date, parse_date};
 
 use super::format;
 use super::format::safe_text;
@@ -79,9 +79,9 @@ fn sum_by(
 fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
     let mut sums = sum_by(&figures.usage, |it| it.day.clone());
     let most = SPANS.into_iter().max().unwrap_or_default();
-    if let Some(first) = day(&figures.since).filter(|_| days <= most) {
+    if let Some(first) = parse_date(&figures.since).filter(|_| days <= most) {
         for day in first..first + days {
-            sums.entry(date(day)).or_default();
+            sums.entry(format_date(day)).or_default();
         }
     }
     sums

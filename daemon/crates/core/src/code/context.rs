@@ -9,12 +9,12 @@ use scene_schemas::InstancePath;
 use vector_luau::index::Definition;
 use vector_place::{Node, Scene};
 
-use super::Index;
-use super::marks::{Marks, Words};
+use super::CodeIndex;
+use super::word_matches::{QueryWords, WordMatches};
 
 /// What is asked for, and with how much room.
 #[derive(Debug, Clone, Default)]
-pub struct Asked<'a> {
+pub struct ContextRequest<'a> {
     /// The person's words.
     pub words: &'a str,
     /// What they have open, selected or attached, scripts or others.
@@ -29,11 +29,11 @@ pub struct Asked<'a> {
 
 /// What was chosen, and what was not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Selection {
+pub struct ContextSelection {
     /// The scripts, the most important first.
-    pub chosen: Vec<Chosen>,
+    pub chosen: Vec<SelectedScript>,
     /// The best of those that were left out.
-    pub left: Vec<Left>,
+    pub left: Vec<OmittedScript>,
     /// How many scripts there are.
     pub scripts: usize,
     /// How many of them fit the request at all.
@@ -46,11 +46,11 @@ pub struct Selection {
 
 /// A script that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct SelectedScript {
     /// Which.
     pub node: Node,
     /// Why, the weightiest first.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<SelectionReason>,
     /// Its definitions that are told of, by their numbers, in order.
     pub definitions: Vec<usize>,
     /// Whether its text is told too.
@@ -59,18 +59,18 @@ pub struct Chosen {
 
 /// A script that fits and was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct OmittedScript {
     /// Which.
     pub node: Node,
     /// Why it would fit.
-    pub reason: Reason,
+    pub reason: SelectionReason,
     /// Whether it did not fit into the budget; otherwise there were enough.
     pub is_too_long: bool,
 }
 
 /// Why a script matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum SelectionReason {
     /// It is open, selected or attached, or stands in what is.
     Pointed,
     /// Its path is in the request.
@@ -87,9 +87,9 @@ pub enum Reason {
     RequiredBy(Node),
 }
 
-impl Reason {
+impl SelectionReason {
     /// In a person's words.
-    pub fn sentence(&self, path: impl Fn(Node) -> InstancePath) -> String {
+    pub fn to_sentence(&self, path: impl Fn(Node) -> InstancePath) -> String {
         match self {
             Self::Pointed => "open, selected or attached".to_owned(),
             Self::Path => "named in the request".to_owned(),
@@ -120,13 +120,13 @@ const HEAD: usize = 280;
 const TEXT: usize = 12_000;
 
 /// What a script got besides the points for words, and for what.
-type Extra = FxHashMap<Node, Vec<(f64, Reason)>>;
+type BonusPoints = FxHashMap<Node, Vec<(f64, SelectionReason)>>;
 
 /// Says why a script matters.
-type Reasons<'a> = dyn Fn(&Ranked) -> Vec<Reason> + 'a;
+type ReasonFn<'a> = dyn Fn(&RankedScript) -> Vec<SelectionReason> + 'a;
 
 /// A script with its points.
-struct Ranked {
+struct RankedScript {
     node: Node,
     /// Whether it is there for its points.
     fits: bool,
@@ -135,24 +135,34 @@ struct Ranked {
 }
 
 /// Chooses the scripts that matter.
-pub fn choose(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Selection {
+pub fn select_scripts(
+    index: &CodeIndex,
+    scene: &Scene,
+    asked: &ContextRequest<'_>,
+) -> ContextSelection {
     if asked.budget < HEAD {
-        return Selection { scripts: index.scripts().len(), ..Selection::default() };
+        return ContextSelection {
+            scripts: index.script_nodes().len(),
+            ..ContextSelection::default()
+        };
     }
-    let mut words = Words::new(asked.words);
-    let all = words.marks(index, scene);
-    let extra = pointed(index, scene, asked);
-    let mut ranked = rank(index, &words, &all, &extra);
+    let mut words = QueryWords::new(asked.words);
+    let all = words.match_scripts(index, scene);
+    let extra = bonus_points(index, scene, asked);
+    let mut ranked = rank_scripts(index, &words, &all, &extra);
     let fitting = ranked.len();
     bring_required(index, &mut ranked, asked.most);
-    let reasons = |it: &Ranked| reasons(scene, index, &words, &extra, it);
-    let mut selection = fill(index, scene, asked, (&words, &reasons), ranked);
-    (selection.scripts, selection.fitting) = (index.scripts().len(), fitting);
+    let reasons = |it: &RankedScript| explain_selection(scene, index, &words, &extra, it);
+    let mut selection = fill_budget(index, scene, asked, (&words, &reasons), ranked);
+    (selection.scripts, selection.fitting) = (index.script_nodes().len(), fitting);
     selection
 }
 
 /// The points for words, each with its reason.
-fn by_words<'a>(words: &'a Words, marks: &'a Marks) -> impl Iterator<Item = (f64, Why<'a>)> {
+fn by_words<'a>(
+    words: &'a QueryWords,
+    marks: &'a WordMatches,
+) -> impl Iterator<Item = (f64, WordReason<'a>)> {
     words.all.iter().enumerate().flat_map(move |(at, word)| {
         let has = |marks: u128| marks >> at & 1 == 1;
         let named = if has(marks.name) {
@@ -163,8 +173,9 @@ fn by_words<'a>(words: &'a Words, marks: &'a Marks) -> impl Iterator<Item = (f64
         };
         let said = has(marks.said).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
         let text = word.text.as_str();
-        let named = named.map(|points| (points * word.weight, Why::Name(text)));
-        let why = if has(marks.defined) { Why::Defines(text) } else { Why::Says(text) };
+        let named = named.map(|points| (points * word.weight, WordReason::Name(text)));
+        let why =
+            if has(marks.defined) { WordReason::Defines(text) } else { WordReason::Says(text) };
         let said = said.map(|points| (points * word.weight, why));
         named.into_iter().chain(said)
     })
@@ -172,35 +183,35 @@ fn by_words<'a>(words: &'a Words, marks: &'a Marks) -> impl Iterator<Item = (f64
 
 /// Why words matter.
 #[derive(Clone, Copy)]
-enum Why<'a> {
+enum WordReason<'a> {
     Name(&'a str),
     Defines(&'a str),
     Says(&'a str),
 }
 
-impl Why<'_> {
-    fn reason(self) -> Reason {
+impl WordReason<'_> {
+    fn to_reason(self) -> SelectionReason {
         match self {
-            Self::Name(word) => Reason::Name(word.to_owned()),
-            Self::Defines(word) => Reason::Defines(word.to_owned()),
-            Self::Says(word) => Reason::Says(word.to_owned()),
+            Self::Name(word) => SelectionReason::Name(word.to_owned()),
+            Self::Defines(word) => SelectionReason::Defines(word.to_owned()),
+            Self::Says(word) => SelectionReason::Says(word.to_owned()),
         }
     }
 }
 
 /// Why a script matters, the weightiest first. Few scripts are told of, so this is worked out for those.
-fn reasons(
+fn explain_selection(
     scene: &Scene,
-    index: &Index,
-    words: &Words,
-    extra: &Extra,
-    ranked: &Ranked,
-) -> Vec<Reason> {
+    index: &CodeIndex,
+    words: &QueryWords,
+    extra: &BonusPoints,
+    ranked: &RankedScript,
+) -> Vec<SelectionReason> {
     let mut all = Vec::new();
-    all.extend(ranked.brought_by.map(|node| (0.5, Reason::RequiredBy(node))));
+    all.extend(ranked.brought_by.map(|node| (0.5, SelectionReason::RequiredBy(node))));
     if ranked.fits {
         let marks = words.marks_of(index, scene, ranked.node);
-        all.extend(by_words(words, &marks).map(|(points, why)| (points, why.reason())));
+        all.extend(by_words(words, &marks).map(|(points, why)| (points, why.to_reason())));
         all.extend(extra.get(&ranked.node).into_iter().flatten().cloned());
     }
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -218,26 +229,26 @@ fn has_letters(name: &str, word: &str) -> bool {
 }
 
 /// Points for what a person points at and names, and for what changed.
-fn pointed(index: &Index, scene: &Scene, asked: &Asked<'_>) -> Extra {
-    let mut extra = Extra::default();
+fn bonus_points(index: &CodeIndex, scene: &Scene, asked: &ContextRequest<'_>) -> BonusPoints {
+    let mut extra = BonusPoints::default();
     for at in &asked.pointed {
-        let inside = index.scripts().iter().filter(|it| scene.is_within(**it, *at)).take(64);
+        let inside = index.script_nodes().iter().filter(|it| scene.is_within(**it, *at)).take(64);
         let is_script = scene.is_script(*at);
         for node in inside {
             let weight = if is_script && node == at { 60.0 } else { 12.0 };
-            extra.entry(*node).or_default().push((weight, Reason::Pointed));
+            extra.entry(*node).or_default().push((weight, SelectionReason::Pointed));
         }
     }
     for path in named_paths(asked.words) {
-        let node = scene.resolve(&path).ok().filter(|node| index.script(*node).is_some());
+        let node = scene.resolve(&path).ok().filter(|node| index.script_at(*node).is_some());
         if let Some(node) = node {
-            extra.entry(node).or_default().push((60.0, Reason::Path));
+            extra.entry(node).or_default().push((60.0, SelectionReason::Path));
         }
     }
     for (at, node) in asked.recent.iter().take(16).enumerate() {
-        if index.script(*node).is_some() {
+        if index.script_at(*node).is_some() {
             let points = 4.0 / (1.0 + at as f64);
-            extra.entry(*node).or_default().push((points, Reason::Recent));
+            extra.entry(*node).or_default().push((points, SelectionReason::Recent));
         }
     }
     extra
@@ -251,9 +262,14 @@ fn named_paths(text: &str) -> Vec<InstancePath> {
 }
 
 /// The best first; of equals the one that more scripts require, then in the order of the tree.
-fn rank(index: &Index, words: &Words, all: &[Marks], extra: &Extra) -> Vec<Ranked> {
+fn rank_scripts(
+    index: &CodeIndex,
+    words: &QueryWords,
+    all: &[WordMatches],
+    extra: &BonusPoints,
+) -> Vec<RankedScript> {
     let mut ranked: Vec<(f64, usize, Node)> = Vec::new();
-    for (node, marks) in index.scripts().iter().zip(all) {
+    for (node, marks) in index.script_nodes().iter().zip(all) {
         let more = extra.get(node);
         if marks.is_empty() && more.is_none() {
             continue;
@@ -270,20 +286,20 @@ fn rank(index: &Index, words: &Words, all: &[Marks], extra: &Extra) -> Vec<Ranke
     ranked.sort_unstable_by(|(one, one_users, a), (other, other_users, b)| {
         other.total_cmp(one).then(other_users.cmp(one_users)).then(a.cmp(b))
     });
-    let fits = |(_, _, node)| Ranked { node, fits: true, brought_by: None };
+    let fits = |(_, _, node)| RankedScript { node, fits: true, brought_by: None };
     ranked.into_iter().map(fits).collect()
 }
 
 /// Puts the modules that the best scripts require behind them, where they are not in already.
-fn bring_required(index: &Index, ranked: &mut Vec<Ranked>, most: usize) {
+fn bring_required(index: &CodeIndex, ranked: &mut Vec<RankedScript>, most: usize) {
     let best: Vec<Node> = ranked.iter().take(most.div_ceil(2)).map(|it| it.node).collect();
     let mut known: FxHashSet<Node> = best.iter().copied().collect();
     let mut brought = Vec::new();
     for node in &best {
-        for required in index.requires(*node).into_iter().take(8) {
-            let required = index.behind(required);
+        for required in index.required_modules(*node).into_iter().take(8) {
+            let required = index.reexported_module(required);
             if known.insert(required) {
-                brought.push(Ranked { node: required, fits: false, brought_by: Some(*node) });
+                brought.push(RankedScript { node: required, fits: false, brought_by: Some(*node) });
             }
         }
     }
@@ -300,15 +316,15 @@ fn bring_required(index: &Index, ranked: &mut Vec<Ranked>, most: usize) {
 
 /// Takes scripts in their order as far as there is room: their definitions first, then what is said of
 /// those that are left out, then the texts of the best.
-fn fill(
-    index: &Index,
+fn fill_budget(
+    index: &CodeIndex,
     scene: &Scene,
-    asked: &Asked<'_>,
-    (words, reasons): (&Words, &Reasons<'_>),
-    ranked: Vec<Ranked>,
-) -> Selection {
+    asked: &ContextRequest<'_>,
+    (words, reasons): (&QueryWords, &ReasonFn<'_>),
+    ranked: Vec<RankedScript>,
+) -> ContextSelection {
     let all = ranked.len();
-    let mut selection = Selection { bytes: HEAD, ..Selection::default() };
+    let mut selection = ContextSelection { bytes: HEAD, ..ContextSelection::default() };
     let mut left_room = (asked.budget / LEFT_PART).min(asked.budget - HEAD);
     let room = asked.budget - left_room;
     for it in ranked.into_iter().take(TRIED) {
@@ -319,17 +335,18 @@ fn fill(
         }
         let reasons = reasons(&it);
         let said = told_bytes(scene, node, &reasons);
-        let definitions = if is_enough { Vec::new() } else { told(index, node, words) };
+        let definitions =
+            if is_enough { Vec::new() } else { relevant_definitions(index, node, words) };
         let bytes = said + definition_bytes(index, node, &definitions);
         if !is_enough && selection.bytes + bytes <= room {
             selection.bytes += bytes;
-            selection.chosen.push(Chosen { node, reasons, definitions, has_text: false });
+            selection.chosen.push(SelectedScript { node, reasons, definitions, has_text: false });
         } else if let Some(reason) = reasons.into_iter().next()
             && selection.left.len() < LEFT
             && said <= left_room
         {
             left_room -= said;
-            selection.left.push(Left { node, reason, is_too_long: !is_enough });
+            selection.left.push(OmittedScript { node, reason, is_too_long: !is_enough });
         }
     }
     let left: usize = asked.budget - room - left_room;
@@ -347,8 +364,8 @@ fn fill(
 
 /// The definitions of a script that are told of: those with a word of the request, those that others
 /// can use, then the others; in the order of the script.
-fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
-    let Some(script) = index.script(node) else {
+fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Vec<usize> {
+    let Some(script) = index.script_at(node) else {
         return Vec::new();
     };
     let fits = |it: &Definition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
@@ -363,15 +380,15 @@ fn told(index: &Index, node: Node, words: &Words) -> Vec<usize> {
 }
 
 /// How long what is said of a script is at most, but for its definitions: its path, and why.
-fn told_bytes(scene: &Scene, node: Node, reasons: &[Reason]) -> usize {
-    let why = reasons.iter().map(|it| it.sentence(|node| scene.path(node)).len() + 2);
+fn told_bytes(scene: &Scene, node: Node, reasons: &[SelectionReason]) -> usize {
+    let why = reasons.iter().map(|it| it.to_sentence(|node| scene.path(node)).len() + 2);
     // Marks around it, how many more definitions there are, why there is no room.
     scene.path(node).to_string().len() + why.sum::<usize>() + 60
 }
 
 /// How long its definitions are at most, each with two lines.
-fn definition_bytes(index: &Index, node: Node, definitions: &[usize]) -> usize {
-    let all = index.script(node).map_or(&[][..], |script| &script.definitions);
+fn definition_bytes(index: &CodeIndex, node: Node, definitions: &[usize]) -> usize {
+    let all = index.script_at(node).map_or(&[][..], |script| &script.definitions);
     let names = definitions.iter().filter_map(|at| all.get(*at)).map(|it| it.name.len() + 24);
     names.sum()
 }

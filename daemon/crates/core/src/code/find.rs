@@ -10,7 +10,7 @@ use vector_luau::DefinitionKind;
 use vector_luau::index::{self, BindingKind, Names, Root, Span, Use, UseKind};
 use vector_place::{Node, Scene};
 
-use super::Index;
+use super::CodeIndex;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Symbol {
 
 /// A definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundDefinition {
     /// The script.
     pub node: Node,
     /// What it is called there.
@@ -52,7 +52,7 @@ pub struct Found {
 
 /// A place where a name is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub struct ReferenceHit {
     /// The script.
     pub node: Node,
     /// The name.
@@ -64,8 +64,8 @@ pub struct Hit {
 }
 
 /// A script that is looked into.
-struct Script<'a> {
-    index: &'a Index,
+struct ScriptLookup<'a> {
+    index: &'a CodeIndex,
     node: Node,
     text: &'a str,
     names: Names,
@@ -73,8 +73,8 @@ struct Script<'a> {
     holders: FxHashMap<u32, u32>,
 }
 
-impl<'a> Script<'a> {
-    fn new(index: &'a Index, node: Node, text: &'a str) -> Self {
+impl<'a> ScriptLookup<'a> {
+    fn new(index: &'a CodeIndex, node: Node, text: &'a str) -> Self {
         let names = index::names(text);
         let mut holders = FxHashMap::default();
         for (number, binding) in (0..).zip(&names.bindings) {
@@ -85,15 +85,15 @@ impl<'a> Script<'a> {
         Self { index, node, text, names, holders }
     }
 
-    fn required(&self, require: u32) -> Option<Node> {
-        let module = self.index.resolved(self.node).get(require as usize)?;
-        module.as_ref().ok().map(|module| self.index.behind(*module))
+    fn required_module(&self, require: u32) -> Option<Node> {
+        let module = self.index.resolved_requires(self.node).get(require as usize)?;
+        module.as_ref().ok().map(|module| self.index.reexported_module(*module))
     }
 
     /// What a member of a root is.
-    fn member(&self, root: Root, name: &str) -> Symbol {
+    fn member_symbol(&self, root: Root, name: &str) -> Symbol {
         let loose = || Symbol::Loose(name.into());
-        let module = |require| match self.required(require) {
+        let module = |require| match self.required_module(require) {
             Some(module) => Symbol::Member(module, name.into()),
             None => loose(),
         };
@@ -104,7 +104,7 @@ impl<'a> Script<'a> {
                 let binding = &self.names.bindings[number as usize];
                 match (binding.kind, binding.require) {
                     (BindingKind::Own(Some(of)), _) if of != number => {
-                        self.member(Root::Bound(of), name)
+                        self.member_symbol(Root::Bound(of), name)
                     }
                     (BindingKind::Own(_) | BindingKind::Parameter | BindingKind::Loop, _) => {
                         loose()
@@ -121,7 +121,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn key(&self, table: u32, name: &str) -> Symbol {
+    fn key_symbol(&self, table: u32, name: &str) -> Symbol {
         let returned = self.names.returned;
         let holds = |number: u32| self.names.bindings[number as usize].table == Some(table);
         if self.names.returned_table == Some(table) || returned.is_some_and(holds) {
@@ -134,16 +134,16 @@ impl<'a> Script<'a> {
     }
 
     /// What a name stands for where it stands.
-    fn symbol(&self, it: &Use) -> Symbol {
-        let name = bare(it.span.of(self.text));
+    fn symbol_of_use(&self, it: &Use) -> Symbol {
+        let name = unquote_name(it.span.of(self.text));
         match it.kind {
             UseKind::Declared(number) | UseKind::Bound(number) => Symbol::Local(self.node, number),
             UseKind::Global => Symbol::Global(name.into()),
-            UseKind::Member(root, 1) => self.member(root, name),
+            UseKind::Member(root, 1) => self.member_symbol(root, name),
             UseKind::Member(..) => Symbol::Loose(name.into()),
-            UseKind::Key(table) => self.key(table, name),
+            UseKind::Key(table) => self.key_symbol(table, name),
             UseKind::Type | UseKind::TypeDeclared => Symbol::Type(self.node, name.into()),
-            UseKind::TypeOf(root) => match self.member(root, name) {
+            UseKind::TypeOf(root) => match self.member_symbol(root, name) {
                 Symbol::Member(module, name) => Symbol::Type(module, name),
                 _ => Symbol::Loose(name.into()),
             },
@@ -158,7 +158,7 @@ impl<'a> Script<'a> {
 
     /// Whether a name could be what is looked for, and whether it surely is.
     fn is_meant(&self, it: &Use, symbol: &Symbol) -> Option<bool> {
-        let here = self.symbol(it);
+        let here = self.symbol_of_use(it);
         if here == *symbol {
             return Some(!self.is_own(it) && !matches!(symbol, Symbol::Loose(_)));
         }
@@ -174,8 +174,8 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn hits(&self, symbol: &Symbol, hits: &mut Vec<Hit>) {
-        let defined: FxHashSet<Span> = match self.index.script(self.node) {
+    fn collect_hits(&self, symbol: &Symbol, hits: &mut Vec<ReferenceHit>) {
+        let defined: FxHashSet<Span> = match self.index.script_at(self.node) {
             Some(script) => script.definitions.iter().map(|it| it.named).collect(),
             None => FxHashSet::default(),
         };
@@ -184,27 +184,28 @@ impl<'a> Script<'a> {
             let declares =
                 matches!(it.kind, UseKind::Declared(_) | UseKind::TypeDeclared | UseKind::Key(_));
             let is_definition = declares || defined.contains(&it.span);
-            hits.push(Hit { node: self.node, span: it.span, is_certain, is_definition });
+            hits.push(ReferenceHit { node: self.node, span: it.span, is_certain, is_definition });
         }
     }
 }
 
 /// A name without the quotes of a string.
-fn bare(name: &str) -> &str {
+fn unquote_name(name: &str) -> &str {
     name.trim_matches(['"', '\'', '`'])
 }
 
 /// What the name at a byte of a script stands for; none where no name stands there.
-pub fn symbol(index: &Index, scene: &Scene, node: Node, byte: u32) -> Option<Symbol> {
+pub fn symbol_at(index: &CodeIndex, scene: &Scene, node: Node, byte: u32) -> Option<Symbol> {
     let text = scene.source(node)?;
-    let script = Script::new(index, node, &text);
+    let script = ScriptLookup::new(index, node, &text);
     let is_in = |span: Span| span.start <= byte && byte < span.end;
     let require = script.names.requires.iter().position(|it| is_in(it.span));
-    if let Some(Some(Ok(module))) = require.map(|number| index.resolved(node).get(number)) {
+    if let Some(Some(Ok(module))) = require.map(|number| index.resolved_requires(node).get(number))
+    {
         return Some(Symbol::Module(*module));
     }
     let it = script.names.at(byte)?;
-    Some(match script.symbol(it) {
+    Some(match script.symbol_of_use(it) {
         symbol @ Symbol::Loose(_) => symbol,
         symbol if script.is_own(it) => Symbol::Own(Box::new(symbol)),
         symbol => symbol,
@@ -212,7 +213,7 @@ pub fn symbol(index: &Index, scene: &Scene, node: Node, byte: u32) -> Option<Sym
 }
 
 /// Where a symbol is defined, the surest first.
-pub fn definitions(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Found> {
+pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec<FoundDefinition> {
     match symbol {
         Symbol::Local(node, number) => in_script(index, scene, *node, |script| {
             let binding = script.names.bindings.get(*number as usize)?;
@@ -223,12 +224,12 @@ pub fn definitions(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Found> 
             uses.find(|it| script.is_meant(it, symbol) == Some(true)).map(|it| it.span)
         }),
         Symbol::Member(module, name) => {
-            let script = index.script(*module);
+            let script = index.script_at(*module);
             let member = script.and_then(|it| it.members.iter().find(|it| it.name == *name));
-            member.map(|it| found(index, *module, it.named, name)).into_iter().collect()
+            member.map(|it| definition_at(index, *module, it.named, name)).into_iter().collect()
         }
         Symbol::Type(node, name) => {
-            let script = index.script(*node);
+            let script = index.script_at(*node);
             let types = script.into_iter().flat_map(|it| &it.definitions);
             let called = index::called(name);
             let mut types =
@@ -239,44 +240,48 @@ pub fn definitions(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Found> 
             let called = index::called(name);
             let all = index.definitions().filter(|(_, it)| *it.name == called);
             let functions = all.filter(|(_, it)| it.kind == DefinitionKind::Function);
-            functions.map(|(node, it)| loose(of_definition(node, it))).collect()
+            functions.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
         }
         Symbol::Loose(name) => {
             let is_called =
                 |it: &index::Definition| it.last_name() == &**name && it.name.len() > name.len();
             let all = index.definitions().filter(|(_, it)| is_called(it));
-            all.map(|(node, it)| loose(of_definition(node, it))).collect()
+            all.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
         }
         Symbol::Module(node) => {
             let name = scene.name(*node).into();
             let (span, kind) = (Span::default(), None);
-            vec![Found { node: *node, name, kind, span, named: span, is_certain: true }]
+            vec![FoundDefinition { node: *node, name, kind, span, named: span, is_certain: true }]
         }
-        Symbol::Own(symbol) => definitions(index, scene, symbol).into_iter().map(loose).collect(),
+        Symbol::Own(symbol) => {
+            find_definitions(index, scene, symbol).into_iter().map(without_certainty).collect()
+        }
     }
 }
 
-fn loose(found: Found) -> Found {
-    Found { is_certain: false, ..found }
+fn without_certainty(found: FoundDefinition) -> FoundDefinition {
+    FoundDefinition { is_certain: false, ..found }
 }
 
 fn in_script(
-    index: &Index,
+    index: &CodeIndex,
     scene: &Scene,
     node: Node,
-    find: impl FnOnce(&Script<'_>) -> Option<Span>,
-) -> Vec<Found> {
+    find: impl FnOnce(&ScriptLookup<'_>) -> Option<Span>,
+) -> Vec<FoundDefinition> {
     let Some(text) = scene.source(node) else {
         return Vec::new();
     };
-    let script = Script::new(index, node, &text);
+    let script = ScriptLookup::new(index, node, &text);
     let span = find(&script);
-    span.map(|span| found(index, node, span, bare(span.of(&text)))).into_iter().collect()
+    span.map(|span| definition_at(index, node, span, unquote_name(span.of(&text))))
+        .into_iter()
+        .collect()
 }
 
 /// The definition whose name stands at a place; a variable or a field where that is none.
-fn found(index: &Index, node: Node, named: Span, name: &str) -> Found {
-    let definitions = index.script(node).map(|it| &it.definitions);
+fn definition_at(index: &CodeIndex, node: Node, named: Span, name: &str) -> FoundDefinition {
+    let definitions = index.script_at(node).map(|it| &it.definitions);
     let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
     match defined {
         Some(it) => of_definition(node, it),
@@ -284,26 +289,26 @@ fn found(index: &Index, node: Node, named: Span, name: &str) -> Found {
     }
 }
 
-fn of_definition(node: Node, it: &index::Definition) -> Found {
+fn of_definition(node: Node, it: &index::Definition) -> FoundDefinition {
     let (name, kind) = (it.name.clone(), Some(it.kind));
-    Found { node, name, kind, span: it.span, named: it.named, is_certain: true }
+    FoundDefinition { node, name, kind, span: it.span, named: it.named, is_certain: true }
 }
 
-fn of_name(node: Node, named: Span, name: &str) -> Found {
+fn of_name(node: Node, named: Span, name: &str) -> FoundDefinition {
     let name = index::called(name).into();
-    Found { node, name, kind: None, span: named, named, is_certain: true }
+    FoundDefinition { node, name, kind: None, span: named, named, is_certain: true }
 }
 
 /// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
 /// returns. What others can use comes first.
-pub fn named(index: &Index, scene: &Scene, name: &str) -> Vec<Found> {
+pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<FoundDefinition> {
     let called = index::called(name);
     let wanted = called.replace(':', ".");
     let (owner, last) = wanted.rsplit_once('.').unwrap_or(("", &wanted));
     let owner = owner.rsplit('.').next().unwrap_or_default();
-    let mut all: Vec<(bool, Found)> = Vec::new();
-    for node in index.scripts() {
-        let Some(script) = index.script(*node) else { continue };
+    let mut all: Vec<(bool, FoundDefinition)> = Vec::new();
+    for node in index.script_nodes() {
+        let Some(script) = index.script_at(*node) else { continue };
         let is_owner = !owner.is_empty() && scene.name(*node) == owner;
         for it in &script.definitions {
             let is_it = *it.name == called
@@ -328,18 +333,18 @@ pub fn named(index: &Index, scene: &Scene, name: &str) -> Vec<Found> {
 }
 
 /// Where a symbol is used, its definitions among them, script by script.
-pub fn references(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Hit> {
+pub fn find_references(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec<ReferenceHit> {
     let (name, nodes): (Option<&str>, Vec<Node>) = match symbol {
         Symbol::Local(node, _) => (None, vec![*node]),
         Symbol::Member(module, name) | Symbol::Type(module, name) => {
-            (Some(name), users(index, *module))
+            (Some(name), module_users(index, *module))
         }
         // What is in a variable may be passed to whoever requires the script.
         Symbol::Field(node, _, name) => (Some(name), vec![*node]),
-        Symbol::Global(name) | Symbol::Loose(name) => (Some(name), index.scripts().to_vec()),
-        Symbol::Module(module) => return requires(index, *module),
+        Symbol::Global(name) | Symbol::Loose(name) => (Some(name), index.script_nodes().to_vec()),
+        Symbol::Module(module) => return require_sites(index, *module),
         Symbol::Own(symbol) => {
-            let mut hits = references(index, scene, symbol);
+            let mut hits = find_references(index, scene, symbol);
             for hit in &mut hits {
                 hit.is_certain = false;
             }
@@ -351,30 +356,31 @@ pub fn references(index: &Index, scene: &Scene, symbol: &Symbol) -> Vec<Hit> {
     for node in nodes {
         let text = scene.source(node).unwrap_or_default();
         if finder.as_ref().is_none_or(|it| it.find(text.as_bytes()).is_some()) {
-            Script::new(index, node, &text).hits(symbol, &mut hits);
+            ScriptLookup::new(index, node, &text).collect_hits(symbol, &mut hits);
         }
     }
     hits
 }
 
 /// A module, and all that require it, also by others that only pass it on; in the order of the tree.
-fn users(index: &Index, module: Node) -> Vec<Node> {
-    let mut all: Vec<Node> = links(index, module);
+fn module_users(index: &CodeIndex, module: Node) -> Vec<Node> {
+    let mut all: Vec<Node> = reexporters(index, module);
     let direct: Vec<Node> = all.iter().flat_map(|it| index.required_by(*it)).copied().collect();
     all.truncate(1);
     all.extend(direct);
     let wanted: FxHashSet<Node> = all.into_iter().collect();
-    index.scripts().iter().copied().filter(|it| wanted.contains(it)).collect()
+    index.script_nodes().iter().copied().filter(|it| wanted.contains(it)).collect()
 }
 
 /// A module, and those that only pass it on.
-fn links(index: &Index, module: Node) -> Vec<Node> {
+fn reexporters(index: &CodeIndex, module: Node) -> Vec<Node> {
     let mut all = vec![module];
     let mut known = FxHashSet::default();
     let mut at = 0;
     while at < all.len() {
         let passing = index.required_by(all[at]).iter();
-        let passing = passing.filter(|it| **it != module && index.behind(**it) == module);
+        let passing =
+            passing.filter(|it| **it != module && index.reexported_module(**it) == module);
         let new: Vec<Node> = passing.copied().filter(|it| known.insert(*it)).collect();
         all.extend(new);
         at += 1;
@@ -383,14 +389,14 @@ fn links(index: &Index, module: Node) -> Vec<Node> {
 }
 
 /// Where a module is required.
-fn requires(index: &Index, module: Node) -> Vec<Hit> {
+fn require_sites(index: &CodeIndex, module: Node) -> Vec<ReferenceHit> {
     let mut hits = Vec::new();
     for node in index.required_by(module) {
-        let Some(script) = index.script(*node) else { continue };
-        for (require, resolved) in script.requires.iter().zip(index.resolved(*node)) {
+        let Some(script) = index.script_at(*node) else { continue };
+        for (require, resolved) in script.requires.iter().zip(index.resolved_requires(*node)) {
             if *resolved == Ok(module) {
                 let (span, is_certain) = (require.span, true);
-                hits.push(Hit { node: *node, span, is_certain, is_definition: false });
+                hits.push(ReferenceHit { node: *node, span, is_certain, is_definition: false });
             }
         }
     }

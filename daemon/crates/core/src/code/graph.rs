@@ -6,11 +6,11 @@ use std::collections::hash_map::Entry;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vector_place::Node;
 
-use super::Index;
+use super::CodeIndex;
 
 /// Along which requires a graph goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Direction {
+pub enum GraphDirection {
     /// What scripts require.
     Requires,
     /// Who requires them.
@@ -22,7 +22,7 @@ pub enum Direction {
 
 /// A graph of scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Graph {
+pub struct RequireGraph {
     /// The scripts, those that are nearest first, and how many requires away each is.
     pub scripts: Vec<(Node, u32)>,
     /// The modules that require themselves over others, each ring once, in the order of requiring.
@@ -30,13 +30,18 @@ pub struct Graph {
 }
 
 /// The scripts that can be reached from some, so many requires away at most.
-pub fn graph(index: &Index, from: &[Node], direction: Direction, depth: u32) -> Graph {
+pub fn build_graph(
+    index: &CodeIndex,
+    from: &[Node],
+    direction: GraphDirection,
+    depth: u32,
+) -> RequireGraph {
     let mut away: FxHashMap<Node, u32> = FxHashMap::default();
     let mut scripts: Vec<(Node, u32)> = Vec::new();
     let ways: &[bool] = match direction {
-        Direction::Requires => &[true],
-        Direction::RequiredBy => &[false],
-        Direction::Both => &[true, false],
+        GraphDirection::Requires => &[true],
+        GraphDirection::RequiredBy => &[false],
+        GraphDirection::Both => &[true, false],
     };
     for forward in ways {
         let mut seen: FxHashSet<Node> = from.iter().copied().collect();
@@ -48,28 +53,31 @@ pub fn graph(index: &Index, from: &[Node], direction: Direction, depth: u32) -> 
             if steps == depth {
                 continue;
             }
-            let next =
-                if *forward { index.requires(node) } else { index.required_by(node).to_vec() };
+            let next = if *forward {
+                index.required_modules(node)
+            } else {
+                index.required_by(node).to_vec()
+            };
             open.extend(next.into_iter().filter(|it| seen.insert(*it)).map(|it| (it, steps + 1)));
         }
     }
     scripts.sort_by_key(|(_, steps)| *steps);
-    let cycles = cycles(index, &scripts);
-    Graph { scripts, cycles }
+    let cycles = find_cycles(index, &scripts);
+    RequireGraph { scripts, cycles }
 }
 
 /// A script on the way down: its number, and what it requires that was not gone along yet.
-type Open = (Node, std::vec::IntoIter<Node>);
+type OpenScript = (Node, std::vec::IntoIter<Node>);
 
 /// The rings among scripts (Tarjan's strongly connected components, without recursion).
-fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
+fn find_cycles(index: &CodeIndex, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
     let within: FxHashSet<Node> = scripts.iter().map(|(node, _)| *node).collect();
     let mut numbers: FxHashMap<Node, (usize, usize)> = FxHashMap::default();
     let mut rings = Vec::new();
     let mut waiting: Vec<Node> = Vec::new();
     let mut is_waiting: FxHashSet<Node> = FxHashSet::default();
     for (root, _) in scripts {
-        let mut path: Vec<Open> = Vec::new();
+        let mut path: Vec<OpenScript> = Vec::new();
         let mut next = Some(*root).filter(|it| !numbers.contains_key(it));
         loop {
             if let Some(node) = next.take() {
@@ -77,7 +85,7 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
                 numbers.insert(node, (number, number));
                 waiting.push(node);
                 is_waiting.insert(node);
-                path.push((node, index.requires(node).into_iter()));
+                path.push((node, index.required_modules(node).into_iter()));
             }
             let Some((node, requires)) = path.last_mut() else { break };
             let node = *node;
@@ -85,7 +93,7 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
                 match numbers.get(&required).copied() {
                     None => next = Some(required),
                     Some((number, _)) if is_waiting.contains(&required) => {
-                        lower(&mut numbers, node, number);
+                        lower_link(&mut numbers, node, number);
                     }
                     Some(_) => {}
                 }
@@ -94,7 +102,7 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
             path.pop();
             let (number, low) = numbers.get(&node).copied().unwrap_or_default();
             if let Some((above, _)) = path.last() {
-                lower(&mut numbers, *above, low);
+                lower_link(&mut numbers, *above, low);
             }
             if number == low {
                 let at = waiting.iter().rposition(|it| *it == node).unwrap_or_default();
@@ -102,7 +110,7 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
                 for it in &ring {
                     is_waiting.remove(it);
                 }
-                if ring.len() > 1 || index.requires(node).contains(&node) {
+                if ring.len() > 1 || index.required_modules(node).contains(&node) {
                     rings.push(ring_of(index, &ring));
                 }
             }
@@ -112,14 +120,14 @@ fn cycles(index: &Index, scripts: &[(Node, u32)]) -> Vec<Vec<Node>> {
     rings
 }
 
-fn lower(numbers: &mut FxHashMap<Node, (usize, usize)>, node: Node, to: usize) {
+fn lower_link(numbers: &mut FxHashMap<Node, (usize, usize)>, node: Node, to: usize) {
     if let Some((_, low)) = numbers.get_mut(&node) {
         *low = to.min(*low);
     }
 }
 
 /// A shortest way around, from the first module of a component back to it.
-fn ring_of(index: &Index, component: &[Node]) -> Vec<Node> {
+fn ring_of(index: &CodeIndex, component: &[Node]) -> Vec<Node> {
     let Some(start) = component.iter().min().copied() else {
         return Vec::new();
     };
@@ -127,7 +135,7 @@ fn ring_of(index: &Index, component: &[Node]) -> Vec<Node> {
     let mut before: FxHashMap<Node, Node> = FxHashMap::default();
     let mut open = VecDeque::from([start]);
     while let Some(node) = open.pop_front() {
-        for next in index.requires(node).into_iter().filter(|it| within.contains(it)) {
+        for next in index.required_modules(node).into_iter().filter(|it| within.contains(it)) {
             if next == start {
                 let mut ring: Vec<Node> =
                     std::iter::successors(Some(node), |it| before.get(it).copied()).collect();

@@ -7,13 +7,13 @@
 //! best is the shell's, see [`read_by`].
 
 mod context;
-mod corrected;
 mod find;
 mod graph;
-mod marks;
 mod position;
+mod require_fixes;
 mod resolve;
 mod update;
+mod word_matches;
 
 #[cfg(test)]
 mod tests;
@@ -24,12 +24,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vector_luau::index::{Definition, Returns, Script};
 use vector_place::{Node, Scene};
 
-pub use self::context::{Asked, Chosen, Left, Reason, Selection, choose};
-pub use self::corrected::{Renamed, corrected};
-pub use self::find::{Found, Hit, Symbol, definitions, named, references, symbol};
-pub use self::graph::{Direction, Graph, graph};
-pub use self::position::{Position, Positions, byte_at};
-pub use self::resolve::{Unresolved, reached};
+pub use self::context::{
+    ContextRequest, ContextSelection, OmittedScript, SelectedScript, SelectionReason,
+    select_scripts,
+};
+pub use self::find::{
+    FoundDefinition, ReferenceHit, Symbol, definitions_named, find_definitions, find_references,
+    symbol_at,
+};
+pub use self::graph::{GraphDirection, RequireGraph, build_graph};
+pub use self::position::{PositionTracker, TextPosition, byte_at};
+pub use self::require_fixes::{RenamedInstance, correct_requires};
+pub use self::resolve::{UnresolvedRequire, possible_targets};
 
 /// How many links between modules that only return another are followed.
 const LINKS: usize = 16;
@@ -39,29 +45,29 @@ const FEW: usize = 32;
 
 /// Reads texts, each as [`vector_luau::index::read`] does: what the first of them yield, in
 /// their order. What is left out is read by whoever asked.
-pub type ReadAll = fn(&[&str]) -> Vec<Script>;
+pub type ReadAllFn = fn(&[&str]) -> Vec<Script>;
 
 /// Says of each of many texts, in their order, whether something holds of it. What is left out is asked by
 /// whoever wanted it.
-pub type FitAll = fn(&[&str], &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool>;
+pub type FitAllFn = fn(&[&str], &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool>;
 
 /// Who reads and asks many texts at once: nobody waits here.
 #[derive(Debug, Clone, Copy)]
-pub struct Readers {
+pub struct TextReaders {
     /// Reads them.
-    pub read: ReadAll,
+    pub read: ReadAllFn,
     /// Asks of each whether something holds.
-    pub fit: FitAll,
+    pub fit: FitAllFn,
 }
 
 /// The code of a place. It is of one scene, and of no other.
 #[derive(Debug, Default)]
-pub struct Index {
-    files: FxHashMap<Node, File>,
+pub struct CodeIndex {
+    files: FxHashMap<Node, IndexedFile>,
     /// The scripts in the order of the tree.
     order: Vec<Node>,
     /// What texts yield: scripts with the same text share it.
-    readings: FxHashMap<Stamp, Arc<Script>>,
+    readings: FxHashMap<TextStamp, Arc<Script>>,
     /// How long the texts of all readings are together, and of those in use when that was found out.
     held: (usize, usize),
     /// In the order of the tree.
@@ -73,50 +79,54 @@ pub struct Index {
     /// they are asked for each time.
     silent: Vec<Node>,
     /// Who reads texts, where there are many.
-    readers: Option<Readers>,
+    readers: Option<TextReaders>,
     /// How many texts were read in all.
     read: u64,
 }
 
 /// A text: a hash, and how long it is. It tells whether a text changed and is no fingerprint.
-type Stamp = (u64, usize);
+type TextStamp = (u64, usize);
 
 /// A script of the place.
 #[derive(Debug)]
-struct File {
-    stamp: Stamp,
+struct IndexedFile {
+    stamp: TextStamp,
     script: Arc<Script>,
     /// For each require, the module that it means.
-    requires: Box<[Result<Node, Unresolved>]>,
+    requires: Box<[Result<Node, UnresolvedRequire>]>,
     /// Where it stands in the order of the tree.
     at: u32,
 }
 
 /// Asks something of the code of a scene as it stands.
-pub fn with<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
-    scene.kept(|index: &mut Index| {
-        index.update(scene);
+pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
+    scene.kept(|index: &mut CodeIndex| {
+        index.refresh(scene);
         ask(index)
     })
 }
 
 /// Asks something of the code of a scene as far as its texts are known: of a place that is open in
 /// Studio no text is asked for.
-pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&Index) -> R) -> R {
-    scene.kept(|index: &mut Index| {
+pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
+    scene.kept(|index: &mut CodeIndex| {
         index.update_known(scene);
         ask(index)
     })
 }
 
 /// Says who reads the texts of a scene from now on, where there are many.
-pub fn read_by(scene: &Scene, readers: Readers) {
-    scene.kept(|index: &mut Index| index.readers = Some(readers));
+pub fn read_by(scene: &Scene, readers: TextReaders) {
+    scene.kept(|index: &mut CodeIndex| index.readers = Some(readers));
 }
 
 /// Whether something holds of each of many texts, in their order.
-pub fn fit(scene: &Scene, texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
-    let readers = scene.kept(|index: &mut Index| index.readers);
+pub fn match_texts(
+    scene: &Scene,
+    texts: &[&str],
+    holds: &(dyn Fn(&str) -> bool + Sync),
+) -> Vec<bool> {
+    let readers = scene.kept(|index: &mut CodeIndex| index.readers);
     let mut all = readers.map_or_else(Vec::new, |readers| (readers.fit)(texts, holds));
     let rest = texts.get(all.len()..).unwrap_or_default();
     all.extend(rest.iter().map(|text| holds(text)));
@@ -126,30 +136,30 @@ pub fn fit(scene: &Scene, texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync))
 /// What was read of a scene is known of the one that takes its place: only texts that are others are
 /// read again.
 pub fn hand_over(from: &Scene, to: &Scene) {
-    let old = from.kept(|index: &mut Index| std::mem::take(index));
-    let Index { readings, held, readers, read, .. } = old;
-    to.kept(|index: &mut Index| {
-        *index = Index { readings, held, readers, read, ..Index::default() };
+    let old = from.kept(|index: &mut CodeIndex| std::mem::take(index));
+    let CodeIndex { readings, held, readers, read, .. } = old;
+    to.kept(|index: &mut CodeIndex| {
+        *index = CodeIndex { readings, held, readers, read, ..CodeIndex::default() };
     });
 }
 
-impl Index {
+impl CodeIndex {
     /// The index of a scene.
     pub fn new(scene: &Scene) -> Self {
         let mut index = Self::default();
-        index.update(scene);
+        index.refresh(scene);
         index
     }
 
     /// The same, of texts that somebody reads.
-    pub fn new_by(scene: &Scene, readers: Readers) -> Self {
+    pub fn new_by(scene: &Scene, readers: TextReaders) -> Self {
         let mut index = Self { readers: Some(readers), ..Self::default() };
-        index.update(scene);
+        index.refresh(scene);
         index
     }
 
     /// The scripts, in the order of the tree.
-    pub fn scripts(&self) -> &[Node] {
+    pub fn script_nodes(&self) -> &[Node] {
         &self.order
     }
 
@@ -159,15 +169,15 @@ impl Index {
     }
 
     /// What a script yields.
-    pub fn script(&self, node: Node) -> Option<&Script> {
+    pub fn script_at(&self, node: Node) -> Option<&Script> {
         self.files.get(&node).map(|file| file.script.as_ref())
     }
 
     /// The modules that a script requires, as far as they are known, each once.
-    pub fn requires(&self, node: Node) -> Vec<Node> {
+    pub fn required_modules(&self, node: Node) -> Vec<Node> {
         let mut all: Vec<Node> = Vec::new();
         let mut known = FxHashSet::default();
-        for required in self.resolved(node).iter().flatten() {
+        for required in self.resolved_requires(node).iter().flatten() {
             // A script requires few modules, which are not worth a set.
             if known.is_empty() && all.len() == FEW {
                 known.extend(all.iter().copied());
@@ -182,7 +192,7 @@ impl Index {
     }
 
     /// For each require of a script, the module that it means.
-    pub fn resolved(&self, node: Node) -> &[Result<Node, Unresolved>] {
+    pub fn resolved_requires(&self, node: Node) -> &[Result<Node, UnresolvedRequire>] {
         self.files.get(&node).map_or(&[], |file| &file.requires)
     }
 
@@ -193,14 +203,14 @@ impl Index {
 
     /// The module whose members a script gives to those who require it: itself, or what it only
     /// passes on, as Wally's links do.
-    pub fn behind(&self, node: Node) -> Node {
+    pub fn reexported_module(&self, node: Node) -> Node {
         let mut at = node;
         for _ in 0..LINKS {
-            let Some(Returns::Require(number)) = self.script(at).map(|script| script.returns)
+            let Some(Returns::Require(number)) = self.script_at(at).map(|script| script.returns)
             else {
                 return at;
             };
-            match self.resolved(at).get(number as usize) {
+            match self.resolved_requires(at).get(number as usize) {
                 Some(Ok(next)) => at = *next,
                 _ => return at,
             }
@@ -210,7 +220,7 @@ impl Index {
 
     /// All definitions, script by script.
     pub fn definitions(&self) -> impl Iterator<Item = (Node, &Definition)> {
-        let of = |node: &Node| self.script(*node).map(|script| (*node, script));
+        let of = |node: &Node| self.script_at(*node).map(|script| (*node, script));
         self.order.iter().filter_map(of).flat_map(|(node, script)| {
             script.definitions.iter().map(move |definition| (node, definition))
         })

@@ -5,7 +5,7 @@ use vector_luau::index::Span;
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct Position {
+pub struct TextPosition {
     /// The line, from 0.
     pub line: u32,
     /// How many UTF-16 units stand before it in its line.
@@ -15,20 +15,20 @@ pub struct Position {
 /// The positions of bytes of a text. It goes along the text: bytes that are asked in order cost one
 /// walk over it together, whatever the lengths of the lines.
 #[derive(Debug)]
-pub struct Positions<'a> {
+pub struct PositionTracker<'a> {
     text: &'a str,
     at: usize,
-    position: Position,
+    position: TextPosition,
 }
 
-impl<'a> Positions<'a> {
+impl<'a> PositionTracker<'a> {
     /// At the beginning of a text.
     pub fn new(text: &'a str) -> Self {
-        Self { text, at: 0, position: Position { line: 0, character: 0 } }
+        Self { text, at: 0, position: TextPosition { line: 0, character: 0 } }
     }
 
     /// The position of a byte.
-    pub fn of(&mut self, byte: u32) -> Position {
+    pub fn position_of(&mut self, byte: u32) -> TextPosition {
         let byte = self.text.floor_char_boundary(byte as usize);
         if byte < self.at {
             *self = Self::new(self.text);
@@ -36,7 +36,7 @@ impl<'a> Positions<'a> {
         let between = &self.text.as_bytes()[self.at..byte];
         let lines = memchr_iter(b'\n', between).count() as u32;
         if lines > 0 {
-            self.position = Position { line: self.position.line + lines, character: 0 };
+            self.position = TextPosition { line: self.position.line + lines, character: 0 };
         }
         let from = memrchr(b'\n', between).map_or(self.at, |n| self.at + n + 1);
         let units: usize = self.text[from..byte].chars().map(char::len_utf16).sum();
@@ -46,7 +46,7 @@ impl<'a> Positions<'a> {
     }
 
     /// The line that a byte stands in, without its end.
-    pub fn line(&self, byte: u32) -> &'a str {
+    pub fn line_at(&self, byte: u32) -> &'a str {
         let byte = self.text.floor_char_boundary(byte as usize);
         let start = memrchr(b'\n', &self.text.as_bytes()[..byte]).map_or(0, |n| n + 1);
         let rest = &self.text[start..];
@@ -55,7 +55,7 @@ impl<'a> Positions<'a> {
 
     /// The line that a byte stands in, without white space around it; of a line that is longer than so
     /// many bytes, that much of what stands around the byte.
-    pub fn around(&self, byte: u32, most: usize) -> String {
+    pub fn excerpt(&self, byte: u32, most: usize) -> String {
         let byte = self.text.floor_char_boundary(byte as usize);
         let from = self.text.floor_char_boundary(byte.saturating_sub(most));
         let to = self.text.ceil_char_boundary(byte + most);
@@ -83,13 +83,13 @@ impl<'a> Positions<'a> {
     }
 
     /// The position where a span begins, and the one behind it.
-    pub fn range(&mut self, span: Span) -> (Position, Position) {
-        (self.of(span.start), self.of(span.end))
+    pub fn span_range(&mut self, span: Span) -> (TextPosition, TextPosition) {
+        (self.position_of(span.start), self.position_of(span.end))
     }
 }
 
 /// The byte of a position; one behind the end of its line is that end. None behind the last line.
-pub fn byte_at(text: &str, position: Position) -> Option<u32> {
+pub fn byte_at(text: &str, position: TextPosition) -> Option<u32> {
     let start = match position.line.checked_sub(1) {
         None => 0,
         Some(before) => memchr_iter(b'\n', text.as_bytes()).nth(before as usize)? + 1,

@@ -14,7 +14,7 @@ const TWINS: usize = 100;
 
 /// Why it is not known which module is required.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unresolved {
+pub enum UnresolvedRequire {
     /// There is nothing of that name: below whom, and the name.
     Missing(Node, Box<str>),
     /// The way leads above `game`.
@@ -33,9 +33,9 @@ pub enum Unresolved {
     Bare(Box<str>),
 }
 
-impl Unresolved {
+impl UnresolvedRequire {
     /// In a person's words.
-    pub fn sentence(&self, scene: &Scene) -> String {
+    pub fn to_sentence(&self, scene: &Scene) -> String {
         match self {
             Self::Missing(below, name) => {
                 format!("{} has no child named {name:?}", scene.path(*below))
@@ -56,36 +56,40 @@ impl Unresolved {
 }
 
 /// The module that a script requires.
-pub(super) fn resolve(scene: &Scene, script: Node, what: &Required) -> Result<Node, Unresolved> {
+pub(super) fn resolve_require(
+    scene: &Scene,
+    script: Node,
+    what: &Required,
+) -> Result<Node, UnresolvedRequire> {
     let (at, steps) = match what {
         Required::Instance(origin, way) => {
             let at = origin_of(scene, script, origin)?;
             (at, way.steps().into_iter().cloned().collect())
         }
         Required::Text(text) => text_path(scene, script, text)?,
-        Required::Asset(number) => return Err(Unresolved::Asset(called(number).into())),
-        Required::Computed => return Err(Unresolved::Computed),
+        Required::Asset(number) => return Err(UnresolvedRequire::Asset(called(number).into())),
+        Required::Computed => return Err(UnresolvedRequire::Computed),
     };
     let Some((last, before)) = steps.split_last() else {
-        return module(scene, at);
+        return check_module(scene, at);
     };
-    let at = before.iter().try_fold(at, |at, taken| step(scene, at, taken))?;
+    let at = before.iter().try_fold(at, |at, taken| take_step(scene, at, taken))?;
     match last {
         Step::Child(name) => last_child(scene, at, name),
-        last => step(scene, at, last).and_then(|node| module(scene, node)),
+        last => take_step(scene, at, last).and_then(|node| check_module(scene, node)),
     }
 }
 
 /// All instances that the way of a script can mean, the first of which Roblox finds; none where it is not
 /// known. Of siblings with the last name each is one.
-pub fn reached(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
-    let Some((at, steps)) = way(scene, script, what) else {
+pub fn possible_targets(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
+    let Some((at, steps)) = require_steps(scene, script, what) else {
         return Vec::new();
     };
     let Some((last, before)) = steps.split_last() else {
         return vec![at];
     };
-    let Ok(at) = before.iter().try_fold(at, |at, taken| step(scene, at, taken)) else {
+    let Ok(at) = before.iter().try_fold(at, |at, taken| take_step(scene, at, taken)) else {
         return Vec::new();
     };
     match last {
@@ -93,12 +97,12 @@ pub fn reached(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
             .filter_map(|n| scene.nth_named(at, name, n))
             .take(TWINS)
             .collect(),
-        last => step(scene, at, last).into_iter().collect(),
+        last => take_step(scene, at, last).into_iter().collect(),
     }
 }
 
 /// Where the way to an instance begins, and its steps.
-fn way(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)> {
+fn require_steps(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)> {
     match what {
         Required::Instance(origin, way) => {
             let at = origin_of(scene, script, origin).ok()?;
@@ -109,35 +113,35 @@ fn way(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)
     }
 }
 
-fn origin_of(scene: &Scene, script: Node, origin: &Origin) -> Result<Node, Unresolved> {
+fn origin_of(scene: &Scene, script: Node, origin: &Origin) -> Result<Node, UnresolvedRequire> {
     match origin {
         Origin::Script => Ok(script),
         Origin::Game => Ok(scene.root()),
-        Origin::Service(name) => service(scene, name),
+        Origin::Service(name) => find_service(scene, name),
     }
 }
 
-fn service(scene: &Scene, name: &str) -> Result<Node, Unresolved> {
+fn find_service(scene: &Scene, name: &str) -> Result<Node, UnresolvedRequire> {
     let root = scene.root();
     let by_name = scene.child(root, name).filter(|it| scene.class(*it) == name);
     let by_class = || scene.children(root).find(|it| scene.class(*it) == name);
-    by_name.or_else(by_class).ok_or_else(|| missing(root, name))
+    by_name.or_else(by_class).ok_or_else(|| missing_child(root, name))
 }
 
-fn missing(below: Node, name: &str) -> Unresolved {
-    Unresolved::Missing(below, called(name).into())
+fn missing_child(below: Node, name: &str) -> UnresolvedRequire {
+    UnresolvedRequire::Missing(below, called(name).into())
 }
 
-fn step(scene: &Scene, at: Node, step: &Step) -> Result<Node, Unresolved> {
+fn take_step(scene: &Scene, at: Node, step: &Step) -> Result<Node, UnresolvedRequire> {
     match step {
-        Step::Parent => scene.parent(at).ok_or(Unresolved::Above),
+        Step::Parent => scene.parent(at).ok_or(UnresolvedRequire::Above),
         Step::Child(name) => scene
             .child(at, name)
             .or_else(|| at_run_time(scene, at, name))
-            .ok_or_else(|| missing(at, name)),
+            .ok_or_else(|| missing_child(at, name)),
         Step::Ancestor(name) => {
             let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
-            above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(Unresolved::Above)
+            above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(UnresolvedRequire::Above)
         }
     }
 }
@@ -148,27 +152,29 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
     match (scene.class(at), name) {
         ("Players", "LocalPlayer") => Some(at),
         ("Players", "PlayerScripts") => {
-            let starter = service(scene, "StarterPlayer").ok()?;
+            let starter = find_service(scene, "StarterPlayer").ok()?;
             scene.child(starter, "StarterPlayerScripts")
         }
-        ("Players", "PlayerGui") => service(scene, "StarterGui").ok(),
-        ("Players", "Backpack") => service(scene, "StarterPack").ok(),
+        ("Players", "PlayerGui") => find_service(scene, "StarterGui").ok(),
+        ("Players", "Backpack") => find_service(scene, "StarterPack").ok(),
         _ => None,
     }
 }
 
 /// The last step: among siblings of one name, the module is meant.
-fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, Unresolved> {
+fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, UnresolvedRequire> {
     let twins = scene.count_named(at, name);
     if twins < 2 {
-        return step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node));
+        return take_step(scene, at, &Step::Child(name.into()))
+            .and_then(|node| check_module(scene, node));
     }
     let twins = (0..twins).filter_map(|n| scene.nth_named(at, name, n));
     let modules: Vec<Node> = twins.filter(|it| is_module(scene, *it)).take(9).collect();
     match modules.as_slice() {
         [one] => Ok(*one),
-        [] => step(scene, at, &Step::Child(name.into())).and_then(|node| module(scene, node)),
-        several => Err(Unresolved::Several(several.len())),
+        [] => take_step(scene, at, &Step::Child(name.into()))
+            .and_then(|node| check_module(scene, node)),
+        several => Err(UnresolvedRequire::Several(several.len())),
     }
 }
 
@@ -176,22 +182,28 @@ fn is_module(scene: &Scene, node: Node) -> bool {
     scene.class(node) == "ModuleScript"
 }
 
-fn module(scene: &Scene, node: Node) -> Result<Node, Unresolved> {
-    if is_module(scene, node) { Ok(node) } else { Err(Unresolved::NotAModule(node)) }
+fn check_module(scene: &Scene, node: Node) -> Result<Node, UnresolvedRequire> {
+    if is_module(scene, node) { Ok(node) } else { Err(UnresolvedRequire::NotAModule(node)) }
 }
 
 /// A path as a string: where it begins, and the steps.
-fn text_path(scene: &Scene, script: Node, text: &str) -> Result<(Node, Vec<Step>), Unresolved> {
+fn text_path(
+    scene: &Scene,
+    script: Node,
+    text: &str,
+) -> Result<(Node, Vec<Step>), UnresolvedRequire> {
     let mut segments = text.split('/');
     let first = segments.next().unwrap_or_default();
-    let parent = |node| scene.parent(node).ok_or(Unresolved::Above);
+    let parent = |node| scene.parent(node).ok_or(UnresolvedRequire::Above);
     let at = match first {
         "." => parent(script)?,
         ".." => parent(script).and_then(parent)?,
         "@self" => script,
         "@game" => scene.root(),
-        alias if alias.starts_with('@') => return Err(Unresolved::Alias(called(alias).into())),
-        _ => return Err(Unresolved::Bare(called(text).into())),
+        alias if alias.starts_with('@') => {
+            return Err(UnresolvedRequire::Alias(called(alias).into()));
+        }
+        _ => return Err(UnresolvedRequire::Bare(called(text).into())),
     };
     let steps = segments.filter(|segment| !matches!(*segment, "" | "."));
     let steps = steps.map(|segment| match segment {

@@ -58,10 +58,10 @@ fn defined(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
     let source = scene.source(node).unwrap();
     let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
-    let index = Index::new(scene);
-    let symbol = symbol(&index, scene, node, byte).unwrap();
-    let found = definitions(&index, scene, &symbol);
-    let told = |it: &Found| {
+    let index = CodeIndex::new(scene);
+    let symbol = symbol_at(&index, scene, node, byte).unwrap();
+    let found = find_definitions(&index, scene, &symbol);
+    let told = |it: &FoundDefinition| {
         let text = scene.source(it.node).unwrap();
         let line = text[..it.named.start as usize].matches('\n').count();
         let unsure = if it.is_certain { "" } else { "?" };
@@ -96,16 +96,16 @@ fn used(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
     let source = scene.source(node).unwrap();
     let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
-    let index = Index::new(scene);
-    let symbol = symbol(&index, scene, node, byte).unwrap();
-    let told = |it: &Hit| {
+    let index = CodeIndex::new(scene);
+    let symbol = symbol_at(&index, scene, node, byte).unwrap();
+    let told = |it: &ReferenceHit| {
         let text = scene.source(it.node).unwrap();
         let line = text[..it.span.start as usize].matches('\n').count();
         let sign = if it.is_definition { "=" } else { "" };
         let unsure = if it.is_certain { "" } else { "?" };
         format!("{}:{line}{sign}{unsure}", scene.name(it.node))
     };
-    references(&index, scene, &symbol).iter().map(told).collect()
+    find_references(&index, scene, &symbol).iter().map(told).collect()
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_variable_leads_to_what_was_required_last() {
     assert_eq!(used(&scene, main, "open", 0), ["Main:1", "A:0="]);
     assert_eq!(used(&scene, main, "open", 1), ["Main:3", "B:0="]);
     assert_eq!(used(&scene, main, "pcall", 0), ["Main:2"]);
-    let index = Index::new(&scene);
-    assert_eq!(names(&scene, &index.requires(at(&scene, main))), ["A", "B"]);
+    let index = CodeIndex::new(&scene);
+    assert_eq!(names(&scene, &index.required_modules(at(&scene, main))), ["A", "B"]);
     // A variable that holds one now and the other then is nobody's.
     let other = "game.ServerScriptService.Other";
     assert_eq!(used(&scene, &format!("{other}.A"), "open", 0), ["Other:3?", "A:0="]);
@@ -190,10 +190,10 @@ fn requires_are_followed_as_roblox_does() {
     let main = at(&place, "game.ReplicatedStorage.Pkg.Main");
     let check = |text: &str, expected: &str| {
         let script = index::read(text);
-        let found = resolve::resolve(&place, main, &script.requires[0].what);
+        let found = resolve::resolve_require(&place, main, &script.requires[0].what);
         let told = match found {
             Ok(node) => place.path(node).to_string(),
-            Err(reason) => reason.sentence(&place),
+            Err(reason) => reason.to_sentence(&place),
         };
         assert_eq!(told, expected, "{text}");
     };
@@ -232,29 +232,33 @@ fn rings_are_named_and_graphs_go_both_ways() {
         ("ReplicatedStorage/D", "ModuleScript", "require(script)"),
         ("ReplicatedStorage/E", "Script", "require(script.Parent.D)"),
     ]);
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     let [a, d] = ["A", "D"].map(|it| at(&scene, &format!("game.ReplicatedStorage.{it}")));
-    let told = |graph: &Graph| {
+    let told = |graph: &RequireGraph| {
         let scripts: Vec<Node> = graph.scripts.iter().map(|(node, _)| *node).collect();
         let rings: Vec<_> = graph.cycles.iter().map(|ring| names(&scene, ring).concat()).collect();
         (names(&scene, &scripts).concat(), rings.join(" "))
     };
-    let all = graph(&index, &[a], Direction::Both, 9);
+    let all = build_graph(&index, &[a], GraphDirection::Both, 9);
     assert_eq!(told(&all), ("ABCD".to_owned(), "ABC D".to_owned()));
-    assert_eq!(told(&graph(&index, &[a], Direction::Requires, 1)).0, "AB");
-    assert_eq!(told(&graph(&index, &[d], Direction::RequiredBy, 1)).0, "DCE");
+    assert_eq!(told(&build_graph(&index, &[a], GraphDirection::Requires, 1)).0, "AB");
+    assert_eq!(told(&build_graph(&index, &[d], GraphDirection::RequiredBy, 1)).0, "DCE");
     assert_eq!(
-        told(&graph(&index, &[d], Direction::Requires, 9)),
+        told(&build_graph(&index, &[d], GraphDirection::Requires, 9)),
         ("D".to_owned(), "D".to_owned())
     );
 }
 
 /// Everything that an index says.
-fn said(index: &Index, scene: &Scene) -> String {
+fn said(index: &CodeIndex, scene: &Scene) -> String {
     let mut text = String::new();
-    for node in index.scripts() {
+    for node in index.script_nodes() {
         let path = scene.path(*node);
-        text.push_str(&format!("{path} {:?} {:?}", index.script(*node), index.resolved(*node)));
+        text.push_str(&format!(
+            "{path} {:?} {:?}",
+            index.script_at(*node),
+            index.resolved_requires(*node)
+        ));
         text.push_str(&format!("{:?}\n", index.required_by(*node)));
     }
     text
@@ -263,7 +267,7 @@ fn said(index: &Index, scene: &Scene) -> String {
 #[test]
 fn an_index_that_was_kept_says_the_same_as_a_new_one() {
     let mut scene = shop();
-    let mut kept = Index::new(&scene);
+    let mut kept = CodeIndex::new(&scene);
     let texts = [SHOP, MAIN, "return require(script.Parent.Items)", "local = (", ""];
     let mut state = 7_u64;
     let mut dice = move |below: usize| {
@@ -306,8 +310,8 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
         }
         // Now and then much happens before somebody asks.
         if dice(3) > 0 {
-            kept.update(&scene);
-            assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene), "round {round}");
+            kept.refresh(&scene);
+            assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene), "round {round}");
         }
     }
 }
@@ -319,30 +323,30 @@ fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
     let mark = scene.mark();
     let first = scene.create(storage, "ModuleScript", "New");
     scene.set_source(first, "return require(script.Parent.Shop)".to_owned());
-    let mut kept = Index::new(&scene);
+    let mut kept = CodeIndex::new(&scene);
     scene.rollback(mark);
     let second = scene.create(storage, "ModuleScript", "New");
     assert_eq!(first, second);
-    kept.update(&scene);
-    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+    kept.refresh(&scene);
+    assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
     let _ = scene.mark();
     scene.set_source(second, "return 1".to_owned());
-    kept.update(&scene);
-    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+    kept.refresh(&scene);
+    assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
 }
 
 #[test]
 fn more_changes_than_the_log_holds_are_all_seen() {
     let mut scene = shop();
-    let mut kept = Index::new(&scene);
+    let mut kept = CodeIndex::new(&scene);
     let [main, other] =
         ["Main", "Other"].map(|it| at(&scene, &format!("game.ServerScriptService.{it}")));
     scene.set_source(other, "local a = 1".to_owned());
     for round in 0..10_000 {
         scene.set_source(main, format!("print({round})"));
     }
-    kept.update(&scene);
-    assert_eq!(said(&kept, &scene), said(&Index::new(&scene), &scene));
+    kept.refresh(&scene);
+    assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
 }
 
 /// A place that is open in Studio, of two scripts whose texts are not known.
@@ -379,7 +383,7 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
     assert_eq!(users(&scene), []);
     assert!(scene.take_missing().is_empty());
     for _ in 0..2 {
-        with(&scene, |index| assert_eq!(index.scripts().len(), 2));
+        with_index(&scene, |index| assert_eq!(index.script_nodes().len(), 2));
         assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
     }
     scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
@@ -396,24 +400,24 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
     assert_eq!(users(&scene), [main]);
     scene.hear(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] }).unwrap();
     assert_eq!(users(&scene), []);
-    with(&scene, |_| ());
+    with_index(&scene, |_| ());
     assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
 }
 
 #[test]
 fn a_scene_that_takes_the_place_of_another_has_its_readings() {
     let mut old = shop();
-    with(&old, |index| assert_eq!(index.texts_read(), 5));
+    with_index(&old, |index| assert_eq!(index.texts_read(), 5));
     let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
     let main = at(&new, "game.ServerScriptService.Main");
     new.set_source(main, "print(1)".to_owned());
     hand_over(&old, &new);
-    with(&new, |index| {
+    with_index(&new, |index| {
         assert_eq!(index.texts_read(), 6);
-        assert_eq!(said(index, &new), said(&Index::new(&new), &new));
+        assert_eq!(said(index, &new), said(&CodeIndex::new(&new), &new));
     });
     // Whose readings went reads them again.
-    with(&old, |index| assert_eq!(said(index, &old), said(&Index::new(&old), &old)));
+    with_index(&old, |index| assert_eq!(said(index, &old), said(&CodeIndex::new(&old), &old)));
 }
 
 #[test]
@@ -424,16 +428,18 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
         let node = scene.create(storage, "ModuleScript", "Many");
         scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
     }
-    let read: ReadAll = |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
-    let fit: FitAll = |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
-    let by = Index::new_by(&scene, Readers { read, fit });
-    assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&Index::new(&scene), &scene)));
+    let read: ReadAllFn =
+        |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
+    let fit: FitAllFn =
+        |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
+    let by = CodeIndex::new_by(&scene, TextReaders { read, fit });
+    assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&CodeIndex::new(&scene), &scene)));
     let few = shop();
-    let read: ReadAll = |_| panic!("five short texts are nobody else's business");
-    read_by(&few, Readers { read, fit });
-    with(&few, |index| assert_eq!(index.texts_read(), 5));
+    let read: ReadAllFn = |_| panic!("five short texts are nobody else's business");
+    read_by(&few, TextReaders { read, fit });
+    with_index(&few, |index| assert_eq!(index.texts_read(), 5));
     assert_eq!(
-        super::fit(&few, &["a", "b", "ab"], &|text| text.contains('a')),
+        super::match_texts(&few, &["a", "b", "ab"], &|text| text.contains('a')),
         [true, false, true]
     );
 }
@@ -441,15 +447,15 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
 #[test]
 fn a_text_that_did_not_change_is_not_read_again() {
     let mut scene = shop();
-    let mut index = Index::new(&scene);
+    let mut index = CodeIndex::new(&scene);
     assert_eq!(index.texts_read(), 5);
-    index.update(&scene);
+    index.refresh(&scene);
     let main = at(&scene, "game.ServerScriptService.Main");
     scene.rename(main, "Renamed");
-    index.update(&scene);
+    index.refresh(&scene);
     assert_eq!(index.texts_read(), 5);
     scene.set_source(main, "print(1)".to_owned());
-    index.update(&scene);
+    index.refresh(&scene);
     assert_eq!(index.texts_read(), 6);
     let shop = at(&scene, "game.ReplicatedStorage.Shop");
     assert_eq!(names(&scene, index.required_by(shop)), ["Link"]);
@@ -458,28 +464,28 @@ fn a_text_that_did_not_change_is_not_read_again() {
 #[test]
 fn positions_are_those_of_editors() {
     let text = "a\r\nö😀b\nc";
-    let mut positions = Positions::new(text);
+    let mut positions = PositionTracker::new(text);
     let b = text.find('b').unwrap() as u32;
-    assert_eq!(positions.of(b), Position { line: 1, character: 3 });
-    assert_eq!(positions.of(0), Position { line: 0, character: 0 });
-    assert_eq!(positions.around(b, 20), "ö😀b");
-    assert_eq!(positions.around(b, 3), "…b");
-    assert_eq!(positions.around(0, 0), "…");
+    assert_eq!(positions.position_of(b), TextPosition { line: 1, character: 3 });
+    assert_eq!(positions.position_of(0), TextPosition { line: 0, character: 0 });
+    assert_eq!(positions.excerpt(b, 20), "ö😀b");
+    assert_eq!(positions.excerpt(b, 3), "…b");
+    assert_eq!(positions.excerpt(0, 0), "…");
     let long = format!("x\n{}here{}\ny", "é".repeat(500), "é".repeat(500));
-    let around = Positions::new(&long).around(long.find("here").unwrap() as u32, 30);
+    let around = PositionTracker::new(&long).excerpt(long.find("here").unwrap() as u32, 30);
     assert_eq!(around, format!("…{}here{}…", "é".repeat(5), "é".repeat(8)));
-    assert_eq!(byte_at(text, Position { line: 1, character: 3 }), Some(b));
-    assert_eq!(byte_at(text, Position { line: 1, character: 99 }), Some(b + 1));
-    assert_eq!(byte_at(text, Position { line: 2, character: 0 }), Some(b + 2));
-    assert_eq!(byte_at(text, Position { line: 3, character: 0 }), None);
+    assert_eq!(byte_at(text, TextPosition { line: 1, character: 3 }), Some(b));
+    assert_eq!(byte_at(text, TextPosition { line: 1, character: 99 }), Some(b + 1));
+    assert_eq!(byte_at(text, TextPosition { line: 2, character: 0 }), Some(b + 2));
+    assert_eq!(byte_at(text, TextPosition { line: 3, character: 0 }), None);
 }
 
-fn chosen(scene: &Scene, asked: &Asked<'_>) -> Vec<String> {
-    let index = Index::new(scene);
-    let selection = choose(&index, scene, asked);
+fn chosen(scene: &Scene, asked: &ContextRequest<'_>) -> Vec<String> {
+    let index = CodeIndex::new(scene);
+    let selection = select_scripts(&index, scene, asked);
     assert!(selection.bytes <= asked.budget, "{selection:?}");
-    let reason = |it: &Chosen| it.reasons[0].sentence(|node| scene.path(node));
-    let told = |it: &Chosen| {
+    let reason = |it: &SelectedScript| it.reasons[0].to_sentence(|node| scene.path(node));
+    let told = |it: &SelectedScript| {
         let text = if it.has_text { " with its text" } else { "" };
         format!("{}: {}{text}", scene.name(it.node), reason(it))
     };
@@ -490,7 +496,8 @@ fn chosen(scene: &Scene, asked: &Asked<'_>) -> Vec<String> {
 #[test]
 fn scripts_that_matter_are_chosen_with_what_they_require() {
     let scene = shop();
-    let asked = |words| Asked { words, budget: 4_000, most: 2, ..Asked::default() };
+    let asked =
+        |words| ContextRequest { words, budget: 4_000, most: 2, ..ContextRequest::default() };
     assert_eq!(
         chosen(&scene, &asked("make the shops cheaper")),
         [
@@ -502,7 +509,7 @@ fn scripts_that_matter_are_chosen_with_what_they_require() {
     );
     assert_eq!(chosen(&scene, &asked("and the of to")), Vec::<String>::new());
     let main = at(&scene, "game.ServerScriptService.Other");
-    let pointed = Asked { pointed: vec![main], ..asked("what is this?") };
+    let pointed = ContextRequest { pointed: vec![main], ..asked("what is this?") };
     assert_eq!(
         chosen(&scene, &pointed),
         [
@@ -514,6 +521,6 @@ fn scripts_that_matter_are_chosen_with_what_they_require() {
         chosen(&scene, &asked("explain game.ServerScriptService.Main."))[0],
         "Main: named in the request with its text",
     );
-    let short = Asked { words: "shop", budget: 700, most: 9, ..Asked::default() };
+    let short = ContextRequest { words: "shop", budget: 700, most: 9, ..ContextRequest::default() };
     assert_eq!(chosen(&scene, &short)[0], "Shop: called \"shop\"");
 }

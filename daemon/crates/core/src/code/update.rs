@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use vector_luau::index;
 use vector_place::{Node, Scene};
 
-use super::{File, Index, Stamp, resolve};
+use super::{CodeIndex, IndexedFile, TextStamp, resolve};
 
 /// So many bytes of texts are at hand at once, to be read.
 const BATCH: usize = 8 << 20;
@@ -24,15 +24,15 @@ const SPARE: usize = 4 << 20;
 
 /// Texts that nobody has read yet, each once.
 #[derive(Default)]
-struct Unread<'a> {
-    stamps: FxHashSet<Stamp>,
-    texts: Vec<(Stamp, Cow<'a, str>)>,
+struct UnreadTexts<'a> {
+    stamps: FxHashSet<TextStamp>,
+    texts: Vec<(TextStamp, Cow<'a, str>)>,
     bytes: usize,
 }
 
-impl Index {
+impl CodeIndex {
     /// Brings the index up to date.
-    pub fn update(&mut self, scene: &Scene) {
+    pub fn refresh(&mut self, scene: &Scene) {
         self.update_by(scene, |node| scene.source(node));
     }
 
@@ -48,10 +48,10 @@ impl Index {
             self.order =
                 scene.descendants(scene.root()).filter(|it| scene.is_script(*it)).collect();
         }
-        let changed = self.look(scene, self.stale(scene, has_turned), source);
+        let changed = self.read_stale(scene, self.stale_scripts(scene, has_turned), source);
         if has_turned {
             for (node, stamp) in changed {
-                self.take(node, stamp);
+                self.replace_script(node, stamp);
             }
             self.forget_gone();
             self.follow_all(scene);
@@ -65,7 +65,7 @@ impl Index {
     }
 
     /// The scripts whose texts may not be those that are known, each once.
-    fn stale(&self, scene: &Scene, has_turned: bool) -> Vec<Node> {
+    fn stale_scripts(&self, scene: &Scene, has_turned: bool) -> Vec<Node> {
         let Some(touched) = self.texts.and_then(|moment| scene.texts_since(moment)) else {
             return self.order.clone();
         };
@@ -82,20 +82,20 @@ impl Index {
     }
 
     /// Looks at texts, and reads those that nobody has read; gives the scripts with another one.
-    fn look<'a>(
+    fn read_stale<'a>(
         &mut self,
         scene: &Scene,
         stale: Vec<Node>,
         source: impl Fn(Node) -> Option<Cow<'a, str>>,
-    ) -> Vec<(Node, Stamp)> {
-        let (mut changed, mut unread) = (Vec::new(), Unread::default());
+    ) -> Vec<(Node, TextStamp)> {
+        let (mut changed, mut unread) = (Vec::new(), UnreadTexts::default());
         self.silent.clear();
         for node in stale {
             let text = source(node).unwrap_or_default();
             if text.is_empty() && scene.is_open() {
                 self.silent.push(node);
             }
-            let stamp = stamp(&text);
+            let stamp = stamp_of(&text);
             if self.files.get(&node).is_some_and(|file| file.stamp == stamp) {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Index {
         changed
     }
 
-    fn read_all(&mut self, unread: &mut Unread<'_>) {
+    fn read_all(&mut self, unread: &mut UnreadTexts<'_>) {
         let all = std::mem::take(unread).texts;
         let bytes: usize = all.iter().map(|(_, text)| text.len()).sum();
         let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_ref()).collect();
@@ -128,15 +128,15 @@ impl Index {
     }
 
     /// A script has another text. What it requires is not followed yet.
-    fn take(&mut self, node: Node, stamp: Stamp) {
+    fn replace_script(&mut self, node: Node, stamp: TextStamp) {
         if let Some(script) = self.readings.get(&stamp) {
             let script = Arc::clone(script);
-            self.files.insert(node, File { stamp, script, requires: Box::default(), at: 0 });
+            self.files.insert(node, IndexedFile { stamp, script, requires: Box::default(), at: 0 });
         }
     }
 
     /// A script has another text, where nothing moved: who else requires what stays as it is.
-    fn take_and_follow(&mut self, scene: &Scene, node: Node, stamp: Stamp) {
+    fn take_and_follow(&mut self, scene: &Scene, node: Node, stamp: TextStamp) {
         let (Some(script), Some(file)) = (self.readings.get(&stamp), self.files.get_mut(&node))
         else {
             return;
@@ -148,23 +148,23 @@ impl Index {
         if is_same {
             return;
         }
-        for required in self.requires(node) {
+        for required in self.required_modules(node) {
             self.use_ends(node, required);
         }
-        self.follow(scene, node);
-        for required in self.requires(node) {
+        self.resolve_script(scene, node);
+        for required in self.required_modules(node) {
             self.use_begins(node, required);
         }
     }
 
     /// Follows the requires of a script.
-    fn follow(&mut self, scene: &Scene, node: Node) {
+    fn resolve_script(&mut self, scene: &Scene, node: Node) {
         if let Some(file) = self.files.get_mut(&node) {
             // The same may be said very often.
             let mut known = FxHashMap::default();
             let mut follow = |what| {
                 let found = known.entry(what);
-                found.or_insert_with(|| resolve::resolve(scene, node, what)).clone()
+                found.or_insert_with(|| resolve::resolve_require(scene, node, what)).clone()
             };
             file.requires = file.script.requires.iter().map(|it| follow(&it.what)).collect();
         }
@@ -178,8 +178,8 @@ impl Index {
             if let Some(file) = self.files.get_mut(node) {
                 file.at = at as u32;
             }
-            self.follow(scene, *node);
-            for required in self.requires(*node) {
+            self.resolve_script(scene, *node);
+            for required in self.required_modules(*node) {
                 let users = self.required_by.entry(required).or_default();
                 if users.last() != Some(node) {
                     users.push(*node);
@@ -190,14 +190,14 @@ impl Index {
     }
 
     /// Where a script stands among those that require a module, or would stand.
-    fn place(&self, node: Node, required: Node) -> Result<usize, usize> {
+    fn requirer_position(&self, node: Node, required: Node) -> Result<usize, usize> {
         let at = |node: Node| self.files.get(&node).map_or(0, |file| file.at);
         let at_node = at(node);
         self.required_by(required).binary_search_by_key(&at_node, |it| at(*it))
     }
 
     fn use_ends(&mut self, node: Node, required: Node) {
-        if let Ok(at) = self.place(node, required)
+        if let Ok(at) = self.requirer_position(node, required)
             && let Some(users) = self.required_by.get_mut(&required)
         {
             users.remove(at);
@@ -205,7 +205,7 @@ impl Index {
     }
 
     fn use_begins(&mut self, node: Node, required: Node) {
-        if let Err(at) = self.place(node, required) {
+        if let Err(at) = self.requirer_position(node, required) {
             self.required_by.entry(required).or_default().insert(at, node);
         }
     }
@@ -228,7 +228,7 @@ impl Index {
     }
 }
 
-fn stamp(text: &str) -> Stamp {
+fn stamp_of(text: &str) -> TextStamp {
     let mut hasher = FxHasher::default();
     hasher.write(text.as_bytes());
     (hasher.finish(), text.len())

@@ -2,7 +2,7 @@
 
 /// Something that is asked for often.
 #[derive(Debug, Clone, Copy)]
-pub struct Preset {
+pub struct RequestPreset {
     /// What it is called, without the slash.
     pub name: &'static str,
     /// What it does, for a person.
@@ -13,15 +13,15 @@ pub struct Preset {
     pub needs_object: bool,
 }
 
-impl Preset {
+impl RequestPreset {
     /// The whole request, about something.
-    pub fn asks(&self, what: &str) -> String {
+    pub fn to_request(&self, what: &str) -> String {
         format!("{} {what}", self.text).trim_end().to_owned()
     }
 }
 
 /// Something is wrong.
-pub const FIX: Preset = Preset {
+pub const FIX: RequestPreset = RequestPreset {
     name: "fix",
     about: "Find out what is wrong, and mend it",
     text: "Find out what is wrong here and mend it, with as small a change as does it. Say what the cause \
@@ -30,7 +30,7 @@ pub const FIX: Preset = Preset {
 };
 
 /// Something is to be understood.
-pub const EXPLAIN: Preset = Preset {
+pub const EXPLAIN: RequestPreset = RequestPreset {
     name: "explain",
     about: "Explain a script, or a part of the place",
     text: "Explain this: what it does, how its parts work together, and what to look out for.",
@@ -38,7 +38,7 @@ pub const EXPLAIN: Preset = Preset {
 };
 
 /// A plan is to be carried out.
-pub const BUILD: Preset = Preset {
+pub const BUILD: RequestPreset = RequestPreset {
     name: "build",
     about: "Carry out the plan",
     text: "Carry out the plan, step by step.",
@@ -49,12 +49,12 @@ pub const BUILD: Preset = Preset {
 pub const REST: &str = "Carry out the rest of the plan, step by step.";
 
 /// Whether a request says nothing but that the plan is to be carried out.
-pub fn builds(request: &str) -> bool {
+pub fn is_build_request(request: &str) -> bool {
     [BUILD.text, REST].contains(&request.trim())
 }
 
 /// A plan is to be made.
-pub(super) const PLAN: Preset = Preset {
+pub(super) const PLAN: RequestPreset = RequestPreset {
     name: "plan",
     about: "Make a plan, and change nothing yet",
     text: "Make a plan for this, in steps that can each be judged by themselves, and change nothing before \
@@ -63,4 +63,4 @@ pub(super) const PLAN: Preset = Preset {
 };
 
 /// All of them.
-pub const PRESETS: [Preset; 4] = [FIX, EXPLAIN, PLAN, BUILD];
+pub const PRESETS: [RequestPreset; 4] = [FIX, EXPLAIN, PLAN, BUILD];

@@ -12,7 +12,7 @@ use scene_schemas::{Command, InstancePath, Value};
 use vector_luau::ScanFinding;
 use vector_place::{Node, Scene, count};
 
-use super::Draft;
+use super::ProposalDraft;
 
 /// Bytes of all scripts of one command that are looked through.
 const MAX_SCANNED: usize = 8 << 20;
@@ -23,7 +23,7 @@ const CLIENT: [&str; 4] = ["ReplicatedFirst", "StarterGui", "StarterPack", "Star
 /// Those below which a Script with a `RunContext` of its own runs for certain.
 const WITH_CONTEXT: [&str; 2] = ["ReplicatedStorage", "Workspace"];
 
-impl Draft<'_> {
+impl ProposalDraft<'_> {
     /// The scripts that do nothing by themselves yet, and may be run or required for what a command
     /// is about to change.
     pub(super) fn dormant_scripts(&self, command: &Command) -> Vec<Node> {
@@ -76,7 +76,7 @@ impl Draft<'_> {
                 && let Some(link) = self.scene.value(*node, "LinkedSource")
                 && is_link(&link)
             {
-                self.warn(WarningKind::Security, linked(&path));
+                self.add_warning(WarningKind::Security, linked_source_warning(&path));
             }
             let text = self.scene.source(*node).unwrap_or_default().into_owned();
             if text.is_empty() {
@@ -97,13 +97,13 @@ impl Draft<'_> {
             let what = count(unread, "script", "scripts");
             let text =
                 format!("{what} that can run now were too long to be looked through; read them.");
-            self.warn(WarningKind::Security, text);
+            self.add_warning(WarningKind::Security, text);
         }
     }
 }
 
 /// What is said of a script whose text comes from elsewhere.
-pub(super) fn linked(path: &InstancePath) -> String {
+pub(super) fn linked_source_warning(path: &InstancePath) -> String {
     format!("{path}: LinkedSource is set, which takes the script's text from outside the place.")
 }
 

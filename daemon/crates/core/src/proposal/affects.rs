@@ -5,7 +5,7 @@ use scene_schemas::{Command, InstancePath};
 
 /// What commands do to the instance of a path or to one above it, as the end of a sentence; none where they
 /// leave it as it is.
-pub fn affects(commands: &[Command], path: &InstancePath) -> Option<String> {
+pub fn describe_conflict(commands: &[Command], path: &InstancePath) -> Option<String> {
     commands.iter().find_map(|command| {
         let target = &command.target().path;
         let is_it = is_within(path, target) && is_within(target, path);
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn what_is_deleted_is_named_with_what_is_below_it() {
         let commands = [delete("game.Workspace.Course[2].Hazards")];
-        let asked = |path: &str| affects(&commands, &path.parse().unwrap());
+        let asked = |path: &str| describe_conflict(&commands, &path.parse().unwrap());
         assert_eq!(asked("game.Workspace.Course[2].Hazards").as_deref(), Some("deletes it"));
         assert_eq!(asked("game.Workspace.Course.Hazards").as_deref(), Some("deletes it"));
         let below = asked("game.Workspace.Course[2].Hazards.Spinner");

@@ -8,18 +8,18 @@ const MOST: usize = 8;
 const LONGEST: usize = 2_000;
 
 /// What a merge of the text as it is now (`ours` there) and as it was wanted could not bring together.
-pub(super) fn conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
+pub(super) fn text_conflict(path: &InstancePath, found: &[vector_text_edit::Conflict]) -> Conflict {
     let passage = |it: &vector_text_edit::Conflict| Passage {
         line: it.ours_line as u32,
-        base: short(&it.base),
-        theirs: short(&it.ours),
-        ours: short(&it.theirs),
+        base: shorten_text(&it.base),
+        theirs: shorten_text(&it.ours),
+        ours: shorten_text(&it.theirs),
     };
     let passages = found.iter().take(MOST).map(passage).collect();
     Conflict { path: path.clone(), passages, more: found.len().saturating_sub(MOST) as u32 }
 }
 
-fn short(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -32,14 +32,14 @@ mod tests {
 
     use vector_text_edit::{Merged, merge};
 
-    use super::{LONGEST, MOST, conflict};
+    use super::{LONGEST, MOST, text_conflict};
 
     #[test]
     fn what_stands_there_is_theirs_and_what_was_wanted_is_ours() {
         let Merged::Conflicts(found) = merge("a\nb\nc\n", "0\na\nx\nc\n", "a\ny\nc\n") else {
             panic!("they do not go together");
         };
-        let it = conflict(&"game.Workspace.Main".parse().unwrap(), &found);
+        let it = text_conflict(&"game.Workspace.Main".parse().unwrap(), &found);
         let passage = &it.passages[0];
         assert_eq!((passage.base.as_str(), passage.line), ("b\n", 3));
         assert_eq!((passage.theirs.as_str(), passage.ours.as_str()), ("x\n", "y\n"));
@@ -53,7 +53,7 @@ mod tests {
         let Merged::Conflicts(found) = merge(&text("a"), &text("b"), &text("c")) else {
             panic!("they do not go together");
         };
-        let it = conflict(&"game.Workspace.Main".parse().unwrap(), &found);
+        let it = text_conflict(&"game.Workspace.Main".parse().unwrap(), &found);
         assert_eq!((it.passages.len(), it.more as usize), (MOST, MOST));
         assert_eq!(it.passages[0].ours.chars().count(), LONGEST + 1);
     }

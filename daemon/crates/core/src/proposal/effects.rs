@@ -10,11 +10,11 @@ use scene_schemas::proposal::Class;
 use vector_place::reflection::is_a;
 use vector_place::{Node, Scene};
 
-use super::Draft;
+use super::ProposalDraft;
 
 /// Where an instance has to be, or what it has to be like, to change others.
 #[derive(Debug, Clone, Copy)]
-enum Reach {
+enum EffectReach {
     /// Anywhere but in the services that only store.
     Live,
     /// Anywhere but in those, and it plays.
@@ -30,9 +30,9 @@ enum Reach {
 }
 
 /// A rule: these classes, or those that derive from them, change others where they reach so far.
-struct Effect {
+struct EffectRule {
     classes: &'static [&'static str],
-    reach: Reach,
+    reach: EffectReach,
     /// What they change, as docs/review.md says it.
     what: &'static str,
 }
@@ -40,11 +40,11 @@ struct Effect {
 /// Services whose contents nothing sees until a script takes them out.
 const STORES: [&str; 2] = ["ServerStorage", "ReplicatedStorage"];
 
-const EFFECTS: [Effect; 26] = [
-    Effect {
+const EFFECTS: [EffectRule; 26] = [
+    EffectRule {
         // Roblox leaves out its own by the name alone, so the class does not matter.
         classes: &["Instance"],
-        reach: Reach::Named(
+        reach: EffectReach::Named(
             "StarterPlayerScripts",
             &[
                 "PlayerModule",
@@ -56,52 +56,68 @@ const EFFECTS: [Effect; 26] = [
         ),
         what: "replaces a player script of Roblox",
     },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Named("StarterCharacterScripts", &["Animate", "Health", "Sound"]),
+        reach: EffectReach::Named("StarterCharacterScripts", &["Animate", "Health", "Sound"]),
         what: "replaces a character script of Roblox",
     },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Named("StarterPlayer", &["StarterCharacter", "StarterHumanoid"]),
+        reach: EffectReach::Named("StarterPlayer", &["StarterCharacter", "StarterHumanoid"]),
         what: "replaces every player's character",
     },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Named("ReplicatedStorage", &["DefaultChatSystemChatEvents"]),
+        reach: EffectReach::Named("ReplicatedStorage", &["DefaultChatSystemChatEvents"]),
         what: "replaces Roblox's chat",
     },
-    Effect { classes: &["Instance"], reach: Reach::Within("Chat"), what: "replaces Roblox's chat" },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Within("TextChatService"),
+        reach: EffectReach::Within("Chat"),
+        what: "replaces Roblox's chat",
+    },
+    EffectRule {
+        classes: &["Instance"],
+        reach: EffectReach::Within("TextChatService"),
         what: "changes the chat and its commands",
     },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Within("LocalizationService"),
+        reach: EffectReach::Within("LocalizationService"),
         what: "changes the texts of the interface",
     },
-    Effect {
+    EffectRule {
         classes: &["Instance"],
-        reach: Reach::Within("MaterialService"),
+        reach: EffectReach::Within("MaterialService"),
         what: "changes how materials look",
     },
-    Effect {
+    EffectRule {
         classes: &["PostEffect", "Sky", "Atmosphere", "Clouds"],
-        reach: Reach::Live,
+        reach: EffectReach::Live,
         what: "changes how the whole place looks",
     },
-    Effect { classes: &["Camera"], reach: Reach::Live, what: "may become the view" },
-    Effect { classes: &["SpawnLocation"], reach: Reach::Live, what: "changes where players begin" },
-    Effect { classes: &["Team"], reach: Reach::Live, what: "changes which team players join" },
-    Effect { classes: &["Explosion"], reach: Reach::Live, what: "breaks joints and kills" },
-    Effect {
+    EffectRule { classes: &["Camera"], reach: EffectReach::Live, what: "may become the view" },
+    EffectRule {
+        classes: &["SpawnLocation"],
+        reach: EffectReach::Live,
+        what: "changes where players begin",
+    },
+    EffectRule {
+        classes: &["Team"],
+        reach: EffectReach::Live,
+        what: "changes which team players join",
+    },
+    EffectRule {
+        classes: &["Explosion"],
+        reach: EffectReach::Live,
+        what: "breaks joints and kills",
+    },
+    EffectRule {
         classes: &["Sound", "AudioPlayer", "VideoFrame", "VideoPlayer"],
-        reach: Reach::Plays,
+        reach: EffectReach::Plays,
         what: "is heard or seen by everybody",
     },
-    Effect {
+    EffectRule {
         classes: &[
             "Constraint",
             "JointInstance",
@@ -111,15 +127,15 @@ const EFFECTS: [Effect; 26] = [
             "SensorBase",
             "Wire",
         ],
-        reach: Reach::Holds,
+        reach: EffectReach::Holds,
         what: "joins, moves or connects what was there",
     },
-    Effect {
+    EffectRule {
         classes: &["BodyMover", "DataModelMesh", "FaceInstance", "SurfaceAppearance"],
-        reach: Reach::Below(&["BasePart"]),
+        reach: EffectReach::Below(&["BasePart"]),
         what: "moves the part, or changes how it looks",
     },
-    Effect {
+    EffectRule {
         classes: &[
             "Humanoid",
             "ForceField",
@@ -131,16 +147,16 @@ const EFFECTS: [Effect; 26] = [
             "IKControl",
             "FaceControls",
         ],
-        reach: Reach::Below(&["PVInstance", "Humanoid", "AnimationController"]),
+        reach: EffectReach::Below(&["PVInstance", "Humanoid", "AnimationController"]),
         what: "changes how the model behaves or looks",
     },
-    Effect {
+    EffectRule {
         // What offers players something to do with its parent. `DragDetector` is a `ClickDetector`.
         classes: &["ClickDetector", "ProximityPrompt", "Dialog"],
-        reach: Reach::Below(&["Instance"]),
+        reach: EffectReach::Below(&["Instance"]),
         what: "lets players act on its parent",
     },
-    Effect {
+    EffectRule {
         // What is drawn on or around the part that it is in, or deforms it. Lights are no such thing.
         classes: &[
             "BaseWrap",
@@ -152,26 +168,26 @@ const EFFECTS: [Effect; 26] = [
             "SurfaceGuiBase",
             "BillboardGui",
         ],
-        reach: Reach::Below(&["PVInstance", "Attachment"]),
+        reach: EffectReach::Below(&["PVInstance", "Attachment"]),
         what: "covers or deforms the part",
     },
-    Effect {
+    EffectRule {
         classes: &["TerrainDetail"],
-        reach: Reach::Below(&["Instance"]),
+        reach: EffectReach::Below(&["Instance"]),
         what: "changes how the terrain looks",
     },
-    Effect {
+    EffectRule {
         // A context of a high priority that sinks its input keeps it from all others.
         classes: &["InputContext", "InputAction", "InputBinding"],
-        reach: Reach::Live,
+        reach: EffectReach::Live,
         what: "takes keys and buttons that others wait for",
     },
-    Effect {
+    EffectRule {
         classes: &["AdGui", "AdPortal"],
-        reach: Reach::Live,
+        reach: EffectReach::Live,
         what: "shows advertising, or takes players to another place",
     },
-    Effect {
+    EffectRule {
         classes: &[
             "BodyColors",
             "CharacterAppearance",
@@ -181,24 +197,24 @@ const EFFECTS: [Effect; 26] = [
             "BodyPartDescription",
             "MakeupDescription",
         ],
-        reach: Reach::Below(&["Instance"]),
+        reach: EffectReach::Below(&["Instance"]),
         what: "dresses the character",
     },
-    Effect {
+    EffectRule {
         classes: &["UIBase", "StyleBase", "StyleLink"],
-        reach: Reach::Below(&["Instance"]),
+        reach: EffectReach::Below(&["Instance"]),
         what: "lays out or styles the interface around it",
     },
-    Effect {
+    EffectRule {
         classes: &["SoundEffect", "PathfindingModifier", "PathfindingLink"],
-        reach: Reach::Below(&["Instance"]),
+        reach: EffectReach::Below(&["Instance"]),
         what: "changes what its parent sounds like, or where characters walk",
     },
-    Effect {
+    EffectRule {
         // Whatever the class: an adornment shows what it refers to, a controller moves it, and of
         // classes to come nothing is known.
         classes: &["Instance"],
-        reach: Reach::Holds,
+        reach: EffectReach::Holds,
         what: "refers to what was there",
     },
 ];
@@ -208,26 +224,30 @@ const EFFECTS: [Effect; 26] = [
 pub(super) fn effect_of(class: &str, path: &InstancePath, refers: bool) -> Option<&'static str> {
     let names: Vec<&str> = path.segments.iter().map(|it| it.name.as_str()).collect();
     let (name, parents) = names.split_last()?;
-    let reaches = |effect: &&Effect| match effect.reach {
-        Reach::Live | Reach::Plays => parents.first().is_some_and(|it| !STORES.contains(it)),
-        Reach::Within(parent) => parents.last() == Some(&parent),
-        Reach::Named(parent, names) => parents.last() == Some(&parent) && names.contains(name),
-        Reach::Below(_) => true,
-        Reach::Holds => refers || effect.classes != ["Instance"],
+    let reaches = |effect: &&EffectRule| match effect.reach {
+        EffectReach::Live | EffectReach::Plays => {
+            parents.first().is_some_and(|it| !STORES.contains(it))
+        }
+        EffectReach::Within(parent) => parents.last() == Some(&parent),
+        EffectReach::Named(parent, names) => {
+            parents.last() == Some(&parent) && names.contains(name)
+        }
+        EffectReach::Below(_) => true,
+        EffectReach::Holds => refers || effect.classes != ["Instance"],
     };
-    let is_one = |effect: &&Effect| effect.classes.iter().any(|it| is_a(class, it));
+    let is_one = |effect: &&EffectRule| effect.classes.iter().any(|it| is_a(class, it));
     EFFECTS.iter().filter(is_one).find(reaches).map(|effect| effect.what)
 }
 
 /// The instances of a proposal, as they are when all of it is done.
-struct Newcomers<'a> {
+struct NewInstances<'a> {
     scene: &'a Scene,
     own: HashSet<Node>,
     /// How many of them have a name below something that was there.
     named: HashMap<(Node, &'a str), usize>,
 }
 
-impl Draft<'_> {
+impl ProposalDraft<'_> {
     /// Judges what was made, where it has come to lie in the end: it may have been moved, renamed or
     /// set after it was made.
     pub(super) fn judge_effects(&mut self) {
@@ -235,16 +255,18 @@ impl Draft<'_> {
         if self.goes_back || self.class != Class::Additive || self.made.is_empty() {
             return;
         }
-        let newcomers =
-            Newcomers::of(self.scene, self.made.iter().filter_map(|id| self.scene.by_id(id)));
+        let newcomers = NewInstances::from_roots(
+            self.scene,
+            self.made.iter().filter_map(|id| self.scene.by_id(id)),
+        );
         if newcomers.own.iter().any(|node| newcomers.changes_others(*node)) {
             self.class = Class::Modifying;
         }
     }
 }
 
-impl<'a> Newcomers<'a> {
-    fn of(scene: &'a Scene, roots: impl Iterator<Item = Node>) -> Self {
+impl<'a> NewInstances<'a> {
+    fn from_roots(scene: &'a Scene, roots: impl Iterator<Item = Node>) -> Self {
         let mut own = HashSet::new();
         for root in roots.filter(|root| scene.is_live(*root)) {
             if !own.contains(&root) {
@@ -264,9 +286,9 @@ impl<'a> Newcomers<'a> {
 
     fn changes_others(&self, node: Node) -> bool {
         let class = self.scene.class(node);
-        let is_one = |effect: &&Effect| effect.classes.iter().any(|it| is_a(class, it));
+        let is_one = |effect: &&EffectRule| effect.classes.iter().any(|it| is_a(class, it));
         self.is_namesake(node)
-            || EFFECTS.iter().filter(is_one).any(|effect| self.reaches(node, effect.reach))
+            || EFFECTS.iter().filter(is_one).any(|effect| self.is_within(node, effect.reach))
     }
 
     /// Whether a sibling that was there has its name: who looks for that finds either.
@@ -282,27 +304,27 @@ impl<'a> Newcomers<'a> {
         self.scene.parent(node).filter(|parent| !self.own.contains(parent))
     }
 
-    fn reaches(&self, node: Node, reach: Reach) -> bool {
+    fn is_within(&self, node: Node, reach: EffectReach) -> bool {
         let scene = self.scene;
         match reach {
-            Reach::Live => self.is_live(node),
-            Reach::Plays => {
+            EffectReach::Live => self.is_live(node),
+            EffectReach::Plays => {
                 let plays = ["Playing", "PlayOnRemove", "AutoPlay"].iter().any(|property| {
                     scene.stored(node, property) == Some(scene_schemas::Value::Bool(true))
                 });
                 plays && self.is_live(node)
             }
-            Reach::Below(classes) => self
+            EffectReach::Below(classes) => self
                 .old_parent(node)
                 .is_some_and(|parent| classes.iter().any(|it| is_a(scene.class(parent), it))),
-            Reach::Within(class) => {
+            EffectReach::Within(class) => {
                 scene.parent(node).is_some_and(|parent| scene.class(parent) == class)
             }
-            Reach::Named(class, names) => {
+            EffectReach::Named(class, names) => {
                 let is_there = scene.parent(node).is_some_and(|it| scene.class(it) == class);
                 is_there && names.contains(&scene.name(node))
             }
-            Reach::Holds => {
+            EffectReach::Holds => {
                 let held = scene.references_out_of(node);
                 held.into_iter().any(|(_, _, to)| !self.is_all_own(to))
             }
@@ -342,13 +364,13 @@ mod tests {
     #[test]
     fn the_page_about_reviews_lists_every_effect() {
         let page = include_str!("../../../../../docs/review.md");
-        for Effect { classes, what, reach } in &EFFECTS {
+        for EffectRule { classes, what, reach } in &EFFECTS {
             let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
             let row = row.unwrap_or_else(|| panic!("docs/review.md does not say {what:?}"));
             for class in classes.iter().filter(|it| **it != "Instance") {
                 assert!(page.contains(&format!("`{class}`")), "{row}: {class}");
             }
-            if let Reach::Named(parent, names) = reach {
+            if let EffectReach::Named(parent, names) = reach {
                 for name in names.iter().chain([parent]) {
                     assert!(row.contains(&format!("`{name}`")), "{row}: {name}");
                 }
@@ -359,11 +381,11 @@ mod tests {
     #[test]
     fn the_table_names_classes_that_there_are() {
         use vector_place::reflection::class;
-        for Effect { classes, reach, .. } in &EFFECTS {
+        for EffectRule { classes, reach, .. } in &EFFECTS {
             let parents = match reach {
-                Reach::Below(classes) => classes.to_vec(),
-                Reach::Within(it) | Reach::Named(it, _) => vec![*it],
-                Reach::Live | Reach::Plays | Reach::Holds => Vec::new(),
+                EffectReach::Below(classes) => classes.to_vec(),
+                EffectReach::Within(it) | EffectReach::Named(it, _) => vec![*it],
+                EffectReach::Live | EffectReach::Plays | EffectReach::Holds => Vec::new(),
             };
             for name in classes.iter().copied().chain(parents) {
                 assert!(name == "Instance" || class(name).is_some(), "there is no class {name}");

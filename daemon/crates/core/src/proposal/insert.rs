@@ -9,7 +9,7 @@ use scene_schemas::proposal::{Change, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::Refusal;
 use vector_place::{Node, Scene, count};
 
-use super::{CONTEXT, Command, Draft};
+use super::{CONTEXT, Command, ProposalDraft};
 
 /// Rows of one asset that a card lists.
 const MAX_ROWS: usize = 200;
@@ -18,28 +18,28 @@ const MAX_NAMED: usize = 8;
 const MAX_SHOWN: usize = 100_000;
 
 /// The instance that a command makes as its Kth.
-fn made(scene: &Scene, id: &InstanceId, k: usize) -> Option<Node> {
+fn find_inserted(scene: &Scene, id: &InstanceId, k: usize) -> Option<Node> {
     let first: u32 = id.0.strip_prefix("new:")?.parse().ok()?;
     scene.by_id(&InstanceId::new_in_proposal(first + k as u32))
 }
 
-impl Draft<'_> {
+impl ProposalDraft<'_> {
     /// Drafts the insertion of an asset that holds this; gives its roots.
-    pub fn insert(
+    pub fn insert_asset(
         &mut self,
         asset: u64,
         parent: Node,
         holds: AssetContents,
     ) -> Result<Vec<Node>, Refusal> {
         let id = InstanceId::new_in_proposal(self.scene.next_new());
-        let expect = self.expect(parent);
+        let expect = self.expected_fingerprint(parent);
         let roots: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
         for at in &roots {
             self.check_name(parent, &holds.names[*at]);
         }
         let parent = self.scene.target(parent);
-        self.push(Command::Insert { id: id.clone(), asset, parent, holds, expect })?;
-        Ok(roots.into_iter().filter_map(|at| made(self.scene, &id, at)).collect())
+        self.push_command(Command::Insert { id: id.clone(), asset, parent, holds, expect })?;
+        Ok(roots.into_iter().filter_map(|at| find_inserted(self.scene, &id, at)).collect())
     }
 
     /// Notes what an asset brought that was just performed as this command.
@@ -50,7 +50,8 @@ impl Draft<'_> {
         asset: u64,
         holds: &AssetContents,
     ) {
-        let nodes: Vec<Option<Node>> = (0..holds.len()).map(|k| made(self.scene, id, k)).collect();
+        let nodes: Vec<Option<Node>> =
+            (0..holds.len()).map(|k| find_inserted(self.scene, id, k)).collect();
         for (at, node) in nodes.iter().enumerate() {
             let Some(node) = *node else { continue };
             self.made.insert(self.scene.id(node));
@@ -87,7 +88,7 @@ impl Draft<'_> {
         };
         let what = count(scripts.len(), "script", "scripts");
         let text = format!("Asset {asset} brings {what}: {}{more}.", named.join(", "));
-        self.warn(WarningKind::Scripts, text);
+        self.add_warning(WarningKind::Scripts, text);
         let mut left = MAX_SHOWN;
         for (node, text) in scripts {
             let path = self.scene.path(*node);
@@ -97,7 +98,7 @@ impl Draft<'_> {
                 left -= text.len();
             } else {
                 let text = format!("{path} is too long to be shown here; read it before it runs.");
-                self.warn(WarningKind::Scripts, text);
+                self.add_warning(WarningKind::Scripts, text);
             }
             let added = text.lines().count() as u32;
             let hunks =

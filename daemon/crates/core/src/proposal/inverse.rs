@@ -13,25 +13,25 @@ use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
 use vector_place::{Node, Scene};
 
-use super::perform::Blobs;
+use super::perform::BlobStore;
 
 /// An instance as it stood at the moment when the inverse will run.
 #[derive(Debug, Clone)]
-pub struct Stood {
+pub struct PriorState {
     node: Node,
     path: InstancePath,
     /// What it is known by where its path is one of several.
     witness: Option<Fingerprint>,
 }
 
-impl Stood {
+impl PriorState {
     /// One that commands only name.
-    fn named(scene: &Scene, node: Node) -> Self {
+    fn name_only(scene: &Scene, node: Node) -> Self {
         Self { node, path: scene.path(node), witness: None }
     }
 
     /// One that commands change, and others without which they would change something else.
-    fn of(scene: &Scene, node: Node, others: &[Node]) -> Self {
+    fn of_node(scene: &Scene, node: Node, others: &[Node]) -> Self {
         let is_one_of_several =
             |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
         let path = scene.path(node);
@@ -45,14 +45,14 @@ impl Stood {
     }
 
     /// One that goes, with all that is below it.
-    fn whole(scene: &Scene, node: Node) -> Self {
+    fn whole_subtree(scene: &Scene, node: Node) -> Self {
         let witness = (!scene.is_open()).then(|| scene.witness(scene.subtree(node)));
         Self { node, path: scene.path(node), witness }
     }
 }
 
 /// The witness of what a command touches, as it is now.
-pub fn witness(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
+pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
     let node = scene.locate(command.target())?;
     Ok(match command {
         Command::Delete { .. } => scene.witness(scene.subtree(node)),
@@ -63,11 +63,11 @@ pub fn witness(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal>
 
 /// How one command is taken back.
 #[derive(Debug)]
-pub enum Back {
+pub enum UndoStep {
     /// What was made goes.
     Delete {
         /// Which.
-        node: Stood,
+        node: PriorState,
         /// How many instances.
         count: u32,
         /// What it was left as.
@@ -76,7 +76,7 @@ pub enum Back {
     /// Properties get their values back.
     Set {
         /// Whose.
-        node: Stood,
+        node: PriorState,
         /// The stored values before.
         props: Props,
         /// What it was left as.
@@ -85,9 +85,9 @@ pub enum Back {
     /// It goes back to its place.
     Move {
         /// What.
-        node: Stood,
+        node: PriorState,
         /// Where to.
-        parent: Stood,
+        parent: PriorState,
         /// Its place there.
         index: u32,
         /// What it was left as.
@@ -98,16 +98,16 @@ pub enum Back {
         /// What.
         node: Node,
         /// Where to.
-        parent: Stood,
+        parent: PriorState,
         /// Its place there.
         index: u32,
         /// References between the subtree and the rest.
-        references: Vec<Reference>,
+        references: Vec<EmptiedReference>,
     },
     /// A text gets its lines back.
     Edit {
         /// Which script.
-        node: Stood,
+        node: PriorState,
         /// Positions in the text that was left.
         edits: Vec<TextEdit>,
         /// The text that was left.
@@ -124,25 +124,25 @@ pub enum Back {
 
 /// A reference that a deletion emptied.
 #[derive(Debug)]
-pub struct Reference {
-    holder: Stood,
+pub struct EmptiedReference {
+    holder: PriorState,
     property: String,
-    to: Stood,
+    to: PriorState,
     /// The holder as it was left, where it was not deleted as well.
     expect: Option<Fingerprint>,
 }
 
-impl Back {
-    pub(super) fn made(scene: &Scene, node: Node) -> Self {
+impl UndoStep {
+    pub(super) fn remove_created(scene: &Scene, node: Node) -> Self {
         Self::Delete {
-            node: Stood::whole(scene, node),
+            node: PriorState::whole_subtree(scene, node),
             count: scene.subtree(node).count() as u32,
             expect: scene.fingerprint(node, []),
         }
     }
 
     /// Takes the values from before, references among them: a new name changes their paths.
-    pub(super) fn set(scene: &Scene, node: Node, mut props: Props) -> Self {
+    pub(super) fn restore_properties(scene: &Scene, node: Node, mut props: Props) -> Self {
         for value in props.values_mut() {
             if let Some(Value::Ref(Some(to)) | Value::Content(Content::Object(Some(to)))) = value
                 && let Some(node) = scene.by_id(&to.id)
@@ -151,7 +151,7 @@ impl Back {
             }
         }
         let expect = scene.fingerprint(node, props.keys().map(String::as_str));
-        Self::Set { node: Stood::of(scene, node, &[]), props, expect }
+        Self::Set { node: PriorState::of_node(scene, node, &[]), props, expect }
     }
 
     /// Where it stands now: the parent, and the place there.
@@ -162,8 +162,8 @@ impl Back {
     pub(super) fn after_move(scene: &Scene, node: Node, (parent, index): (Node, u32)) -> Self {
         let expect = Some(scene.fingerprint(node, []));
         // A path of the parent that the move itself has changed is already the new one.
-        let node = Stood::of(scene, node, &[parent]);
-        Self::Move { node, parent: Stood::named(scene, parent), index, expect }
+        let node = PriorState::of_node(scene, node, &[parent]);
+        Self::Move { node, parent: PriorState::name_only(scene, parent), index, expect }
     }
 
     pub(super) fn before_delete(scene: &mut Scene, node: Node) -> Self {
@@ -175,15 +175,15 @@ impl Back {
         );
         let references = references
             .into_iter()
-            .map(|(holder, property, to)| Reference {
-                holder: Stood::of(scene, holder, &[]),
+            .map(|(holder, property, to)| EmptiedReference {
+                holder: PriorState::of_node(scene, holder, &[]),
                 property,
-                to: Stood::named(scene, to),
+                to: PriorState::name_only(scene, to),
                 expect: None,
             })
             .collect();
         let index = scene.index(node);
-        Self::Restore { node, parent: Stood::of(scene, parent, &[]), index, references }
+        Self::Restore { node, parent: PriorState::of_node(scene, parent, &[]), index, references }
     }
 
     pub(super) fn after_delete(mut self, scene: &Scene) -> Self {
@@ -199,97 +199,105 @@ impl Back {
         self
     }
 
-    pub(super) fn edited(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
+    pub(super) fn restore_text(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
         let text = scene.source(node).unwrap_or_default();
         let expect = Fingerprint::of(text.as_bytes());
-        Self::Edit { node: Stood::named(scene, node), edits, expect }
+        Self::Edit { node: PriorState::name_only(scene, node), edits, expect }
     }
 }
 
 /// How a proposal is taken back.
 #[derive(Debug, Default)]
-pub struct Inverse {
+pub struct InverseCommands {
     /// What takes it back, last first.
     pub commands: Vec<Command>,
     /// By what each of them knows what it touches, beside what it expects.
     pub witnesses: Vec<Option<Fingerprint>>,
     /// The removed subtrees that they bring back.
-    pub blobs: Blobs,
+    pub blobs: BlobStore,
 }
 
 /// Writes down how a proposal is taken back.
 ///
 /// # Errors
 /// A deleted subtree cannot be written down.
-pub fn inverse(scene: &mut Scene, backs: Vec<Back>) -> Result<Inverse, Refusal> {
-    let mut writer =
-        Writer { scene, restored: HashMap::new(), next: 0, inverse: Inverse::default() };
+pub fn build_inverse(scene: &mut Scene, backs: Vec<UndoStep>) -> Result<InverseCommands, Refusal> {
+    let mut writer = InverseWriter {
+        scene,
+        restored: HashMap::new(),
+        next: 0,
+        inverse: InverseCommands::default(),
+    };
     for back in backs.into_iter().rev() {
-        writer.write(back)?;
+        writer.write_step(back)?;
     }
     Ok(writer.inverse)
 }
 
-struct Writer<'a> {
+struct InverseWriter<'a> {
     scene: &'a mut Scene,
     /// The ids of instances that an earlier command of the inverse brings back.
     restored: HashMap<Node, InstanceId>,
     next: u32,
-    inverse: Inverse,
+    inverse: InverseCommands,
 }
 
-impl Writer<'_> {
-    fn id(&self, node: Node) -> InstanceId {
+impl InverseWriter<'_> {
+    fn written_id(&self, node: Node) -> InstanceId {
         self.restored.get(&node).cloned().unwrap_or_else(|| self.scene.written_id(node))
     }
 
-    fn target(&self, stood: Stood) -> Target {
-        Target { id: self.id(stood.node), path: stood.path }
+    fn to_target(&self, stood: PriorState) -> Target {
+        Target { id: self.written_id(stood.node), path: stood.path }
     }
 
-    fn push(&mut self, command: Command, witness: Option<Fingerprint>) {
+    fn push_command(&mut self, command: Command, witness: Option<Fingerprint>) {
         self.inverse.commands.push(command);
         self.inverse.witnesses.push(witness);
     }
 
-    fn write(&mut self, back: Back) -> Result<(), Refusal> {
+    fn write_step(&mut self, back: UndoStep) -> Result<(), Refusal> {
         match back {
-            Back::Delete { mut node, count, expect } => {
+            UndoStep::Delete { mut node, count, expect } => {
                 let witness = node.witness.take();
-                let target = self.target(node);
-                self.push(Command::Delete { target, count, expect: Some(expect) }, witness);
+                let target = self.to_target(node);
+                self.push_command(Command::Delete { target, count, expect: Some(expect) }, witness);
             }
-            Back::Set { mut node, props, expect } => {
-                let props = props.into_iter().map(|(name, value)| (name, self.renumbered(value)));
+            UndoStep::Set { mut node, props, expect } => {
+                let props =
+                    props.into_iter().map(|(name, value)| (name, self.renumber_value(value)));
                 let (props, witness) = (props.collect(), node.witness.take());
-                let target = self.target(node);
-                self.push(Command::Set { target, props, expect: Some(expect) }, witness);
+                let target = self.to_target(node);
+                self.push_command(Command::Set { target, props, expect: Some(expect) }, witness);
             }
-            Back::Move { mut node, parent, index, expect } => {
+            UndoStep::Move { mut node, parent, index, expect } => {
                 let witness = node.witness.take();
-                let (target, parent) = (self.target(node), self.target(parent));
-                self.push(Command::Move { target, parent, index: Some(index), expect }, witness);
+                let (target, parent) = (self.to_target(node), self.to_target(parent));
+                self.push_command(
+                    Command::Move { target, parent, index: Some(index), expect },
+                    witness,
+                );
             }
-            Back::Edit { node, edits, expect } => {
+            UndoStep::Edit { node, edits, expect } => {
                 // The whole text is expected, which is witness enough.
-                let target = self.target(node);
-                self.push(Command::EditScript { target, edits, expect }, None);
+                let target = self.to_target(node);
+                self.push_command(Command::EditScript { target, edits, expect }, None);
             }
-            Back::Memory { edits, expect } => {
+            UndoStep::Memory { edits, expect } => {
                 let target = self.scene.target(self.scene.root());
-                self.push(Command::EditMemory { target, edits, expect }, None);
+                self.push_command(Command::EditMemory { target, edits, expect }, None);
             }
-            Back::Restore { node, mut parent, index, references } => {
+            UndoStep::Restore { node, mut parent, index, references } => {
                 let witness = parent.witness.take();
-                let parent = self.target(parent);
-                let restore = self.restore(node, parent, index)?;
-                self.push(restore, witness);
-                for Reference { mut holder, property, to, expect } in references {
+                let parent = self.to_target(parent);
+                let restore = self.restore_subtree(node, parent, index)?;
+                self.push_command(restore, witness);
+                for EmptiedReference { mut holder, property, to, expect } in references {
                     let witness = holder.witness.take().filter(|_| expect.is_some());
-                    let value = Value::Ref(Some(self.target(to)));
+                    let value = Value::Ref(Some(self.to_target(to)));
                     let props = Props::from([(property, Some(value))]);
-                    let target = self.target(holder);
-                    self.push(Command::Set { target, props, expect }, witness);
+                    let target = self.to_target(holder);
+                    self.push_command(Command::Set { target, props, expect }, witness);
                 }
             }
         }
@@ -297,9 +305,9 @@ impl Writer<'_> {
     }
 
     /// A value whose references call instances as the written file does.
-    fn renumbered(&self, value: Option<Value>) -> Option<Value> {
+    fn renumber_value(&self, value: Option<Value>) -> Option<Value> {
         let target = |target: Target| match self.scene.by_id(&target.id) {
-            Some(node) => Target { id: self.id(node), path: target.path },
+            Some(node) => Target { id: self.written_id(node), path: target.path },
             None => target,
         };
         Some(match value? {
@@ -311,7 +319,12 @@ impl Writer<'_> {
         })
     }
 
-    fn restore(&mut self, node: Node, parent: Target, index: u32) -> Result<Command, Refusal> {
+    fn restore_subtree(
+        &mut self,
+        node: Node,
+        parent: Target,
+        index: u32,
+    ) -> Result<Command, Refusal> {
         if self.scene.is_open() {
             // Studio keeps what was deleted, and all below it, under their ids.
             return Ok(Command::Restore {

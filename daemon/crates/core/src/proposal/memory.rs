@@ -5,14 +5,14 @@ use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, Fingerprint};
 
 use super::perform::memory_of;
-use super::{CONTEXT, Draft};
+use super::{CONTEXT, ProposalDraft};
 
-impl Draft<'_> {
+impl ProposalDraft<'_> {
     /// The project's memory with all that was drafted so far.
     ///
     /// # Errors
     /// It is not known here.
-    pub fn memory(&self) -> Result<&str, Refusal> {
+    pub fn memory_text(&self) -> Result<&str, Refusal> {
         memory_of(self.scene)
     }
 
@@ -28,8 +28,8 @@ impl Draft<'_> {
         let (edits, expect) =
             (vector_text_edit::whole(before, after), Fingerprint::of(before.as_bytes()));
         let target = self.scene.target(self.scene.root());
-        self.title("Edit the project's memory");
-        self.push(Command::EditMemory { target, edits, expect }).map(drop)
+        self.set_title("Edit the project's memory");
+        self.push_command(Command::EditMemory { target, edits, expect }).map(drop)
     }
 
     /// Whether what was drafted can be done as one: the memory of an open place is a file, which Studio

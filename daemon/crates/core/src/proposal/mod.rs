@@ -5,22 +5,22 @@
 //! not known here.
 
 mod activation;
+mod activations;
 mod affects;
-mod again;
+mod class_reason;
 mod conflict;
+mod dependents;
+mod diagnostics_gate;
 mod effects;
 mod insert;
 mod inverse;
-mod judge;
 mod memory;
 mod part;
-mod parted;
 mod perform;
-mod relied;
+mod replan;
 mod rows;
+mod split;
 mod text;
-mod wakes;
-mod why;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,18 +35,19 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 use vector_place::{Node, Scene, count};
 use vector_text_edit::Merged;
 
-pub use self::affects::affects;
-pub use self::again::{Elsewhere, astray, chosen_again, elsewhere, marks};
-use self::conflict::conflict;
-pub use self::inverse::{Back, Inverse, inverse, witness};
+pub use self::affects::describe_conflict;
+pub use self::class_reason::class_reason;
+use self::conflict::text_conflict;
+pub use self::inverse::{InverseCommands, UndoStep, build_inverse, target_fingerprint};
 pub use self::part::{
-    Text as PartText, Unit, draft_again, draft_by_path, draft_part, relocated, units,
+    ProposalUnit, TextSelection as PartText, draft_again, draft_by_path, draft_part, list_units,
+    relocate_command,
 };
-pub use self::parted::{Holder, Parted, parted};
-pub use self::perform::{Blobs, Done, attempt, perform, text_of};
-pub use self::rows::{by_instance, note, values};
-pub use self::text::text;
-pub use self::why::why;
+pub use self::perform::{BlobStore, PerformedCommand, perform_command, text_of, try_command};
+pub use self::replan::{MovedInstance, check_targets, chosen_again, moved_instances, piece_keys};
+pub use self::rows::{by_instance, change_note, short_values};
+pub use self::split::{Ownership, SplitProposal, split_by_owner};
+pub use self::text::preview_text;
 
 /// Rows that a preview lists; a person reads no more, and the commands hold the rest.
 const MAX_ROWS: usize = 2_000;
@@ -59,19 +60,19 @@ const MAX_NAMES: usize = 20_000_000;
 pub const CONTEXT: usize = 3;
 
 /// The texts that a call has seen, by the paths of their scripts.
-pub type Texts = BTreeMap<InstancePath, String>;
+pub type SeenTexts = BTreeMap<InstancePath, String>;
 
 /// A proposal in the making.
 #[derive(Debug)]
-pub struct Draft<'a> {
+pub struct ProposalDraft<'a> {
     scene: &'a mut Scene,
-    blobs: &'a Blobs,
+    blobs: &'a BlobStore,
     commands: Vec<Command>,
     rows: Vec<Row>,
     more_rows: u32,
     class: Class,
     made: BTreeSet<InstanceId>,
-    texts: Vec<Text>,
+    texts: Vec<DraftText>,
     /// The memory before, and the last command that changes it.
     memory: Option<(String, u32)>,
     /// Each script with the modules that it required, require by require, before something that holds scripts
@@ -89,24 +90,24 @@ pub struct Draft<'a> {
     meant: Option<Meant>,
     names: usize,
     goes_back: bool,
-    seen: Texts,
+    seen: SeenTexts,
     conflict: Option<Conflict>,
     linted: usize,
 }
 
 /// A script whose text changes.
 #[derive(Debug)]
-struct Text {
+struct DraftText {
     node: Node,
     before: String,
     edits: Vec<TextEdit>,
     command: u32,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ProposalDraft<'a> {
     /// Begins a proposal on a scene. What is drafted stays done in the scene; whoever does not want
     /// it rolls the scene back.
-    pub fn new(scene: &'a mut Scene, blobs: &'a Blobs) -> Self {
+    pub fn new(scene: &'a mut Scene, blobs: &'a BlobStore) -> Self {
         Self {
             scene,
             blobs,
@@ -126,7 +127,7 @@ impl<'a> Draft<'a> {
             meant: None,
             names: 0,
             goes_back: false,
-            seen: Texts::new(),
+            seen: SeenTexts::new(),
             conflict: None,
             linted: 0,
         }
@@ -148,12 +149,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Names the proposal; the first name stays.
-    pub fn title(&mut self, title: impl Into<String>) {
+    pub fn set_title(&mut self, title: impl Into<String>) {
         self.title.get_or_insert_with(|| title.into());
     }
 
     /// Says whom the call means where it leaves out a path; the first stays.
-    pub fn mean(&mut self, meant: Option<Meant>) {
+    pub fn set_implicit_target(&mut self, meant: Option<Meant>) {
         self.meant = self.meant.take().or(meant);
     }
 
@@ -164,7 +165,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Says which texts the call has seen, where they are others by now: its edits are carried over.
-    pub fn has_seen(&mut self, texts: Texts) {
+    pub fn has_seen(&mut self, texts: SeenTexts) {
         self.seen = texts;
     }
 
@@ -172,7 +173,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// The instance is no script.
-    pub fn seen(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
+    pub fn seen_text(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
         let path = self.scene.path(node);
         match self.seen.get(&path) {
             Some(text) => Ok(Cow::Borrowed(text)),
@@ -201,14 +202,14 @@ impl<'a> Draft<'a> {
         let merged = match merged {
             Merged::Text(text) => text,
             Merged::Conflicts(conflicts) => {
-                self.conflict = Some(conflict(&path, &conflicts));
+                self.conflict = Some(text_conflict(&path, &conflicts));
                 return refuse!(
                     "The text of {path} has changed since this was asked for, in the same lines. \
                      Read it again and make the edit anew."
                 );
             }
         };
-        self.warn(
+        self.add_warning(
             WarningKind::Fuzzy,
             format!("{path} has changed since this was asked for; the edit was carried over."),
         );
@@ -221,7 +222,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a warning to the card.
-    pub fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {
+    pub fn add_warning(&mut self, kind: WarningKind, text: impl Into<String>) {
         let warning = Warning { kind, text: text.into() };
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -229,7 +230,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Drafts the creation of an instance.
-    pub fn create(
+    pub fn create_instance(
         &mut self,
         parent: Node,
         class: &str,
@@ -238,24 +239,36 @@ impl<'a> Draft<'a> {
     ) -> Result<Node, Refusal> {
         self.check_name(parent, name);
         let id = InstanceId::new_in_proposal(self.scene.next_new());
-        let expect = self.expect(parent);
+        let expect = self.expected_fingerprint(parent);
         let parent = self.scene.target(parent);
         let (class, name) = (class.to_owned(), name.to_owned());
-        self.push(Command::Create { id, parent, class, name, props, expect })
+        self.push_command(Command::Create { id, parent, class, name, props, expect })
     }
 
     /// Drafts a copy.
-    pub fn copy(&mut self, source: Node, parent: Node, name: &str) -> Result<Node, Refusal> {
+    pub fn clone_instance(
+        &mut self,
+        source: Node,
+        parent: Node,
+        name: &str,
+    ) -> Result<Node, Refusal> {
         self.check_name(parent, name);
         let id = InstanceId::new_in_proposal(self.scene.next_new());
         let count = self.scene.subtree(source).count() as u32;
-        let expect = self.expect(source);
+        let expect = self.expected_fingerprint(source);
         let (source, parent) = (self.scene.target(source), self.scene.target(parent));
-        self.push(Command::Clone { id, source, parent, name: name.to_owned(), count, expect })
+        self.push_command(Command::Clone {
+            id,
+            source,
+            parent,
+            name: name.to_owned(),
+            count,
+            expect,
+        })
     }
 
     /// Drafts new values of properties. What is so already is left out; false where nothing is left.
-    pub fn set(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
+    pub fn set_properties(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
         if !self.scene.is_unseen(node) {
             props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
             props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
@@ -271,7 +284,7 @@ impl<'a> Draft<'a> {
         let expect = self.scene.fingerprint(node, props.keys().map(String::as_str));
         let expect = self.is_known(node).then_some(expect);
         let target = self.scene.target(node);
-        self.push(Command::Set { target, props, expect })?;
+        self.push_command(Command::Set { target, props, expect })?;
         Ok(true)
     }
 
@@ -279,13 +292,13 @@ impl<'a> Draft<'a> {
     pub fn move_to(&mut self, node: Node, parent: Node) -> Result<(), Refusal> {
         let name = self.scene.name(node).to_owned();
         self.check_name(parent, &name);
-        let expect = self.expect(node);
+        let expect = self.expected_fingerprint(node);
         let (target, parent) = (self.scene.target(node), self.scene.target(parent));
-        self.push(Command::Move { target, parent, index: None, expect }).map(drop)
+        self.push_command(Command::Move { target, parent, index: None, expect }).map(drop)
     }
 
     /// Drafts a deletion.
-    pub fn delete(&mut self, node: Node) -> Result<(), Refusal> {
+    pub fn delete_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let held = self.scene.references_into(node);
         if let Some((holder, property, _)) = held.first() {
             let first = format!("{}.{property}", self.scene.path(*holder));
@@ -294,12 +307,12 @@ impl<'a> Draft<'a> {
                 1 => format!("{first} points into {path} and becomes empty."),
                 n => format!("{n} references into {path} become empty, {first} among them."),
             };
-            self.warn(WarningKind::References, text);
+            self.add_warning(WarningKind::References, text);
         }
-        let expect = self.expect(node);
+        let expect = self.expected_fingerprint(node);
         let count = self.scene.subtree(node).count() as u32;
         let target = self.scene.target(node);
-        self.push(Command::Delete { target, count, expect }).map(drop)
+        self.push_command(Command::Delete { target, count, expect }).map(drop)
     }
 
     /// Drafts a change of a script's text.
@@ -308,11 +321,11 @@ impl<'a> Draft<'a> {
         let before = text_of(self.scene, node, &path)?;
         let expect = Fingerprint::of(before.as_bytes());
         let target = Target { id: self.scene.id(node), path };
-        self.push(Command::EditScript { target, edits, expect }).map(drop)
+        self.push_command(Command::EditScript { target, edits, expect }).map(drop)
     }
 
     /// Drafts a command as it is: from a proposal that a person cut or edited, or from an inverse.
-    pub fn push(&mut self, command: Command) -> Result<Node, Refusal> {
+    pub fn push_command(&mut self, command: Command) -> Result<Node, Refusal> {
         let at = self.commands.len() as u32;
         self.names += command.target().path.segments.len();
         if self.names > MAX_NAMES {
@@ -322,7 +335,7 @@ impl<'a> Draft<'a> {
             );
         }
         let own = self.touches_only_its_own(&command);
-        let rows = self.describe(&command);
+        let rows = self.describe_command(&command);
         self.judge_command(&command);
         let text = match &command {
             Command::EditScript { target, .. } => {
@@ -335,7 +348,7 @@ impl<'a> Draft<'a> {
         self.note_requires(&command);
         self.note_meant_modules(&command);
         let mut scripts = self.dormant_scripts(&command);
-        let node = attempt(self.scene, &command, self.blobs)?;
+        let node = try_command(self.scene, &command, self.blobs)?;
         scripts.extend(self.copied_scripts(&command, node));
         self.judge_activation(&scripts);
         self.woken.extend(scripts);
@@ -378,7 +391,7 @@ impl<'a> Draft<'a> {
                 text.command = command;
                 text.edits.clear();
             }
-            None => self.texts.push(Text { node, before, edits, command }),
+            None => self.texts.push(DraftText { node, before, edits, command }),
         }
     }
 
@@ -411,9 +424,9 @@ impl<'a> Draft<'a> {
         }
         let mut node = node;
         for name in names.into_iter().rev() {
-            node = self.create(node, "Model", &name, Props::new())?;
+            node = self.create_instance(node, "Model", &name, Props::new())?;
             let path = self.scene.path(node);
-            self.warn(
+            self.add_warning(
                 WarningKind::ParentCreated,
                 format!("{path} does not exist: a Model is made."),
             );
@@ -426,7 +439,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What a command expects of an instance that was there before this proposal.
-    fn expect(&self, node: Node) -> Option<Fingerprint> {
+    fn expected_fingerprint(&self, node: Node) -> Option<Fingerprint> {
         self.is_known(node).then(|| self.scene.fingerprint(node, []))
     }
 
@@ -436,12 +449,12 @@ impl<'a> Draft<'a> {
                 "The name {name:?} has dots or slashes: scripts cannot reach it by `.`, and tools \
                  that write paths may not find it."
             );
-            self.warn(WarningKind::Name, text);
+            self.add_warning(WarningKind::Name, text);
         }
         if self.scene.count_named(parent, name) > 0 {
             let parent = self.scene.path(parent);
             let text = format!("{parent} has a child named {name:?} already.");
-            self.warn(WarningKind::Name, text);
+            self.add_warning(WarningKind::Name, text);
         }
     }
 
@@ -474,7 +487,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The rows of a command that is about to be performed. What it makes has its path later.
-    fn describe(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
+    fn describe_command(&self, command: &Command) -> Vec<(Change, String, InstancePath)> {
         let class_of = |target: &Target| {
             self.scene.by_id(&target.id).map_or("", |node| self.scene.class(node)).to_owned()
         };
@@ -563,15 +576,15 @@ impl<'a> Draft<'a> {
         let what = count(self.commands.len(), "change", "changes");
         match self.rows.first() {
             Some(row) if self.commands.len() == 1 => {
-                format!("{} {}", verb(&row.change), row.path)
+                format!("{} {}", change_verb(&row.change), row.path)
             }
-            Some(row) => format!("{what}, first: {} {}", verb(&row.change), row.path),
+            Some(row) => format!("{what}, first: {} {}", change_verb(&row.change), row.path),
             None => what,
         }
     }
 }
 
-fn verb(change: &Change) -> &'static str {
+fn change_verb(change: &Change) -> &'static str {
     match change {
         Change::Created { .. } => "create",
         Change::Cloned { .. } => "clone",

@@ -11,11 +11,11 @@ use scene_schemas::value::Content;
 use scene_schemas::{Command, InstanceId, Target, Value};
 use vector_place::Scene;
 
-use super::{CONTEXT, Draft};
+use super::{CONTEXT, ProposalDraft};
 
 /// A piece of a proposal that a person can take or leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum ProposalUnit {
     /// A command that is no edit of a script's text.
     Command(usize),
     /// A hunk of a script that was there before.
@@ -28,27 +28,27 @@ pub enum Unit {
 }
 
 /// The pieces of a proposal, in order.
-pub fn units(proposal: &Proposal) -> Vec<Unit> {
+pub fn list_units(proposal: &Proposal) -> Vec<ProposalUnit> {
     let is_edit = |command: &Command| matches!(command, Command::EditScript { .. });
     let commands = proposal
         .commands
         .iter()
         .enumerate()
         .filter(|(_, command)| !is_edit(command))
-        .map(|(at, _)| Unit::Command(at));
+        .map(|(at, _)| ProposalUnit::Command(at));
     let hunks = proposal.preview.scripts.iter().enumerate().flat_map(|(script, diff)| {
         let count = match proposal.commands.get(diff.command as usize) {
             Some(command) if is_edit(command) => diff.hunks.len(),
             _ => 0,
         };
-        (0..count).map(move |hunk| Unit::Hunk { script, hunk })
+        (0..count).map(move |hunk| ProposalUnit::Hunk { script, hunk })
     });
     commands.chain(hunks).collect()
 }
 
 /// What is done with the edits of a script when a proposal is drafted again.
 #[derive(Debug)]
-pub enum Text {
+pub enum TextSelection {
     /// Only these hunks are taken.
     Hunks(Vec<bool>),
     /// This is the whole text now.
@@ -63,30 +63,31 @@ const PARTS_OF: &str = " parts of: ";
 /// # Errors
 /// One of them stands on one that is not taken.
 pub fn draft_part(
-    draft: &mut Draft<'_>,
+    draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
-    taken: &[Unit],
+    taken: &[ProposalUnit],
 ) -> Result<(), Refusal> {
-    let pieces = units(proposal);
-    draft.title(titled(proposal, taken.len(), pieces.len()));
+    let pieces = list_units(proposal);
+    draft.set_title(part_title(proposal, taken.len(), pieces.len()));
     // An edit that was made to fit is confirmed a second time in part as well.
     for warning in proposal.warnings.iter().filter(|it| it.kind == WarningKind::Fuzzy) {
-        draft.warn(warning.kind, &warning.text);
+        draft.add_warning(warning.kind, &warning.text);
     }
-    let taken: HashSet<Unit> = taken.iter().copied().collect();
+    let taken: HashSet<ProposalUnit> = taken.iter().copied().collect();
     let mut hunks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
     for piece in &pieces {
-        if let Unit::Hunk { script, .. } = piece {
+        if let ProposalUnit::Hunk { script, .. } = piece {
             hunks.entry(*script).or_default().push(taken.contains(piece));
         }
     }
     hunks.retain(|_, keep| keep.contains(&false));
-    let texts = hunks.into_iter().map(|(script, keep)| (script, Text::Hunks(keep))).collect();
-    draft_again(draft, proposal, |at| taken.contains(&Unit::Command(at)), &texts)
+    let texts =
+        hunks.into_iter().map(|(script, keep)| (script, TextSelection::Hunks(keep))).collect();
+    draft_again(draft, proposal, |at| taken.contains(&ProposalUnit::Command(at)), &texts)
 }
 
 /// What a part is called. A part of a part is one of the whole.
-fn titled(proposal: &Proposal, taken: usize, pieces: usize) -> String {
+fn part_title(proposal: &Proposal, taken: usize, pieces: usize) -> String {
     let title = &proposal.title;
     if taken == pieces {
         return title.clone();
@@ -106,10 +107,10 @@ fn titled(proposal: &Proposal, taken: usize, pieces: usize) -> String {
 /// # Errors
 /// Something that is kept stands on something that is not.
 pub fn draft_again(
-    draft: &mut Draft<'_>,
+    draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     keep: impl Fn(usize) -> bool,
-    texts: &BTreeMap<usize, Text>,
+    texts: &BTreeMap<usize, TextSelection>,
 ) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     let mut edited = Vec::new();
@@ -118,20 +119,21 @@ pub fn draft_again(
         if !is_edit && !keep(at) {
             continue;
         }
-        let renamed =
-            with_targets(command.clone(), &mut |target| called(draft.scene(), &ids, target))?;
+        let renamed = with_targets(command.clone(), &mut |target| {
+            rename_target(draft.scene(), &ids, target)
+        })?;
         if !is_edit {
-            let renamed = renumbered(draft.scene().next_new(), renamed, &mut ids);
-            draft.push(renamed)?;
+            let renamed = renumber_ids(draft.scene().next_new(), renamed, &mut ids);
+            draft.push_command(renamed)?;
             continue;
         }
         let id = &command.target().id;
         let script = proposal.preview.scripts.iter().position(|diff| {
             let last = proposal.commands.get(diff.command as usize);
-            last.is_some_and(|last| edits(last, id).is_some())
+            last.is_some_and(|last| script_edits(last, id).is_some())
         });
         match script.and_then(|script| Some((script, texts.get(&script)?))) {
-            None => drop(draft.push(renamed)?),
+            None => drop(draft.push_command(renamed)?),
             Some((script, _)) if edited.contains(&script) => {}
             Some((script, text)) => {
                 edited.push(script);
@@ -143,7 +145,7 @@ pub fn draft_again(
 }
 
 /// The edits of a script, where a command is one of it.
-fn edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [TextEdit]> {
+fn script_edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [TextEdit]> {
     match command {
         Command::EditScript { target, edits, .. } if target.id == *script => Some(edits),
         _ => None,
@@ -152,18 +154,18 @@ fn edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [TextEdit]
 
 /// Drafts all edits of a script at once. It has an id in the proposal, and is a target in the draft.
 fn edit_again(
-    draft: &mut Draft<'_>,
+    draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     (id, target): (&InstanceId, &Target),
-    text: &Text,
+    text: &TextSelection,
 ) -> Result<(), Refusal> {
     let node = draft.scene().locate(target)?;
     let before = super::text_of(draft.scene(), node, &target.path)?.into_owned();
     let after = match text {
-        Text::Whole(text) => text.clone(),
-        Text::Hunks(keep) => {
+        TextSelection::Whole(text) => text.clone(),
+        TextSelection::Hunks(keep) => {
             let mut after = before.clone();
-            for edits in proposal.commands.iter().filter_map(|command| edits(command, id)) {
+            for edits in proposal.commands.iter().filter_map(|command| script_edits(command, id)) {
                 after = vector_text_edit::apply(&after, edits).map_err(Refusal::new)?;
             }
             vector_text_edit::pick_hunks(&before, &after, CONTEXT, keep)
@@ -174,7 +176,7 @@ fn edit_again(
 }
 
 /// Gives what a command makes the next free ids, and remembers the old ones.
-pub(super) fn renumbered(
+pub(super) fn renumber_ids(
     new: u32,
     mut command: Command,
     ids: &mut HashMap<InstanceId, InstanceId>,
@@ -196,7 +198,7 @@ pub(super) fn renumbered(
 }
 
 /// How an instance is called in the draft. A rename or move that was left out changes its path.
-fn called(
+fn rename_target(
     scene: &Scene,
     ids: &HashMap<InstanceId, InstanceId>,
     target: Target,
@@ -218,7 +220,7 @@ pub(super) fn is_own(id: &InstanceId) -> bool {
 ///
 /// # Errors
 /// A path does not lead to exactly one instance.
-pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
+pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refusal> {
     with_targets(command, &mut |target| {
         if is_own(&target.id) {
             return Ok(target);
@@ -240,15 +242,15 @@ pub fn relocated(scene: &Scene, command: Command) -> Result<Command, Refusal> {
 ///
 /// # Errors
 /// One of them is not there, or cannot be changed so.
-pub fn draft_by_path(draft: &mut Draft<'_>, commands: Vec<Command>) -> Result<(), Refusal> {
+pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     for command in commands {
         let named = with_targets(command, &mut |target| match ids.get(&target.id) {
             Some(id) => Ok(Target { id: id.clone(), ..target }),
             None => Ok(target),
         })?;
-        let found = relocated(draft.scene(), named)?;
-        let mut command = renumbered(draft.scene().next_new(), found, &mut ids);
+        let found = relocate_command(draft.scene(), named)?;
+        let mut command = renumber_ids(draft.scene().next_new(), found, &mut ids);
         match &mut command {
             Command::Create { expect, .. }
             | Command::Clone { expect, .. }
@@ -262,7 +264,7 @@ pub fn draft_by_path(draft: &mut Draft<'_>, commands: Vec<Command>) -> Result<()
             }
             Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
         }
-        draft.push(command)?;
+        draft.push_command(command)?;
     }
     Ok(())
 }
@@ -354,7 +356,7 @@ mod tests {
 
     #[track_caller]
     fn check(title: &str, from: Option<Seq>, taken: usize, pieces: usize, expected: &str) {
-        assert_eq!(titled(&proposal(title, from), taken, pieces), expected);
+        assert_eq!(part_title(&proposal(title, from), taken, pieces), expected);
     }
 
     #[test]

@@ -12,53 +12,61 @@ use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
 use vector_place::{Mark, Node, Scene, Subtree, reflection};
 
-use super::inverse::Back;
+use super::inverse::UndoStep;
 
 /// Removed subtrees and large texts by their hash.
-pub type Blobs = HashMap<Fingerprint, Vec<u8>>;
+pub type BlobStore = HashMap<Fingerprint, Vec<u8>>;
 
 /// What a command did.
 #[derive(Debug)]
-pub struct Done {
+pub struct PerformedCommand {
     /// The instance that was made or changed; gone where it was deleted.
     pub node: Node,
     /// How it is taken back, step by step, where that was to be kept.
-    pub backs: Vec<Back>,
+    pub backs: Vec<UndoStep>,
 }
 
 /// Performs a command on trial: who rolls the scene back needs no other way.
 ///
 /// # Errors
 /// The command is stale or not allowed; the scene is as it was.
-pub fn attempt(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Node, Refusal> {
-    performed(scene, command, blobs, false).map(|done| done.node)
+pub fn try_command(
+    scene: &mut Scene,
+    command: &Command,
+    blobs: &BlobStore,
+) -> Result<Node, Refusal> {
+    perform_inner(scene, command, blobs, false).map(|done| done.node)
 }
 
 /// Performs a command, and records how it is taken back.
 ///
 /// # Errors
 /// The command is stale or not allowed; the scene is as it was.
-pub fn perform(scene: &mut Scene, command: &Command, blobs: &Blobs) -> Result<Done, Refusal> {
-    performed(scene, command, blobs, true)
-}
-
-fn performed(
+pub fn perform_command(
     scene: &mut Scene,
     command: &Command,
-    blobs: &Blobs,
+    blobs: &BlobStore,
+) -> Result<PerformedCommand, Refusal> {
+    perform_inner(scene, command, blobs, true)
+}
+
+fn perform_inner(
+    scene: &mut Scene,
+    command: &Command,
+    blobs: &BlobStore,
     keep: bool,
-) -> Result<Done, Refusal> {
+) -> Result<PerformedCommand, Refusal> {
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
-            let parent = located(scene, parent, expect.as_ref(), [])?;
+            let parent = locate_target(scene, parent, expect.as_ref(), [])?;
             reflection::creatable(class)?;
             check_rows(scene, class)?;
             check_parent(scene, parent, class)?;
-            let node = create(scene, parent, class, name, props)?;
-            Ok(Done { node, backs: made(scene, node, keep) })
+            let node = create_instance(scene, parent, class, name, props)?;
+            Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Clone { source, parent, name, count, expect, .. } => {
-            let source = located(scene, source, expect.as_ref(), [])?;
+            let source = locate_target(scene, source, expect.as_ref(), [])?;
             let parent = scene.locate(parent)?;
             check_movable(scene, source, "cloned")?;
             check_parent(scene, parent, scene.class(source))?;
@@ -66,34 +74,34 @@ fn performed(
             check_all_rows(scene, source)?;
             scene.check_text(name)?;
             let node = scene.copy(source, parent, name);
-            Ok(Done { node, backs: made(scene, node, keep) })
+            Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Set { target, props, expect } => {
             let keys = props.keys().map(String::as_str);
-            let node = located(scene, target, expect.as_ref(), keys)?;
-            set(scene, node, props, keep)
+            let node = locate_target(scene, target, expect.as_ref(), keys)?;
+            set_properties(scene, node, props, keep)
         }
         Command::Move { target, parent, index, expect } => {
-            let node = located(scene, target, expect.as_ref(), [])?;
+            let node = locate_target(scene, target, expect.as_ref(), [])?;
             let parent = scene.locate(parent)?;
             check_movable(scene, node, "moved")?;
             check_parent(scene, parent, scene.class(node))?;
-            let before = keep.then(|| Back::before_move(scene, node));
+            let before = keep.then(|| UndoStep::before_move(scene, node));
             scene.move_to(node, parent, *index)?;
-            let back = before.map(|before| Back::after_move(scene, node, before));
-            Ok(Done { node, backs: back.into_iter().collect() })
+            let back = before.map(|before| UndoStep::after_move(scene, node, before));
+            Ok(PerformedCommand { node, backs: back.into_iter().collect() })
         }
         Command::Delete { target, count, expect } => {
-            let node = located(scene, target, expect.as_ref(), [])?;
+            let node = locate_target(scene, target, expect.as_ref(), [])?;
             check_movable(scene, node, "deleted")?;
             check_count(scene, node, *count)?;
             check_all_rows(scene, node)?;
-            Ok(delete(scene, node, keep))
+            Ok(delete_instance(scene, node, keep))
         }
         Command::Restore { id, blob: None, parent, .. } => {
             let parent = scene.locate(parent)?;
             let node = scene.bring_back(id, parent)?;
-            Ok(Done { node, backs: made(scene, node, keep) })
+            Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Restore { blob: Some(blob), parent, index, .. } => {
             let parent = scene.locate(parent)?;
@@ -105,11 +113,11 @@ fn performed(
             };
             let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
             let node = scene.restore(subtree, parent, *index);
-            Ok(Done { node, backs: made(scene, node, keep) })
+            Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Insert { asset, parent, holds, expect, .. } => {
-            let parent = located(scene, parent, expect.as_ref(), [])?;
-            insert(scene, *asset, parent, holds, keep)
+            let parent = locate_target(scene, parent, expect.as_ref(), [])?;
+            insert_asset(scene, *asset, parent, holds, keep)
         }
         Command::EditScript { target, edits, expect } => {
             let node = scene.locate(target)?;
@@ -120,18 +128,18 @@ fn performed(
 }
 
 /// How what was just made goes again.
-fn made(scene: &Scene, node: Node, keep: bool) -> Vec<Back> {
-    keep.then(|| Back::made(scene, node)).into_iter().collect()
+fn undo_creation(scene: &Scene, node: Node, keep: bool) -> Vec<UndoStep> {
+    keep.then(|| UndoStep::remove_created(scene, node)).into_iter().collect()
 }
 
 /// Brings in an asset, root by root: the last goes first when it is taken back.
-fn insert(
+fn insert_asset(
     scene: &mut Scene,
     asset: u64,
     parent: Node,
     holds: &AssetContents,
     keep: bool,
-) -> Result<Done, Refusal> {
+) -> Result<PerformedCommand, Refusal> {
     if !scene.is_open() {
         return refuse!(
             "Asset {asset} cannot be inserted into a file: only Roblox Studio can load it."
@@ -148,17 +156,17 @@ fn insert(
     for (nth, start) in starts.iter().enumerate() {
         let end = starts.get(nth + 1).copied().unwrap_or(holds.len());
         let root = scene.bring_in(parent, holds, *start..end);
-        backs.extend(made(scene, root, keep));
+        backs.extend(undo_creation(scene, root, keep));
         first.get_or_insert(root);
     }
     match first {
-        Some(node) => Ok(Done { node, backs }),
+        Some(node) => Ok(PerformedCommand { node, backs }),
         None => refuse!("Asset {asset} holds nothing."),
     }
 }
 
 /// The instance that a command addresses, where it still is what the command expects.
-fn located<'a>(
+fn locate_target<'a>(
     scene: &Scene,
     target: &Target,
     expect: Option<&Fingerprint>,
@@ -231,7 +239,7 @@ fn check_movable(scene: &Scene, node: Node, what: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn create(
+fn create_instance(
     scene: &mut Scene,
     parent: Node,
     class: &str,
@@ -245,14 +253,19 @@ fn create(
     Ok(node)
 }
 
-fn delete(scene: &mut Scene, node: Node, keep: bool) -> Done {
-    let back = keep.then(|| Back::before_delete(scene, node));
+fn delete_instance(scene: &mut Scene, node: Node, keep: bool) -> PerformedCommand {
+    let back = keep.then(|| UndoStep::before_delete(scene, node));
     scene.delete(node);
     let backs = back.into_iter().map(|back| back.after_delete(scene)).collect();
-    Done { node, backs }
+    PerformedCommand { node, backs }
 }
 
-fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done, Refusal> {
+fn set_properties(
+    scene: &mut Scene,
+    node: Node,
+    props: &Props,
+    keep: bool,
+) -> Result<PerformedCommand, Refusal> {
     if node == scene.root() {
         return refuse!("`game` itself has no properties that can be set.");
     }
@@ -266,8 +279,8 @@ fn set(scene: &mut Scene, node: Node, props: &Props, keep: bool) -> Result<Done,
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
     let mark = scene.mark();
     set_all(scene, node, props, mark)?;
-    let back = before.map(|before| Back::set(scene, node, before));
-    Ok(Done { node, backs: back.into_iter().collect() })
+    let back = before.map(|before| UndoStep::restore_properties(scene, node, before));
+    Ok(PerformedCommand { node, backs: back.into_iter().collect() })
 }
 
 /// Sets properties, or goes back to the mark. The name comes last: the paths of references among
@@ -289,7 +302,7 @@ fn edit_script(
     edits: &[TextEdit],
     expect: &Fingerprint,
     keep: bool,
-) -> Result<Done, Refusal> {
+) -> Result<PerformedCommand, Refusal> {
     let path = scene.path(node);
     let before = text_of(scene, node, &path)?;
     if Fingerprint::of(before.as_bytes()) != *expect {
@@ -300,8 +313,8 @@ fn edit_script(
     let inverse =
         keep.then(|| vector_text_edit::invert(&before, edits)).transpose().map_err(Refusal::new)?;
     scene.set_source(node, after);
-    let back = inverse.map(|inverse| Back::edited(scene, node, inverse));
-    Ok(Done { node, backs: back.into_iter().collect() })
+    let back = inverse.map(|inverse| UndoStep::restore_text(scene, node, inverse));
+    Ok(PerformedCommand { node, backs: back.into_iter().collect() })
 }
 
 fn edit_memory(
@@ -309,7 +322,7 @@ fn edit_memory(
     edits: &[TextEdit],
     expect: &Fingerprint,
     keep: bool,
-) -> Result<Done, Refusal> {
+) -> Result<PerformedCommand, Refusal> {
     let before = memory_of(scene)?;
     if Fingerprint::of(before.as_bytes()) != *expect {
         return refuse!("The memory has changed since this was planned; read it again.");
@@ -319,8 +332,8 @@ fn edit_memory(
         keep.then(|| vector_text_edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
     let expect = Fingerprint::of(after.as_bytes());
     scene.set_memory(after);
-    let back = inverse.map(|edits| Back::Memory { edits, expect });
-    Ok(Done { node: scene.root(), backs: back.into_iter().collect() })
+    let back = inverse.map(|edits| UndoStep::Memory { edits, expect });
+    Ok(PerformedCommand { node: scene.root(), backs: back.into_iter().collect() })
 }
 
 /// The project's memory.

@@ -18,7 +18,7 @@ pub fn by_instance<'a>(
     // By id, not by path: after `Wall[1]` is gone, `Wall[1]` is somebody else.
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for row in rows {
-        let id = proposal.commands.get(row.command as usize).map_or("", subject);
+        let id = proposal.commands.get(row.command as usize).map_or("", subject_id);
         let at = *known.entry(id).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
@@ -29,7 +29,7 @@ pub fn by_instance<'a>(
 }
 
 /// The id of what a command makes or changes.
-fn subject(command: &Command) -> &str {
+fn subject_id(command: &Command) -> &str {
     match command {
         Command::Create { id, .. }
         | Command::Clone { id, .. }
@@ -40,7 +40,7 @@ fn subject(command: &Command) -> &str {
 }
 
 /// What happens to an instance besides what happens to its properties.
-pub fn note(change: &Change) -> Option<String> {
+pub fn change_note(change: &Change) -> Option<String> {
     let in_all = |count: u32| match count {
         1 => String::new(),
         n => format!(", {n} instances in all"),
@@ -57,7 +57,7 @@ pub fn note(change: &Change) -> Option<String> {
 
 /// A value before and after, in short. Where the short forms are the same, the exact ones from where
 /// they differ.
-pub fn values(
+pub fn short_values(
     before: Option<&Value>,
     after: Option<&Value>,
     short: impl Fn(&Value) -> String,

@@ -11,8 +11,8 @@ const LONGEST: usize = 8_000;
 const UNENDED: &str = "\\ No newline at end of file";
 
 /// The text of a preview.
-pub fn text(preview: &Preview) -> String {
-    let mut lines: Vec<String> = preview.rows.iter().map(row).collect();
+pub fn preview_text(preview: &Preview) -> String {
+    let mut lines: Vec<String> = preview.rows.iter().map(row_text).collect();
     if preview.more_rows > 0 {
         lines.push(format!("… and {} more operations", preview.more_rows));
     }
@@ -31,7 +31,7 @@ pub fn text(preview: &Preview) -> String {
     text
 }
 
-fn row(row: &Row) -> String {
+fn row_text(row: &Row) -> String {
     let Row { path, class, change, .. } = row;
     match change {
         Change::Created { props } if props.is_empty() => format!("+ {path} ({class})"),
@@ -44,7 +44,11 @@ fn row(row: &Row) -> String {
             format!("+ {path} ({class}): a copy of {source}, instances: {count}")
         }
         Change::Set { property, before, after } => {
-            format!("~ {path}.{property}: {} -> {}", brief(before.as_ref()), brief(after.as_ref()))
+            format!(
+                "~ {path}.{property}: {} -> {}",
+                brief_value(before.as_ref()),
+                brief_value(after.as_ref())
+            )
         }
         Change::Moved { to } => format!("> {path} ({class}) -> {to}"),
         Change::Deleted { count } => format!("- {path} ({class}), instances: {count}"),
@@ -55,7 +59,7 @@ fn row(row: &Row) -> String {
     }
 }
 
-fn brief(value: Option<&Value>) -> String {
+fn brief_value(value: Option<&Value>) -> String {
     value.map_or_else(|| "(default)".to_owned(), Value::brief)
 }
 
@@ -129,8 +133,10 @@ mod tests {
             after: Some(Value::Bool(true)),
         };
         let created = Change::Created { props: vec![("Locked".to_owned(), Value::Bool(true))] };
-        let said =
-            text(&preview(vec![created, set, Change::Deleted { count: 3 }], &["a", "b", "c"]));
+        let said = preview_text(&preview(
+            vec![created, set, Change::Deleted { count: 3 }],
+            &["a", "b", "c"],
+        ));
         assert_eq!(
             said,
             "\
@@ -154,14 +160,14 @@ mod tests {
         let hunks = vector_text_edit::hunks("a\nb\n", "a\nb", 1);
         let script =
             ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
-        let said = text(&Preview { scripts: vec![script], ..Preview::default() });
+        let said = preview_text(&Preview { scripts: vec![script], ..Preview::default() });
         assert!(said.ends_with(" a\n-b\n+b\n\\ No newline at end of file\n"), "{said}");
     }
 
     #[test]
     fn what_is_left_out_is_counted() {
         let many = vec![Change::Deleted { count: 1 }; 1_000];
-        let said = text(&preview(many, &[]));
+        let said = preview_text(&preview(many, &[]));
         assert!(said.len() < LONGEST + 100, "{}", said.len());
         assert!(said.ends_with(" more lines are left out\n"), "{said}");
     }

@@ -7,36 +7,36 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args, lean};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, compact_schema};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "apply_edit",
     about: "Proposes edits of a script by ranges: `text` replaces what stands from `start` up to \
             `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
             overlaps; at most 20 edits and 2000 inserted characters.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<ApplyEditArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct ApplyEditArgs {
     pub(super) path: InstancePath,
-    #[schemars(transform = lean::wordless)]
+    #[schemars(transform = compact_schema::drop_descriptions)]
     pub(super) edits: Vec<TextEdit>,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: ApplyEditArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    let before = draft.seen(node)?.into_owned();
+    let before = draft.seen_text(node)?.into_owned();
     let edits = vector_text_edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
     let changed = vector_text_edit::apply(&before, &edits).map_err(Refusal::new)? != before;
     if changed {
         draft.edit_seen(node, edits)?;
-        draft.title(format!("Edit {}", args.path));
+        draft.set_title(format!("Edit {}", args.path));
     }
     let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))

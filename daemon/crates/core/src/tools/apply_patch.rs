@@ -7,27 +7,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::{Draft, text_of};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::{ProposalDraft, text_of};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "apply_patch",
     about: "Proposes edits of a script by a unified diff, or by `*** Begin Patch` with one `*** \
             Update File`. Headers, if any, name the script. Hunks are placed by their lines; one \
             that fits several places needs its line number. All hunks or none.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<ApplyPatchArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ApplyPatchArgs {
     path: InstancePath,
     patch: String,
 }
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &ApplyPatchArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     let path = draft.scene().path(node);
     let before = text_of(draft.scene(), node, &path)?.into_owned();
@@ -36,11 +36,11 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let patched = vector_text_edit::patch(&before, &args.patch, &[&full, &name, &slashed]);
     let patched = patched.map_err(Refusal::new)?;
     for doubt in patched.doubts() {
-        draft.warn(WarningKind::Fuzzy, format!("{path}: {doubt}."));
+        draft.add_warning(WarningKind::Fuzzy, format!("{path}: {doubt}."));
     }
     let stage = patched.stage.name();
     draft.edit_script(node, patched.edits)?;
-    draft.title(format!("Patch {path}"));
+    draft.set_title(format!("Patch {path}"));
     let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": path, "stage": stage, "offset": patched.offset, "totalLines": lines }))
 }

@@ -11,21 +11,21 @@ use serde_json::{Value as Json, json};
 use vector_place::selector::Selector;
 use vector_place::{Node, Scene};
 
-use super::lean;
+use super::compact_schema;
 
 /// Reads arguments.
-pub(super) fn read<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
+pub(super) fn parse_args<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
     let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
     T::deserialize(&args).map_err(|error| {
         let error = error.to_string();
-        let missing = missing(&schema::<T>(), &args, &error);
+        let missing = missing_arguments(&args_schema::<T>(), &args, &error);
         Refusal(format!("{error}.{missing}"))
     })
 }
 
 /// The arguments that are needed and not given, and that an error does not name as missing, as sentences; with
 /// those that were given instead, where one looks like it.
-fn missing(schema: &Schema, args: &Json, error: &str) -> String {
+fn missing_arguments(schema: &Schema, args: &Json, error: &str) -> String {
     let (Some(known), Some(given)) = (schema.get("properties"), args.as_object()) else {
         return String::new();
     };
@@ -59,23 +59,23 @@ fn missing(schema: &Schema, args: &Json, error: &str) -> String {
 /// A whole number from `MIN` to `MAX`; `USUAL` where it is left out or null.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(transparent)]
-pub(super) struct Usual<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
+pub(super) struct BoundedInt<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
 
-impl<const MIN: u64, const MAX: u64, const USUAL: u64> Usual<MIN, MAX, USUAL> {
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> BoundedInt<MIN, MAX, USUAL> {
     /// The number.
     pub(super) fn get(self) -> u64 {
         self.0
     }
 }
 
-impl<const MIN: u64, const MAX: u64, const USUAL: u64> Default for Usual<MIN, MAX, USUAL> {
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> Default for BoundedInt<MIN, MAX, USUAL> {
     fn default() -> Self {
         Self(USUAL)
     }
 }
 
 impl<'de, const MIN: u64, const MAX: u64, const USUAL: u64> Deserialize<'de>
-    for Usual<MIN, MAX, USUAL>
+    for BoundedInt<MIN, MAX, USUAL>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Option::<Bounded<MIN, MAX>>::deserialize(deserializer)?;
@@ -83,7 +83,7 @@ impl<'de, const MIN: u64, const MAX: u64, const USUAL: u64> Deserialize<'de>
     }
 }
 
-impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for Usual<MIN, MAX, USUAL> {
+impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for BoundedInt<MIN, MAX, USUAL> {
     fn schema_name() -> Cow<'static, str> {
         Cow::Owned(format!("Usual_{MIN}_{MAX}_{USUAL}"))
     }
@@ -98,7 +98,7 @@ impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for Usual<MIN,
 }
 
 /// The schema of arguments: lean, with nothing to look up elsewhere.
-pub(super) fn schema<T: JsonSchema>() -> Schema {
+pub(super) fn args_schema<T: JsonSchema>() -> Schema {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.meta_schema = None;
@@ -106,7 +106,7 @@ pub(super) fn schema<T: JsonSchema>() -> Schema {
     schema.remove("title");
     schema.remove("description");
     if let Some(map) = schema.as_object_mut() {
-        lean::lean(map);
+        compact_schema::compact_schema(map);
         map.entry("properties").or_insert_with(|| json!({}));
     }
     schema
@@ -121,7 +121,7 @@ pub(super) fn without_session(mut args: Json) -> Json {
 }
 
 /// The instances that `path`, `paths` or `selector` name: exactly one of the three is given.
-pub(super) fn targets(
+pub(super) fn resolve_targets(
     scene: &Scene,
     path: Option<&InstancePath>,
     paths: Option<&[InstancePath]>,
@@ -152,7 +152,7 @@ pub(super) fn targets(
 }
 
 /// Leaves out the instances that are below another one of the list.
-pub(super) fn outermost(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
+pub(super) fn outermost_nodes(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
     let all: std::collections::HashSet<Node> = nodes.iter().copied().collect();
     let covered = |node: Node| {
         std::iter::successors(scene.parent(node), |at| scene.parent(*at))
@@ -162,20 +162,20 @@ pub(super) fn outermost(scene: &Scene, nodes: &[Node]) -> Vec<Node> {
 }
 
 /// Where a page begins: the cursor that the page before gave.
-pub(super) fn offset(cursor: Option<&str>) -> Result<usize, Refusal> {
+pub(super) fn parse_cursor(cursor: Option<&str>) -> Result<usize, Refusal> {
     let Some(text) = cursor else { return Ok(0) };
     // No answer has so many parts; what is added to it does not overflow.
     match text.parse::<u32>() {
         Ok(offset) if offset <= u32::MAX / 2 => Ok(offset as usize),
         _ => refuse!(
             "`cursor` {:?} is not one that this tool gave; leave it out to begin at the first page.",
-            cut(text, 80)
+            truncate_bytes(text, 80)
         ),
     }
 }
 
 /// Cuts a text after a number of bytes, between characters.
-pub(super) fn cut(text: &str, bytes: usize) -> &str {
+pub(super) fn truncate_bytes(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
@@ -194,7 +194,7 @@ mod tests {
 
     #[track_caller]
     fn refused(args: Json) -> String {
-        read::<Args>(args).unwrap_err().0
+        parse_args::<Args>(args).unwrap_err().0
     }
 
     #[test]

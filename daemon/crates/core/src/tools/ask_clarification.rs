@@ -5,21 +5,21 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::message::said;
-use super::{Own, Run, Talk, Tool, args};
+use super::message::plan_message;
+use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "ask_clarification",
     about: "Asks the person a question and waits for the answer: where a request can be meant in ways \
             that differ much, or where a change reaches far and its plan is to be confirmed.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Talk(|json| plan(args::read(json)?)),
+    schema: args::args_schema::<AskClarificationArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Talk(|json| plan(args::parse_args(json)?)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct AskClarificationArgs {
     /// What you ask.
     question: String,
     /// 2 to 6 short answers for the person to choose from, the one that you would take first; they
@@ -27,9 +27,11 @@ struct Args {
     options: Option<Vec<String>>,
 }
 
-fn plan(args: Args) -> Result<Talk, Refusal> {
-    match said(args.question, Phase::Update, args.options.unwrap_or_default()) {
-        Ok(Talk::Said { text, answers, .. }) => Ok(Talk::Question { question: text, answers }),
+fn plan(args: AskClarificationArgs) -> Result<ModelAction, Refusal> {
+    match plan_message(args.question, Phase::Update, args.options.unwrap_or_default()) {
+        Ok(ModelAction::Said { text, answers, .. }) => {
+            Ok(ModelAction::Question { question: text, answers })
+        }
         Ok(talk) => Ok(talk),
         Err(Refusal(reason)) => {
             let reason = reason.replace("`text`", "`question`").replace("`answers`", "`options`");

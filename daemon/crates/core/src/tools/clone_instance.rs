@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use vector_place::{Owner, read_props};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "clone_instance",
     about: "Proposes a copy of an instance with all below it, beside the original or below \
             `parentPath`, with another `name` and `props` where given. Answers {path}.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<CloneInstanceArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct CloneInstanceArgs {
     path: InstancePath,
     parent_path: Option<InstancePath>,
     name: Option<String>,
@@ -29,7 +29,7 @@ struct Args {
     props: Option<Map<String, Json>>,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: CloneInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let source = draft.scene().resolve(&args.path)?;
     let parent = match (&args.parent_path, draft.scene().parent(source)) {
         (Some(path), _) => draft.parent_or_models(path)?,
@@ -37,12 +37,12 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         (None, None) => return refuse!("`game` itself cannot be cloned."),
     };
     let name = args.name.unwrap_or_else(|| draft.scene().name(source).to_owned());
-    let copy = draft.copy(source, parent, &name)?;
+    let copy = draft.clone_instance(source, parent, &name)?;
     if let Some(props) = &args.props {
         let props = read_props(draft.scene(), Owner::Node(copy), props)?;
-        draft.set(copy, props)?;
+        draft.set_properties(copy, props)?;
     }
     let path = draft.scene().path(copy);
-    draft.title(format!("Clone {} as {path}", args.path));
+    draft.set_title(format!("Clone {} as {path}", args.path));
     Ok(json!({ "path": path }))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use vector_luau::index::Span;
 use vector_place::{Node, Scene, count};
 
-use crate::code::{self, Found, Index, Position, Positions, Symbol};
+use crate::code::{self, CodeIndex, FoundDefinition, PositionTracker, Symbol, TextPosition};
 use crate::proposal::text_of;
 
 /// Longer lines are cut, in bytes.
@@ -22,20 +22,21 @@ const ANSWER: usize = 30_000;
 /// A place in a script, from 0; characters count as in UTF-16.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(super) struct ScriptPosition {
     line: Bounded<0, 10_000_000>,
     character: Bounded<0, 100_000_000>,
 }
 
 /// The script of a path, and the byte of a place in it.
-pub(super) fn pointed(
+pub(super) fn resolve_position(
     scene: &Scene,
     path: &InstancePath,
-    place: Place,
+    place: ScriptPosition,
 ) -> Result<(Node, u32), Refusal> {
     let node = scene.resolve(path)?;
     let text = text_of(scene, node, path)?;
-    let at = Position { line: place.line.get() as u32, character: place.character.get() as u32 };
+    let at =
+        TextPosition { line: place.line.get() as u32, character: place.character.get() as u32 };
     match code::byte_at(&text, at) {
         Some(byte) => Ok((node, byte)),
         None => refuse!(
@@ -47,44 +48,44 @@ pub(super) fn pointed(
 }
 
 /// What stands at a place of a script.
-pub(super) fn symbol(
-    index: &Index,
+pub(super) fn symbol_at(
+    index: &CodeIndex,
     scene: &Scene,
     (node, byte): (Node, u32),
 ) -> Result<Symbol, Refusal> {
-    code::symbol(index, scene, node, byte).ok_or_else(|| {
+    code::symbol_at(index, scene, node, byte).ok_or_else(|| {
         let text = scene.source(node).unwrap_or_default();
-        let mut positions = Positions::new(&text);
-        let line = positions.around(byte, LINE);
-        let at = positions.of(byte);
+        let mut positions = PositionTracker::new(&text);
+        let line = positions.excerpt(byte, LINE);
+        let at = positions.position_of(byte);
         Refusal(format!(
             "No name stands at line {}, character {} of {} (both from 0): {line:?}. Point at a name, or \
              give `name` instead.",
             at.line,
             at.character,
-            path(scene, node)
+            path_text(scene, node)
         ))
     })
 }
 
 /// Where something stands, as JSON.
-pub(super) fn range(positions: &mut Positions<'_>, span: Span) -> Json {
-    let (start, end) = positions.range(span);
+pub(super) fn range_json(positions: &mut PositionTracker<'_>, span: Span) -> Json {
+    let (start, end) = positions.span_range(span);
     json!({ "start": start, "end": end })
 }
 
 /// The line that a byte stands in, cut.
-pub(super) fn line(positions: &Positions<'_>, byte: u32) -> String {
-    positions.around(byte, LINE)
+pub(super) fn line_text(positions: &PositionTracker<'_>, byte: u32) -> String {
+    positions.excerpt(byte, LINE)
 }
 
 /// A path as it is told; one that is longer than any that people make is cut.
-pub(super) fn path(scene: &Scene, node: Node) -> String {
-    short(scene.path(node).to_string())
+pub(super) fn path_text(scene: &Scene, node: Node) -> String {
+    truncate_text(scene.path(node).to_string())
 }
 
 /// A text of that length at most.
-pub(super) fn short(mut text: String) -> String {
+pub(super) fn truncate_text(mut text: String) -> String {
     if text.len() > PATH {
         text.truncate(text.floor_char_boundary(PATH));
         text.push('…');
@@ -93,21 +94,21 @@ pub(super) fn short(mut text: String) -> String {
 }
 
 /// How much an answer may still hold, so that it stays a part of what a model can read.
-pub(super) struct Room(usize);
+pub(super) struct AnswerBudget(usize);
 
-impl Room {
+impl AnswerBudget {
     /// That of an answer.
     pub(super) fn new() -> Self {
         Self(ANSWER)
     }
 
     /// A part of it for one thing.
-    pub(super) fn part(part: usize) -> Self {
+    pub(super) fn share(part: usize) -> Self {
         Self(ANSWER / part)
     }
 
     /// Whether there is room for something; then there is less.
-    pub(super) fn take(&mut self, told: &Json) -> bool {
+    pub(super) fn try_take(&mut self, told: &Json) -> bool {
         let bytes = told.to_string().len() + 1;
         let fits = bytes <= self.0;
         self.0 = self.0.saturating_sub(bytes);
@@ -116,15 +117,15 @@ impl Room {
 }
 
 /// A definition as JSON.
-pub(super) fn told(scene: &Scene, found: &Found) -> Json {
+pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
     let text = scene.source(found.node).unwrap_or_default();
-    let mut positions = Positions::new(&text);
+    let mut positions = PositionTracker::new(&text);
     let mut told = json!({
-        "path": path(scene, found.node),
+        "path": path_text(scene, found.node),
         "name": found.name,
-        "range": range(&mut positions, found.span),
-        "position": positions.of(found.named.start),
-        "text": line(&positions, found.named.start),
+        "range": range_json(&mut positions, found.span),
+        "position": positions.position_of(found.named.start),
+        "text": line_text(&positions, found.named.start),
     });
     if let Some(kind) = found.kind {
         told["kind"] = json!(kind);

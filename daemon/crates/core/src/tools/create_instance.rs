@@ -9,47 +9,48 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use vector_place::{Node, Owner, count, read_props, reflection};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "create_instance",
     about: "Proposes a new instance with its properties and children. Its name is the prop `Name`, \
             attributes are props with `@`, tags the prop `Tags`, a script's text the prop \
             `Source`. Values may be short (\"#ff8800\", [0, 5, 0], a path), or as get_properties \
             answers them. A missing parent under Workspace is made of Models. Answers {path, \
             count}.",
-    schema: args::schema::<Args>,
-    own: Own::ParentOrWorkspace,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<CreateInstanceArgs>,
+    own: DefaultTarget::ParentOrWorkspace,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct CreateInstanceArgs {
     class_name: String,
     parent_path: InstancePath,
     /// e.g. {"Name": "Wall", "Size": [4, 1, 2], "Material": "Neon", "@Health": 5}
     props: Option<Map<String, Json>>,
     /// Each is {className, props?, children?}
     #[schemars(with = "Option<Vec<Map<String, Json>>>")]
-    children: Option<Vec<Child>>,
+    children: Option<Vec<ChildSpec>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Child {
+struct ChildSpec {
     class_name: String,
     props: Option<Map<String, Json>>,
-    children: Option<Vec<Child>>,
+    children: Option<Vec<ChildSpec>>,
 }
 
 /// One call makes no more than this.
 const MAX_INSTANCES: usize = 10_000;
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: CreateInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let parent = draft.parent_or_models(&args.parent_path)?;
-    let root = Child { class_name: args.class_name, props: args.props, children: args.children };
+    let root =
+        ChildSpec { class_name: args.class_name, props: args.props, children: args.children };
     let mut stack = vec![(parent, root)];
     let mut top = None;
     let mut made = 0;
@@ -58,11 +59,11 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         if made > MAX_INSTANCES {
             return refuse!("More than {MAX_INSTANCES} instances in one call; make several calls.");
         }
-        let node = create(draft, parent, &child.class_name, child.props.unwrap_or_default())
+        let node = create_tree(draft, parent, &child.class_name, child.props.unwrap_or_default())
             .map_err(|refusal| match top {
-                None => refusal,
-                Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
-            })?;
+            None => refusal,
+            Some(_) => Refusal(format!("child {made}, a {}: {refusal}", child.class_name)),
+        })?;
         top.get_or_insert(node);
         let children = child.children.unwrap_or_default();
         stack.extend(children.into_iter().rev().map(|child| (node, child)));
@@ -77,12 +78,12 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     } else {
         String::new()
     };
-    draft.title(format!("Create {class} {path}{more}"));
+    draft.set_title(format!("Create {class} {path}{more}"));
     Ok(json!({ "path": path, "count": made }))
 }
 
-fn create(
-    draft: &mut Draft<'_>,
+fn create_tree(
+    draft: &mut ProposalDraft<'_>,
     parent: Node,
     class: &str,
     mut given: Map<String, Json>,
@@ -101,5 +102,5 @@ fn create(
     let mut props: Props = read_props(draft.scene(), Owner::New(class), &given)?;
     props.retain(|_, value| value.is_some());
     props.extend(source.map(|text| ("Source".to_owned(), Some(Value::String(text)))));
-    draft.create(parent, class, &name, props)
+    draft.create_instance(parent, class, &name, props)
 }

@@ -7,39 +7,40 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::count;
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "delete_instance",
     about: "Proposes to delete one instance (`path`), several (`paths`) or all that a `selector` fits, \
             each with all below it. Answers {deleted}.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<DeleteInstanceArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct DeleteInstanceArgs {
     path: Option<InstancePath>,
     paths: Option<Vec<InstancePath>>,
     /// e.g. Part.Debris
     selector: Option<String>,
 }
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &DeleteInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
-    let nodes = args::outermost(draft.scene(), &nodes);
+    let nodes =
+        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::outermost_nodes(draft.scene(), &nodes);
     let title = match args.path.as_ref() {
         Some(path) => format!("Delete {path}"),
         None => format!("Delete {}", count(nodes.len(), "instance", "instances")),
     };
     // From the last to the first, so that the numbers of equal siblings on the card stay right.
     for node in nodes.iter().rev() {
-        draft.delete(*node)?;
+        draft.delete_instance(*node)?;
     }
-    draft.title(title);
+    draft.set_title(title);
     Ok(json!({ "deleted": nodes.len() }))
 }

@@ -5,35 +5,35 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args, lean};
-use crate::memory::{self, Change, Section};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, compact_schema};
+use crate::memory::{self, MemoryChange, MemorySection};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "edit_memory",
     about: "Proposes changes of the project's memory, a file that later tasks are given: what it \
             is for (charter), conventions, key paths, decisions, and what is left. For what lasts, \
             in short entries; not for what the place itself shows. `add` takes `text`, `remove` \
             the `entry` as it is, `replace` both.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<EditMemoryArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
-    #[schemars(transform = lean::wordless)]
-    changes: Vec<One>,
+struct EditMemoryArgs {
+    #[schemars(transform = compact_schema::drop_descriptions)]
+    changes: Vec<MemoryEdit>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct One {
+struct MemoryEdit {
     /// What is done.
-    action: Action,
+    action: MemoryAction,
     /// In which section.
-    section: Section,
+    section: MemorySection,
     /// The entry as it is; to replace or remove it.
     entry: Option<String>,
     /// The entry as it is to be; to add or replace it. One line or a few.
@@ -42,7 +42,7 @@ struct One {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-enum Action {
+enum MemoryAction {
     /// Write a new entry.
     Add,
     /// Write an entry anew.
@@ -51,23 +51,31 @@ enum Action {
     Remove,
 }
 
-fn plan(Args { changes }: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(
+    EditMemoryArgs { changes }: EditMemoryArgs,
+    draft: &mut ProposalDraft<'_>,
+) -> Result<Json, Refusal> {
     if changes.is_empty() {
         return refuse!("`changes` is empty.");
     }
-    let changes: Vec<Change> = changes.into_iter().map(change).collect::<Result<_, _>>()?;
-    let after = memory::edit(draft.memory()?, &changes)?;
+    let changes: Vec<MemoryChange> =
+        changes.into_iter().map(to_change).collect::<Result<_, _>>()?;
+    let after = memory::edit_memory(draft.memory_text()?, &changes)?;
     draft.edit_memory(&after)?;
     Ok(json!({ "changed": changes.len(), "bytes": after.len() }))
 }
 
-fn change(One { action, section, entry, text }: One) -> Result<Change, Refusal> {
+fn to_change(
+    MemoryEdit { action, section, entry, text }: MemoryEdit,
+) -> Result<MemoryChange, Refusal> {
     Ok(match (action, entry, text) {
-        (Action::Add, None, Some(text)) => Change::Add { section, text },
-        (Action::Replace, Some(entry), Some(text)) => Change::Replace { section, entry, text },
-        (Action::Remove, Some(entry), None) => Change::Remove { section, entry },
-        (Action::Add, ..) => return refuse!("add takes `text`, and no `entry`."),
-        (Action::Replace, ..) => return refuse!("replace takes `entry` and `text`."),
-        (Action::Remove, ..) => return refuse!("remove takes `entry`, and no `text`."),
+        (MemoryAction::Add, None, Some(text)) => MemoryChange::Add { section, text },
+        (MemoryAction::Replace, Some(entry), Some(text)) => {
+            MemoryChange::Replace { section, entry, text }
+        }
+        (MemoryAction::Remove, Some(entry), None) => MemoryChange::Remove { section, entry },
+        (MemoryAction::Add, ..) => return refuse!("add takes `text`, and no `entry`."),
+        (MemoryAction::Replace, ..) => return refuse!("replace takes `entry` and `text`."),
+        (MemoryAction::Remove, ..) => return refuse!("remove takes `entry`, and no `text`."),
     })
 }

@@ -8,28 +8,28 @@ use serde_json::{Value as Json, json};
 use vector_luau::index::called;
 use vector_place::Scene;
 
-use super::code::Room;
-use super::{Own, Run, Tool, args, code as told};
-use crate::code::{self, Index, Symbol};
+use super::code::AnswerBudget;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, code as told};
+use crate::code::{self, CodeIndex, Symbol};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_definition",
     about: "Finds where a name is defined, through requires too: the one at `position` of the \
             script `path`, or `name`.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| {
-        let args = args::read(json)?;
-        code::with(scene, |index| plan(&args, scene, index))
+    schema: args::args_schema::<FindDefinitionArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| {
+        let args = args::parse_args(json)?;
+        code::with_index(scene, |index| plan(&args, scene, index))
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct FindDefinitionArgs {
     path: Option<InstancePath>,
     /// From 0.
-    position: Option<told::Place>,
+    position: Option<told::ScriptPosition>,
     /// e.g. open, Shop.open, Shop:buy
     name: Option<String>,
 }
@@ -37,19 +37,20 @@ struct Args {
 /// So many are told of.
 const MOST: usize = 50;
 
-fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
     let mut answer = json!({});
     let found = match (&args.path, args.position, &args.name) {
         (Some(path), Some(place), None) => {
-            let symbol = told::symbol(index, scene, told::pointed(scene, path, place)?)?;
-            let found = code::definitions(index, scene, &symbol);
+            let symbol =
+                told::symbol_at(index, scene, told::resolve_position(scene, path, place)?)?;
+            let found = code::find_definitions(index, scene, &symbol);
             if found.is_empty() {
-                return refuse!("{}", nowhere(scene, index, &symbol));
+                return refuse!("{}", explain_undefined(scene, index, &symbol));
             }
             found
         }
         (path, None, Some(name)) => {
-            let mut found = code::named(index, scene, name);
+            let mut found = code::definitions_named(index, scene, name);
             if let Some(path) = path {
                 let node = scene.resolve(path)?;
                 found.retain(|it| it.node == node);
@@ -67,12 +68,12 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         }
         _ => return refuse!("Either `path` and `position` are needed, or `name`."),
     };
-    let mut room = Room::new();
+    let mut room = AnswerBudget::new();
     let told: Vec<Json> = found
         .iter()
         .take(MOST)
-        .map(|it| told::told(scene, it))
-        .take_while(|it| room.take(it))
+        .map(|it| told::definition_json(scene, it))
+        .take_while(|it| room.try_take(it))
         .collect();
     if found.len() > told.len() {
         answer["truncated"] = true.into();
@@ -83,23 +84,23 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
 }
 
 /// Why a name is defined nowhere.
-fn nowhere(scene: &Scene, index: &Index, symbol: &Symbol) -> String {
+fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> String {
     match symbol {
         Symbol::Member(module, name) => {
-            let members = index.script(*module).map(|it| &it.members);
+            let members = index.script_at(*module).map(|it| &it.members);
             let near = did_you_mean(name, members.into_iter().flatten().map(|it| &*it.name));
             format!(
                 "{} gives no member {:?} to those who require it, as far as its text says.{near}",
-                told::path(scene, *module),
+                told::path_text(scene, *module),
                 called(name)
             )
         }
         Symbol::Type(module, name) => format!(
             "{} defines no type {:?}: it is built in, or of Roblox.",
-            told::path(scene, *module),
+            told::path_text(scene, *module),
             called(name)
         ),
-        Symbol::Own(symbol) => nowhere(scene, index, symbol),
+        Symbol::Own(symbol) => explain_undefined(scene, index, symbol),
         Symbol::Global(name) => format!(
             "No script defines the global {:?}: it is of Luau or Roblox, or made while the game runs.",
             called(name)

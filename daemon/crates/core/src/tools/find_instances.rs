@@ -8,34 +8,34 @@ use serde_json::{Value as Json, json};
 use vector_place::Scene;
 use vector_place::selector::Selector;
 
-use super::args::Usual;
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_instances",
     about: "Finds instances (below `root`) by a selector in the language of \
             Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = false], [$Attribute = \
             value], A > B, A >> B, `,`, :not(), :has(). Answers paths and classes.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<FindInstancesArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct FindInstancesArgs {
     /// e.g. Model > Part.Coin[Transparency = 0]
     selector: String,
     root: Option<InstancePath>,
     #[serde(default)]
-    limit: Usual<1, 1000, 100>,
+    limit: BoundedInt<1, 1000, 100>,
     cursor: Option<String>,
 }
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &FindInstancesArgs, scene: &Scene) -> Result<Json, Refusal> {
     let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
     let limit = args.limit.get() as usize;
-    let skip = args::offset(args.cursor.as_deref())?;
+    let skip = args::parse_cursor(args.cursor.as_deref())?;
     let found = Selector::find(&args.selector, scene, root)?;
     let page: Vec<_> = found
         .iter()

@@ -8,58 +8,58 @@ use serde_json::{Value as Json, json};
 use vector_luau::index::called;
 use vector_place::Scene;
 
-use super::args::Usual;
-use super::code::Room;
-use super::{Own, Run, Tool, args, code as told};
-use crate::code::{self, Hit, Index, Positions, Symbol};
+use super::args::BoundedInt;
+use super::code::AnswerBudget;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, code as told};
+use crate::code::{self, CodeIndex, PositionTracker, ReferenceHit, Symbol};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "find_references",
     about: "Finds where a name is used: the one at `position` of the script `path`, a member or \
             type `name` of the module `path`, or the module itself. Doubtful hits have certain: \
             false.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| {
-        let args = args::read(json)?;
-        code::with(scene, |index| plan(&args, scene, index))
+    schema: args::args_schema::<FindReferencesArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| {
+        let args = args::parse_args(json)?;
+        code::with_index(scene, |index| plan(&args, scene, index))
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct FindReferencesArgs {
     path: InstancePath,
     /// From 0.
-    position: Option<told::Place>,
+    position: Option<told::ScriptPosition>,
     name: Option<String>,
     #[serde(default)]
-    limit: Usual<1, 500, 100>,
+    limit: BoundedInt<1, 500, 100>,
     cursor: Option<String>,
 }
 
-fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
     let symbol = match (args.position, &args.name) {
         (Some(place), None) => {
-            told::symbol(index, scene, told::pointed(scene, &args.path, place)?)?
+            told::symbol_at(index, scene, told::resolve_position(scene, &args.path, place)?)?
         }
-        (None, Some(name)) => exported(args, scene, index, name)?,
-        (None, None) => module(args, scene, index)?,
+        (None, Some(name)) => exported_symbol(args, scene, index, name)?,
+        (None, None) => module_symbol(args, scene, index)?,
         (Some(_), Some(_)) => return refuse!("Either `position` or `name` is needed, not both."),
     };
-    let hits = code::references(index, scene, &symbol);
-    let skip = args::offset(args.cursor.as_deref())?;
+    let hits = code::find_references(index, scene, &symbol);
+    let skip = args::parse_cursor(args.cursor.as_deref())?;
     let limit = args.limit.get() as usize;
     let certain = hits.iter().filter(|hit| hit.is_certain).count();
     let page = hits.get(skip.min(hits.len())..).unwrap_or_default();
     let page = &page[..page.len().min(limit)];
-    let (mut scripts, mut shown, mut room) = (Vec::new(), 0, Room::new());
+    let (mut scripts, mut shown, mut room) = (Vec::new(), 0, AnswerBudget::new());
     for of_one in page.chunk_by(|a, b| a.node == b.node) {
         let told = of_script(scene, of_one, &mut room);
         shown += told.len();
         let is_all = told.len() == of_one.len();
         if !told.is_empty() {
-            scripts.push(json!({ "path": told::path(scene, of_one[0].node), "hits": told }));
+            scripts.push(json!({ "path": told::path_text(scene, of_one[0].node), "hits": told }));
         }
         if !is_all {
             break;
@@ -80,26 +80,35 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
     Ok(answer)
 }
 
-fn module(args: &Args, scene: &Scene, index: &Index) -> Result<Symbol, Refusal> {
+fn module_symbol(
+    args: &FindReferencesArgs,
+    scene: &Scene,
+    index: &CodeIndex,
+) -> Result<Symbol, Refusal> {
     let node = scene.resolve(&args.path)?;
-    match index.script(node) {
+    match index.script_at(node) {
         Some(_) => Ok(Symbol::Module(node)),
         None => refuse!("{} is a {}, and no script.", args.path, scene.class(node)),
     }
 }
 
 /// A member of a module, or a type of it.
-fn exported(args: &Args, scene: &Scene, index: &Index, name: &str) -> Result<Symbol, Refusal> {
-    let Symbol::Module(node) = module(args, scene, index)? else {
+fn exported_symbol(
+    args: &FindReferencesArgs,
+    scene: &Scene,
+    index: &CodeIndex,
+    name: &str,
+) -> Result<Symbol, Refusal> {
+    let Symbol::Module(node) = module_symbol(args, scene, index)? else {
         return refuse!("{} is no module.", args.path);
     };
-    let node = index.behind(node);
-    let script = index.script(node);
+    let node = index.reexported_module(node);
+    let script = index.script_at(node);
     let is_member = script.is_some_and(|it| it.members.iter().any(|member| &*member.name == name));
     if is_member {
         return Ok(Symbol::Member(node, name.into()));
     }
-    let types = code::definitions(index, scene, &Symbol::Type(node, name.into()));
+    let types = code::find_definitions(index, scene, &Symbol::Type(node, name.into()));
     if types.is_empty() {
         let members: Vec<&str> =
             script.into_iter().flat_map(|it| &it.members).map(|it| &*it.name).take(30).collect();
@@ -107,7 +116,7 @@ fn exported(args: &Args, scene: &Scene, index: &Index, name: &str) -> Result<Sym
         return refuse!(
             "{} gives no member or type {:?} to others; it gives: {}. For a local name give its \
              `position`.",
-            told::path(scene, node),
+            told::path_text(scene, node),
             called(name),
             if members.is_empty() { "nothing by name".to_owned() } else { members.join(", ") }
         );
@@ -116,16 +125,16 @@ fn exported(args: &Args, scene: &Scene, index: &Index, name: &str) -> Result<Sym
 }
 
 /// The hits of one script, as far as there is room for them.
-fn of_script(scene: &Scene, hits: &[Hit], room: &mut Room) -> Vec<Json> {
+fn of_script(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudget) -> Vec<Json> {
     let node = hits[0].node;
     let text = scene.source(node).unwrap_or_default();
-    let mut positions = Positions::new(&text);
-    let hit = |hit: &Hit| {
-        let at = positions.of(hit.span.start);
+    let mut positions = PositionTracker::new(&text);
+    let hit = |hit: &ReferenceHit| {
+        let at = positions.position_of(hit.span.start);
         let mut told = json!({
             "line": at.line,
             "character": at.character,
-            "text": told::line(&positions, hit.span.start),
+            "text": told::line_text(&positions, hit.span.start),
         });
         if !hit.is_certain {
             told["certain"] = false.into();
@@ -135,8 +144,8 @@ fn of_script(scene: &Scene, hits: &[Hit], room: &mut Room) -> Vec<Json> {
         }
         told
     };
-    if !room.take(&told::path(scene, node).into()) {
+    if !room.try_take(&told::path_text(scene, node).into()) {
         return Vec::new();
     }
-    hits.iter().map(hit).take_while(|it| room.take(it)).collect()
+    hits.iter().map(hit).take_while(|it| room.try_take(it)).collect()
 }

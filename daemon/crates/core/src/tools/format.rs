@@ -8,30 +8,30 @@ use serde_json::{Value as Json, json};
 use vector_luau::{Stack, Style};
 use vector_place::count;
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::{Draft, text_of};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::{ProposalDraft, text_of};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "format",
     about: "Proposes a script's text as StyLua writes it, by the project's stylua.toml; of \
             `startLine` (from 1) to `endLine` only the statements within.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<FormatArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct FormatArgs {
     path: InstancePath,
     start_line: Option<Bounded<1, 10_000_000>>,
     end_line: Option<Bounded<1, 10_000_000>>,
 }
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     let before = text_of(draft.scene(), node, &args.path)?.into_owned();
-    let range = range(args, &before)?;
+    let range = format_range(args, &before)?;
     // Whoever plans has a large stack: scripts are outlined there too.
     let style = draft.scene().style();
     let style = style.map(|it| Style { file: it.file.clone(), text: it.text.clone() });
@@ -41,13 +41,13 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let changed = !edits.is_empty();
     if changed {
         draft.edit_script(node, edits)?;
-        draft.title(format!("Format {}", args.path));
+        draft.set_title(format!("Format {}", args.path));
     }
     Ok(json!({ "path": args.path, "changed": changed }))
 }
 
 /// The bytes of the lines that are meant; none where all are.
-fn range(args: &Args, text: &str) -> Result<Option<std::ops::Range<usize>>, Refusal> {
+fn format_range(args: &FormatArgs, text: &str) -> Result<Option<std::ops::Range<usize>>, Refusal> {
     if args.start_line.is_none() && args.end_line.is_none() {
         return Ok(None);
     }

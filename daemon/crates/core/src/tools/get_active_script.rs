@@ -4,17 +4,20 @@ use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Own, Run, Tool, args};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_active_script",
     about: "The script that the person has open in front in Studio: path, text with unsaved \
             drafts, isDirty.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Fetch(|json, _| args::read::<Args>(json).map(|Args {}| Wanted::ActiveScript {})),
+    schema: args::args_schema::<GetActiveScriptArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Fetch(|json, _| {
+        args::parse_args::<GetActiveScriptArgs>(json)
+            .map(|GetActiveScriptArgs {}| Wanted::ActiveScript {})
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {}
+struct GetActiveScriptArgs {}

@@ -7,40 +7,40 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::{Node, Scene};
 
-use super::args::Usual;
-use super::code::Room;
-use super::{Own, Run, Tool, args, code as told};
-use crate::code::{self, Direction, Graph, Index, Positions};
+use super::args::BoundedInt;
+use super::code::AnswerBudget;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, code as told};
+use crate::code::{self, CodeIndex, GraphDirection, PositionTracker, RequireGraph};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_dependency_graph",
     about: "Tells which scripts require which, over several steps: from one script (`path`), or \
             among all (below `root`). Names rings, and requires that lead nowhere, and why.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| {
-        let args = args::read(json)?;
-        code::with(scene, |index| plan(&args, scene, index))
+    schema: args::args_schema::<DependencyGraphArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| {
+        let args = args::parse_args(json)?;
+        code::with_index(scene, |index| plan(&args, scene, index))
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct DependencyGraphArgs {
     path: Option<InstancePath>,
     root: Option<InstancePath>,
     /// Default: both.
-    direction: Option<Way>,
+    direction: Option<RequireDirection>,
     #[serde(default)]
-    depth: Usual<1, 64, 64>,
+    depth: BoundedInt<1, 64, 64>,
     #[serde(default)]
-    limit: Usual<1, 1000, 200>,
+    limit: BoundedInt<1, 1000, 200>,
     cursor: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-enum Way {
+enum RequireDirection {
     Requires,
     RequiredBy,
     Both,
@@ -53,36 +53,40 @@ const RING: usize = 30;
 /// So many requires and unresolved ones are told of.
 const EDGES: usize = 500;
 
-fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
+fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
     let direction = match args.direction {
-        Some(Way::Requires) => Direction::Requires,
-        Some(Way::RequiredBy) => Direction::RequiredBy,
-        Some(Way::Both) | None => Direction::Both,
+        Some(RequireDirection::Requires) => GraphDirection::Requires,
+        Some(RequireDirection::RequiredBy) => GraphDirection::RequiredBy,
+        Some(RequireDirection::Both) | None => GraphDirection::Both,
     };
     let depth = args.depth.get() as u32;
     let (graph, below) = match (&args.path, &args.root) {
         (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
         (Some(path), None) => {
             let node = scene.resolve(path)?;
-            if index.script(node).is_none() {
+            if index.script_at(node).is_none() {
                 return refuse!(
                     "{path} is a {}, and no script; `root` takes all scripts below it.",
                     scene.class(node)
                 );
             }
-            (code::graph(index, &[node], direction, depth), None)
+            (code::build_graph(index, &[node], direction, depth), None)
         }
         (None, root) => {
             let root = root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
-            let all: Vec<Node> =
-                index.scripts().iter().copied().filter(|it| scene.is_within(*it, root)).collect();
-            (code::graph(index, &all, direction, 0), Some(root))
+            let all: Vec<Node> = index
+                .script_nodes()
+                .iter()
+                .copied()
+                .filter(|it| scene.is_within(*it, root))
+                .collect();
+            (code::build_graph(index, &all, direction, 0), Some(root))
         }
     };
-    let skip = args::offset(args.cursor.as_deref())?;
+    let skip = args::parse_cursor(args.cursor.as_deref())?;
     let limit = args.limit.get() as usize;
-    let mut told = Told { room: Room::new(), edges: 0 };
-    let cycles = told.cycles(scene, &graph);
+    let mut told = GraphBudget { room: AnswerBudget::new(), edges: 0 };
+    let cycles = told.cycle_json(scene, &graph);
     let total = graph.scripts.len();
     let page = total.saturating_sub(skip).min(limit);
     let mut scripts: Vec<Json> = Vec::new();
@@ -91,7 +95,7 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
         if below.is_none() {
             it["distance"] = (*steps).into();
         }
-        if !told.takes(&it, edges) {
+        if !told.try_take(&it, edges) {
             break;
         }
         scripts.push(it);
@@ -116,35 +120,35 @@ fn plan(args: &Args, scene: &Scene, index: &Index) -> Result<Json, Refusal> {
 }
 
 /// How much an answer holds already.
-struct Told {
-    room: Room,
+struct GraphBudget {
+    room: AnswerBudget,
     edges: usize,
 }
 
-impl Told {
+impl GraphBudget {
     /// The rings, as far as they have room in a part of the answer.
-    fn cycles(&mut self, scene: &Scene, graph: &Graph) -> Vec<Json> {
-        let mut part = Room::part(4);
+    fn cycle_json(&mut self, scene: &Scene, graph: &RequireGraph) -> Vec<Json> {
+        let mut part = AnswerBudget::share(4);
         let ring = |ring: &Vec<Node>| -> Json {
             let mut told: Vec<String> =
-                ring.iter().take(RING).map(|it| told::path(scene, *it)).collect();
+                ring.iter().take(RING).map(|it| told::path_text(scene, *it)).collect();
             if ring.len() > RING {
                 told.push(format!("… and {} more", ring.len() - RING));
             }
             told.into()
         };
         let rings = graph.cycles.iter().take(RINGS).map(ring);
-        let rings: Vec<Json> = rings.take_while(|it| part.take(it)).collect();
+        let rings: Vec<Json> = rings.take_while(|it| part.try_take(it)).collect();
         for ring in &rings {
-            self.room.take(ring);
+            self.room.try_take(ring);
         }
         rings
     }
 
     /// Whether there is room for a script with its edges; then there is less.
-    fn takes(&mut self, script: &Json, edges: usize) -> bool {
+    fn try_take(&mut self, script: &Json, edges: usize) -> bool {
         self.edges += edges;
-        self.edges <= EDGES && self.room.take(script)
+        self.edges <= EDGES && self.room.try_take(script)
     }
 }
 
@@ -152,12 +156,12 @@ impl Told {
 const EACH: usize = 50;
 
 /// A script with its edges, and how many of these there are. One script fills a part of an answer.
-fn of_script(scene: &Scene, index: &Index, node: Node) -> (Json, usize) {
-    let mut told = json!({ "path": told::path(scene, node) });
-    let (mut edges, mut room) = (0, Room::part(2));
+fn of_script(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
+    let mut told = json!({ "path": told::path_text(scene, node) });
+    let (mut edges, mut room) = (0, AnswerBudget::share(2));
     let mut list = |key: &str, nodes: &[Node]| {
-        let paths = nodes.iter().take(EACH).map(|it| Json::from(told::path(scene, *it)));
-        let paths: Vec<Json> = paths.take_while(|it| room.take(it)).collect();
+        let paths = nodes.iter().take(EACH).map(|it| Json::from(told::path_text(scene, *it)));
+        let paths: Vec<Json> = paths.take_while(|it| room.try_take(it)).collect();
         edges += paths.len();
         if nodes.len() > paths.len() {
             told[format!("{key}Total")] = nodes.len().into();
@@ -166,22 +170,22 @@ fn of_script(scene: &Scene, index: &Index, node: Node) -> (Json, usize) {
             told[key] = paths.into();
         }
     };
-    list("requires", &index.requires(node));
+    list("requires", &index.required_modules(node));
     list("requiredBy", index.required_by(node));
     let text = scene.source(node).unwrap_or_default();
-    let mut positions = Positions::new(&text);
-    let requires = index.script(node).map_or(&[][..], |it| &it.requires);
-    let lost = requires.iter().zip(index.resolved(node));
+    let mut positions = PositionTracker::new(&text);
+    let requires = index.script_at(node).map_or(&[][..], |it| &it.requires);
+    let lost = requires.iter().zip(index.resolved_requires(node));
     let lost: Vec<_> =
         lost.filter_map(|(require, it)| Some((require, it.as_ref().err()?))).collect();
     let unresolved = lost.iter().take(EACH).map(|(require, reason)| {
         json!({
-            "line": positions.of(require.span.start).line,
-            "text": told::line(&positions, require.span.start),
-            "reason": told::short(reason.sentence(scene)),
+            "line": positions.position_of(require.span.start).line,
+            "text": told::line_text(&positions, require.span.start),
+            "reason": told::truncate_text(reason.to_sentence(scene)),
         })
     });
-    let unresolved: Vec<Json> = unresolved.take_while(|it| room.take(it)).collect();
+    let unresolved: Vec<Json> = unresolved.take_while(|it| room.try_take(it)).collect();
     edges += unresolved.len();
     if lost.len() > unresolved.len() {
         told["unresolvedTotal"] = lost.len().into();

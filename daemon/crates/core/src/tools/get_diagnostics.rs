@@ -6,57 +6,57 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use vector_place::Scene;
 
-use super::args::Usual;
-use super::look::{self, Diagnostics, Look, Looked};
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::fetch::{self, DiagnosticsRequest, FetchRequest, FetchScript};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_diagnostics",
     about: "Checks scripts: syntax, lints (the project's selene.toml), and types where a checker \
             is installed. Only `paths`, or all (below `root`).",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Look(|json, scene| wanted(&args::read(json)?, scene)),
+    schema: args::args_schema::<GetDiagnosticsArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Look(|json, scene| plan_diagnostics(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct GetDiagnosticsArgs {
     paths: Option<Vec<InstancePath>>,
     root: Option<InstancePath>,
     /// The least; default warning.
-    severity: Option<Least>,
+    severity: Option<MinimumSeverity>,
     #[serde(default)]
-    limit: Usual<1, 500, 100>,
+    limit: BoundedInt<1, 500, 100>,
     cursor: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Least {
+enum MinimumSeverity {
     Note,
     Warning,
     Error,
 }
 
-fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
-    let nodes = look::scripts(scene, args.paths.as_deref(), args.root.as_ref())?;
+fn plan_diagnostics(args: &GetDiagnosticsArgs, scene: &Scene) -> Result<FetchRequest, Refusal> {
+    let nodes = fetch::scripts_to_fetch(scene, args.paths.as_deref(), args.root.as_ref())?;
     if nodes.is_empty() {
         return refuse!("There are no scripts below it; list_children shows the tree.");
     }
-    let looked = |node: &_| Looked {
+    let looked = |node: &_| FetchScript {
         path: scene.path(*node),
         class: scene.class(*node).to_owned(),
         text: scene.source(*node).map(std::borrow::Cow::into_owned),
     };
-    Ok(Look::Diagnostics(Box::new(Diagnostics {
+    Ok(FetchRequest::Diagnostics(Box::new(DiagnosticsRequest {
         scripts: nodes.iter().map(looked).collect(),
-        least: match args.severity.unwrap_or(Least::Warning) {
-            Least::Note => vector_luau::Severity::Note,
-            Least::Warning => vector_luau::Severity::Warning,
-            Least::Error => vector_luau::Severity::Error,
+        least: match args.severity.unwrap_or(MinimumSeverity::Warning) {
+            MinimumSeverity::Note => vector_luau::Severity::Note,
+            MinimumSeverity::Warning => vector_luau::Severity::Warning,
+            MinimumSeverity::Error => vector_luau::Severity::Error,
         },
         limit: args.limit.get() as usize,
-        skip: args::offset(args.cursor.as_deref())?,
+        skip: args::parse_cursor(args.cursor.as_deref())?,
     })))
 }

@@ -10,34 +10,34 @@ use serde_json::{Map, Value as Json, json};
 use vector_place::reflection::{self, Access};
 use vector_place::{Node, Scene};
 
-use super::args::Usual;
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "get_properties",
     about: "Reads properties (defaults filled in), tags (`Tags`) and attributes (`@Name`): `keys`, \
             or all properties. Names that it does not have come under `unknown`.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<GetPropertiesArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct GetPropertiesArgs {
     path: InstancePath,
     /// e.g. Size, @Speed
     keys: Option<Vec<String>>,
     include_all_attributes: Option<bool>,
     #[serde(default)]
-    max_bytes: Usual<256, 1_000_000, 32_768>,
+    max_bytes: BoundedInt<256, 1_000_000, 32_768>,
 }
 
 /// Properties of the engine, or that have a tool of their own.
 const HIDDEN: [&str; 6] =
     ["Attributes", "AttributesSerialize", "HistoryId", "Source", "Tags", "UniqueId"];
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &GetPropertiesArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     if scene.is_unseen(node) {
         return refuse!(
@@ -47,7 +47,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     }
     let mut names: Vec<String> = match &args.keys {
         Some(keys) => keys.clone(),
-        None => known(scene, node),
+        None => property_names(scene, node),
     };
     if args.include_all_attributes == Some(true) {
         names.extend(scene.attribute_names(node).iter().map(|name| format!("@{name}")));
@@ -59,7 +59,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         if properties.contains_key(&name) {
             continue;
         }
-        let Some(value) = value(scene, node, &name) else {
+        let Some(value) = property_value(scene, node, &name) else {
             unknown.push(name);
             continue;
         };
@@ -83,7 +83,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     Ok(answer)
 }
 
-fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
+fn property_value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
     match name {
         "ClassName" => Some(scene.class(node).into()),
         "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
@@ -93,7 +93,7 @@ fn value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
 }
 
 /// What is stored, and what the class has besides.
-fn known(scene: &Scene, node: Node) -> Vec<String> {
+fn property_names(scene: &Scene, node: Node) -> Vec<String> {
     let class = scene.class(node);
     let of_class = reflection::property_names(class).filter(
         |name| matches!(reflection::access(class, name), Some(Access::Stored(found)) if found.name == *name),

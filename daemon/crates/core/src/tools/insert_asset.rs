@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::Node;
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "insert_asset",
     about: "Proposes to insert an asset of Roblox's catalogue, or of the person's, in a place that \
             is open in Studio. The person is shown the scripts that it brings. Answers {path, \
             paths, count, scripts}.",
-    schema: args::schema::<Args>,
-    own: Own::ParentOrWorkspace,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<InsertAssetArgs>,
+    own: DefaultTarget::ParentOrWorkspace,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct InsertAssetArgs {
     /// As in rbxassetid://123
     asset_id: Bounded<1, 9_007_199_254_740_991>,
     parent_path: InstancePath,
@@ -34,7 +34,7 @@ const MAX_TEXT: usize = 400_000;
 /// Roots that the answer lists.
 const LISTED: usize = 50;
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let asset = args.asset_id.get();
     let holds = draft.scene().asset(asset)?;
     if holds.is_empty() || !holds.is_sound() {
@@ -50,9 +50,9 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     }
     let parent = draft.parent_or_models(&args.parent_path)?;
     let (count, scripts) = (holds.len(), holds.scripts.len());
-    let roots: Vec<Node> = draft.insert(asset, parent, holds)?;
+    let roots: Vec<Node> = draft.insert_asset(asset, parent, holds)?;
     let paths: Vec<_> = roots.iter().take(LISTED).map(|root| draft.scene().path(*root)).collect();
     let first = paths.first().cloned().unwrap_or_default();
-    draft.title(format!("Insert asset {asset} as {first}"));
+    draft.set_title(format!("Insert asset {asset} as {first}"));
     Ok(json!({ "path": first, "paths": paths, "count": count, "scripts": scripts }))
 }

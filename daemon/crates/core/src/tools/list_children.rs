@@ -9,38 +9,38 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::{Node, Scene};
 
-use super::args::Usual;
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_children",
     about: "Lists what is below an instance, in tree order: path, class, number of children. \
             `game` lists the services. Paths are like game.Workspace[\"My.Part\"].Wall[2]: a name \
             that is no plain word stands in brackets and quotes; [2] is the second of that name. \
             What is `truncated` goes on with the answer's `cursor`.",
-    schema: args::schema::<Args>,
-    own: Own::Parent,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<ListChildrenArgs>,
+    own: DefaultTarget::Parent,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ListChildrenArgs {
     parent_path: InstancePath,
     #[serde(default)]
-    depth: Usual<1, 64, 1>,
+    depth: BoundedInt<1, 64, 1>,
     #[serde(default)]
-    max_nodes: Usual<1, 2000, 200>,
+    max_nodes: BoundedInt<1, 2000, 200>,
     /// e.g. {"Part": true}
     class_whitelist: Option<BTreeMap<String, bool>>,
     cursor: Option<String>,
 }
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &ListChildrenArgs, scene: &Scene) -> Result<Json, Refusal> {
     let parent = scene.resolve(&args.parent_path)?;
     let depth = args.depth.get() as usize;
     let limit = args.max_nodes.get() as usize;
-    let skip = args::offset(args.cursor.as_deref())?;
+    let skip = args::parse_cursor(args.cursor.as_deref())?;
     let wanted = |node: Node| {
         let list = args.class_whitelist.as_ref();
         list.is_none_or(|list| list.get(scene.class(node)).copied().unwrap_or(false))

@@ -8,21 +8,21 @@ use serde_json::{Value as Json, json};
 use vector_luau::index::called;
 use vector_place::Scene;
 
-use super::{Own, Run, Tool, args};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::text_of;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_code_definition_names",
     about: "Lists functions, methods and types with their lines: of the script `path`, or of all \
             (below `root`).",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<ListDefinitionsArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ListDefinitionsArgs {
     path: Option<InstancePath>,
     root: Option<InstancePath>,
 }
@@ -30,7 +30,7 @@ struct Args {
 /// Parsing is slow; a place's worth of scripts is listed script by script.
 const MAX_SCRIPTS: usize = 200;
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &ListDefinitionsArgs, scene: &Scene) -> Result<Json, Refusal> {
     let nodes: Vec<_> = match (&args.path, &args.root) {
         (Some(_), Some(_)) => return refuse!("Either `path` or `root` is needed, not both."),
         (Some(path), None) => {

@@ -4,23 +4,23 @@ use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::args::Usual;
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_open_documents",
     about: "Lists the scripts that the person has open in Studio's editor: path and isDirty.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Fetch(|json, _| {
-        let Args { max_count } = args::read(json)?;
+    schema: args::args_schema::<ListOpenDocumentsArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Fetch(|json, _| {
+        let ListOpenDocumentsArgs { max_count } = args::parse_args(json)?;
         Ok(Wanted::Documents { max: max_count.get() as u32 })
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ListOpenDocumentsArgs {
     #[serde(default)]
-    max_count: Usual<1, 100, 100>,
+    max_count: BoundedInt<1, 100, 100>,
 }

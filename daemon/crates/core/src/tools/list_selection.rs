@@ -4,16 +4,18 @@ use scene_schemas::api::Wanted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Own, Run, Tool, args};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_selection",
     about: "Lists what the person has selected in Studio: path and class.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Fetch(|json, _| args::read::<Args>(json).map(|Args {}| Wanted::Selection {})),
+    schema: args::args_schema::<ListSelectionArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Fetch(|json, _| {
+        args::parse_args::<ListSelectionArgs>(json).map(|ListSelectionArgs {}| Wanted::Selection {})
+    }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {}
+struct ListSelectionArgs {}

@@ -5,22 +5,22 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Own, Run, Talk, Tool, args};
+use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "message",
     about: "Says something to the person: at the start, on the way (update), or at the end (final).",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Talk(|json| {
-        let Args { text, phase, answers } = args::read(json)?;
-        said(text, phase, answers.unwrap_or_default())
+    schema: args::args_schema::<MessageArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Talk(|json| {
+        let MessageArgs { text, phase, answers } = args::parse_args(json)?;
+        plan_message(text, phase, answers.unwrap_or_default())
     }),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct MessageArgs {
     /// What you say.
     text: String,
     /// When.
@@ -33,7 +33,11 @@ struct Args {
 const MAX_ANSWERS: usize = 6;
 const MAX_ANSWER: usize = 90;
 
-pub(super) fn said(text: String, phase: Phase, answers: Vec<String>) -> Result<Talk, Refusal> {
+pub(super) fn plan_message(
+    text: String,
+    phase: Phase,
+    answers: Vec<String>,
+) -> Result<ModelAction, Refusal> {
     if text.trim().is_empty() {
         return refuse!("`text` is empty.");
     }
@@ -44,20 +48,24 @@ pub(super) fn said(text: String, phase: Phase, answers: Vec<String>) -> Result<T
     if let Some(answer) = answers.iter().find(|it| !is_short(it)) {
         return refuse!("The answer {answer:?} is empty, or longer than {MAX_ANSWER} characters.");
     }
-    Ok(Talk::Said { text, phase, answers })
+    Ok(ModelAction::Said { text, phase, answers })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Phase, Talk, said};
+    use super::{ModelAction, Phase, plan_message};
 
     #[test]
     fn answers_are_few_and_short() {
         let say = |answers: &[&str]| {
-            said("Which?".into(), Phase::Final, answers.iter().map(ToString::to_string).collect())
+            plan_message(
+                "Which?".into(),
+                Phase::Final,
+                answers.iter().map(ToString::to_string).collect(),
+            )
         };
         assert!(
-            matches!(say(&["Red", "Blue"]), Ok(Talk::Said { answers, .. }) if answers.len() == 2)
+            matches!(say(&["Red", "Blue"]), Ok(ModelAction::Said { answers, .. }) if answers.len() == 2)
         );
         assert!(say(&[]).is_ok());
         assert!(say(&["Red"]).is_err() && say(&["Red"; 7]).is_err());

@@ -12,6 +12,7 @@ mod complete;
 mod create_instance;
 mod delete_instance;
 mod edit_memory;
+mod fetch;
 mod fetch_url;
 mod final_message;
 mod find_definition;
@@ -22,13 +23,12 @@ mod get_active_script;
 mod get_dependency_graph;
 mod get_diagnostics;
 mod get_properties;
+mod implicit_target;
 mod insert_asset;
 mod list_children;
 mod list_code_definition_names;
 mod list_open_documents;
 mod list_selection;
-mod look;
-mod meant;
 mod message;
 mod move_instance;
 mod open_or_create_script;
@@ -48,13 +48,13 @@ pub mod update_plan;
 mod validate_syntax;
 mod write_script;
 
+mod agent_tools;
 mod args;
 mod code;
-mod lean;
-mod made;
-mod offered;
-mod print;
-mod told;
+mod compact_schema;
+mod creation_stats;
+mod studio_answers;
+mod tool_list;
 
 #[cfg(test)]
 mod tests;
@@ -70,16 +70,16 @@ use schemars::Schema;
 use serde_json::Value as Json;
 use vector_place::Scene;
 
-use crate::proposal::{Blobs, Draft, Texts};
+use crate::proposal::{BlobStore, ProposalDraft, SeenTexts};
 
-pub use self::look::{Diagnostics, Look, Looked, Specs, is_spec};
-pub use self::made::{Made, made};
-pub use self::offered::{Offered, offered};
-pub use self::print::print;
-pub use self::told::told;
+pub use self::agent_tools::{AgentTool, agent_tools};
+pub use self::creation_stats::{CreationStats, count_creations};
+pub use self::fetch::{DiagnosticsRequest, FetchRequest, FetchScript, SpecsRequest, is_spec};
+pub use self::studio_answers::describe_answer;
+pub use self::tool_list::tool_list;
 
 /// All tools, in the order in which a model reads them.
-pub static TOOLS: &[Tool] = &[
+pub static TOOLS: &[ToolSpec] = &[
     list_children::TOOL,
     find_instances::TOOL,
     get_properties::TOOL,
@@ -124,7 +124,7 @@ pub static TOOLS: &[Tool] = &[
 
 /// A tool.
 #[derive(Debug, Clone, Copy)]
-pub struct Tool {
+pub struct ToolSpec {
     /// Its name.
     pub name: &'static str,
     /// What a model reads about it.
@@ -132,19 +132,19 @@ pub struct Tool {
     /// The schema of its arguments.
     pub schema: fn() -> Schema,
     /// The argument that stands for the selected instance where it is left out.
-    pub own: Own,
+    pub own: DefaultTarget,
     /// What it does.
-    pub run: Run,
+    pub run: ToolAction,
 }
 
-impl Tool {
+impl ToolSpec {
     /// Whether it answers from what is known, and changes nothing.
-    pub fn reads(&self) -> bool {
-        matches!(self.run, Run::Read(_))
+    pub fn is_read(&self) -> bool {
+        matches!(self.run, ToolAction::Read(_))
     }
 
     /// Whether it speaks of a plan, which nobody makes who only answers.
-    pub fn plans(&self) -> bool {
+    pub fn is_planning(&self) -> bool {
         matches!(self.name, "start_plan" | "update_plan")
     }
 
@@ -152,31 +152,31 @@ impl Tool {
     pub fn is_within(&self, stance: Stance) -> bool {
         match stance {
             Stance::Act => true,
-            Stance::Plan => !self.changes(),
-            Stance::Ask => !self.changes() && !self.plans(),
+            Stance::Plan => !self.is_change(),
+            Stance::Ask => !self.is_change() && !self.is_planning(),
         }
     }
 
     /// Whether an agent of its own can call it: it talks to its person itself, and reads the web itself.
     pub fn is_for_agents(&self) -> bool {
-        !matches!(self.run, Run::Talk(_)) && self.name != "fetch_url"
+        !matches!(self.run, ToolAction::Talk(_)) && self.name != "fetch_url"
     }
 
     /// Whether it does anything only where the place is open in Studio.
     pub fn needs_studio(&self) -> bool {
-        matches!(self.run, Run::Fetch(_)) || self.name == insert_asset::TOOL.name
+        matches!(self.run, ToolAction::Fetch(_)) || self.name == insert_asset::TOOL.name
     }
 
     /// Whether it proposes a change.
-    pub fn changes(&self) -> bool {
-        matches!(self.run, Run::Change(_))
+    pub fn is_change(&self) -> bool {
+        matches!(self.run, ToolAction::Change(_))
     }
 }
 
 /// An argument that may be left out: it means the instance that is selected in Studio, where that is
 /// exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Own {
+pub enum DefaultTarget {
     /// There is none.
     Nothing,
     /// `path`, where no `paths` and no `selector` is given either.
@@ -189,22 +189,22 @@ pub enum Own {
 
 /// What a tool does.
 #[derive(Debug, Clone, Copy)]
-pub enum Run {
+pub enum ToolAction {
     /// It answers from the scene.
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
     /// It drafts a change.
-    Change(fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>),
+    Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
     /// It asks Studio.
     Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
     /// It has the shell look at something that is not in the scene.
-    Look(fn(Json, &Scene) -> Result<Look, Refusal>),
+    Look(fn(Json, &Scene) -> Result<FetchRequest, Refusal>),
     /// It says something to the person or about the work.
-    Talk(fn(Json) -> Result<Talk, Refusal>),
+    Talk(fn(Json) -> Result<ModelAction, Refusal>),
 }
 
 /// What a model says by a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Talk {
+pub enum ModelAction {
     /// Its plan.
     Plan {
         /// The steps.
@@ -252,9 +252,9 @@ pub enum Plan {
     /// Something that only Studio can tell; nothing changes.
     Fetch(Wanted),
     /// Something that the shell looks at; nothing changes.
-    Look(Arc<Look>),
+    Look(Arc<FetchRequest>),
     /// Something that was said.
-    Talk(Talk),
+    Talk(ModelAction),
     /// Nothing: somebody else has changed the same lines since the call was made.
     Conflict(Refusal, Box<Conflict>),
 }
@@ -266,7 +266,7 @@ pub const OF_THE_SERVER: [&str; 2] = ["list_sessions", "proposal_status"];
 ///
 /// # Errors
 /// There is none of that name.
-pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
+pub fn find_tool(name: &str) -> Result<&'static ToolSpec, Refusal> {
     let found = TOOLS.iter().find(|tool| tool.name == name);
     found.ok_or_else(|| Refusal(format!("{} `vector tools` lists them.", unknown_tool(name, &[]))))
 }
@@ -275,7 +275,7 @@ pub fn find(name: &str) -> Result<&'static Tool, Refusal> {
 /// Roblox, or else by its letters. `further` are tools that the caller has besides.
 pub fn unknown_tool(name: &str, further: &[&str]) -> String {
     let names = || TOOLS.iter().map(|tool| tool.name).chain(further.iter().copied());
-    let near = match peers::counterpart(name, |it| names().any(|name| name == it)) {
+    let near = match peers::find_counterpart(name, |it| names().any(|name| name == it)) {
         Some(counterpart) => format!(" {counterpart}"),
         None => did_you_mean(name, names()),
     };
@@ -287,33 +287,33 @@ pub fn unknown_tool(name: &str, further: &[&str]) -> String {
 ///
 /// # Errors
 /// What is wrong with the call, in words that its author can act on.
-pub fn plan(
+pub fn plan_call(
     call: Seq,
     name: &str,
     args: &Json,
     scene: &mut Scene,
     base: &Fingerprint,
-    blobs: &Blobs,
-    seen: Option<&Texts>,
+    blobs: &BlobStore,
+    seen: Option<&SeenTexts>,
 ) -> Result<Plan, Refusal> {
-    let tool = find(name)?;
+    let tool = find_tool(name)?;
     let args = args::without_session(args.clone());
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
     // Arguments that are left out would be looked for in vain.
     if tool.needs_studio() && !scene.is_open() {
         return Err(named(in_studio_alone(tool)));
     }
-    let (args, meant) = meant::filled(tool, args, scene).map_err(named)?;
+    let (args, meant) = implicit_target::fill_default(tool, args, scene).map_err(named)?;
     match tool.run {
-        Run::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
-        Run::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
-        Run::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
-        Run::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
-        Run::Change(change) => {
+        ToolAction::Read(read) => read(args, scene).map(Plan::Answer).map_err(named),
+        ToolAction::Talk(talk) => talk(args).map(Plan::Talk).map_err(named),
+        ToolAction::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
+        ToolAction::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
+        ToolAction::Change(change) => {
             scene.begin(call);
             let mark = scene.mark();
             let seen = seen.cloned().unwrap_or_default();
-            let planned = draft(change, (args, meant), scene, base, (blobs, seen));
+            let planned = draft_change(change, (args, meant), scene, base, (blobs, seen));
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
@@ -326,8 +326,8 @@ pub fn plan(
 }
 
 /// Why a tool that needs Studio cannot be called in files.
-fn in_studio_alone(tool: &Tool) -> Refusal {
-    Refusal(if tool.changes() {
+fn in_studio_alone(tool: &ToolSpec) -> Refusal {
+    Refusal(if tool.is_change() {
         "Only Roblox Studio can load an asset, and this place is not open in Studio. Open it in Studio \
          with Vector's plugin and call it there, or insert the asset in Studio by hand and save."
             .to_owned()
@@ -341,32 +341,33 @@ fn in_studio_alone(tool: &Tool) -> Refusal {
 ///
 /// # Errors
 /// What is wrong with the call; or the tool changes nothing.
-pub fn run_change(name: &str, args: &Json, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
-    let tool = find(name)?;
+pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
+    let tool = find_tool(name)?;
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
     match tool.run {
-        Run::Change(change) => {
+        ToolAction::Change(change) => {
             let args = args::without_session(args.clone());
-            let (args, meant) = meant::filled(tool, args, draft.scene()).map_err(named)?;
-            draft.mean(meant);
+            let (args, meant) =
+                implicit_target::fill_default(tool, args, draft.scene()).map_err(named)?;
+            draft.set_implicit_target(meant);
             change(args, draft).map_err(named)
         }
-        Run::Read(_) | Run::Talk(_) | Run::Fetch(_) | Run::Look(_) => {
+        ToolAction::Read(_) | ToolAction::Talk(_) | ToolAction::Fetch(_) | ToolAction::Look(_) => {
             refuse!("`{name}` changes nothing; name a tool that does.")
         }
     }
 }
 
-fn draft(
-    change: fn(Json, &mut Draft<'_>) -> Result<Json, Refusal>,
+fn draft_change(
+    change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
     (args, meant): (Json, Option<Meant>),
     scene: &mut Scene,
     base: &Fingerprint,
-    (blobs, seen): (&Blobs, Texts),
+    (blobs, seen): (&BlobStore, SeenTexts),
 ) -> Result<Plan, Refusal> {
-    let mut draft = Draft::new(scene, blobs);
+    let mut draft = ProposalDraft::new(scene, blobs);
     draft.has_seen(seen);
-    draft.mean(meant);
+    draft.set_implicit_target(meant);
     let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
         (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),
         (answer, _) => answer?,

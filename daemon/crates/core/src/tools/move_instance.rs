@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::count;
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "move_instance",
     about: "Proposes another parent for one instance (`path`), several (`paths`) or all that a \
             `selector` fits, each with all below it. Answers {paths, moved}.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<MoveInstanceArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct MoveInstanceArgs {
     path: Option<InstancePath>,
     paths: Option<Vec<InstancePath>>,
     selector: Option<String>,
@@ -31,10 +31,11 @@ struct Args {
 /// Paths that the answer lists.
 const LISTED: usize = 50;
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &MoveInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
-    let nodes = args::outermost(draft.scene(), &nodes);
+    let nodes =
+        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes = args::outermost_nodes(draft.scene(), &nodes);
     let parent = draft.parent_or_models(&args.parent_path)?;
     let mut moved = Vec::new();
     for node in nodes {
@@ -47,7 +48,7 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         Some(path) => path.to_string(),
         None => count(moved.len(), "instance", "instances"),
     };
-    draft.title(format!("Move {what} to {}", args.parent_path));
+    draft.set_title(format!("Move {what} to {}", args.parent_path));
     let paths: Vec<_> = moved.iter().take(LISTED).map(|node| draft.scene().path(*node)).collect();
     Ok(json!({ "paths": paths, "moved": moved.len() }))
 }

@@ -8,21 +8,21 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::reflection;
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::{Draft, text_of};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::{ProposalDraft, text_of};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "open_or_create_script",
     about: "Opens a script, or proposes a new, empty one where there is none. Give `path`, or \
             `parentPath` and `name`. Answers {path, text, created}.",
-    schema: args::schema::<Args>,
-    own: Own::ParentOrWorkspace,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<OpenScriptArgs>,
+    own: DefaultTarget::ParentOrWorkspace,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct OpenScriptArgs {
     path: Option<InstancePath>,
     parent_path: Option<InstancePath>,
     name: Option<String>,
@@ -30,7 +30,7 @@ struct Args {
     class_name: Option<String>,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: OpenScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let (path, parent, name) = match (args.path, args.parent_path, args.name) {
         (Some(path), None, None) => {
             let Some(parent) = path.parent() else {
@@ -55,8 +55,8 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         return refuse!("`className` is Script, LocalScript or ModuleScript, not {class}.");
     }
     let parent = draft.parent_or_models(&parent)?;
-    let node = draft.create(parent, class, &name, Props::new())?;
+    let node = draft.create_instance(parent, class, &name, Props::new())?;
     let path = draft.scene().path(node);
-    draft.title(format!("Create {class} {path}"));
+    draft.set_title(format!("Create {class} {path}"));
     Ok(json!({ "path": path, "text": "", "created": true }))
 }

@@ -5,41 +5,41 @@
 
 /// What stands for another server's tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counterpart {
+pub(super) enum PeerCounterpart {
     /// These tools do it.
     Tools(&'static [&'static str]),
     /// No tool does it; what to do instead.
     Instead(&'static str),
 }
 
-use Counterpart::{Instead, Tools};
+use PeerCounterpart::{Instead, Tools};
 
-const EDIT: Counterpart = Tools(&["replace_text", "apply_edit", "apply_patch"]);
-const SEARCH: Counterpart = Tools(&["search_files", "find_references"]);
-const TREE: Counterpart = Tools(&["list_children", "find_instances"]);
-const PROPERTIES: Counterpart = Tools(&["get_properties"]);
-const SHOT: Counterpart = Tools(&["render_scene"]);
-const ASSET: Counterpart = Tools(&["insert_asset"]);
-const PLACES: Counterpart = Tools(&["list_sessions"]);
-const CODE: Counterpart = Instead(
+const EDIT: PeerCounterpart = Tools(&["replace_text", "apply_edit", "apply_patch"]);
+const SEARCH: PeerCounterpart = Tools(&["search_files", "find_references"]);
+const TREE: PeerCounterpart = Tools(&["list_children", "find_instances"]);
+const PROPERTIES: PeerCounterpart = Tools(&["get_properties"]);
+const SHOT: PeerCounterpart = Tools(&["render_scene"]);
+const ASSET: PeerCounterpart = Tools(&["insert_asset"]);
+const PLACES: PeerCounterpart = Tools(&["list_sessions"]);
+const CODE: PeerCounterpart = Instead(
     "Vector runs no code in the place: propose the change itself with create_instance, set_properties, \
      clone_instance or write_script; propose_changes takes several at once. run_tests runs specs.",
 );
-const PLAY: Counterpart = Instead(
+const PLAY: PeerCounterpart = Instead(
     "Vector does not play-test: ask the person to. run_tests runs specs, get_diagnostics checks scripts.",
 );
-const CONSOLE: Counterpart = Instead(
+const CONSOLE: PeerCounterpart = Instead(
     "Vector does not read Studio's output: ask the person for it. get_diagnostics checks scripts.",
 );
-const STORE: Counterpart = Instead(
+const STORE: PeerCounterpart = Instead(
     "Vector does not search the Creator Store: ask the person for an asset's number. insert_asset brings it in.",
 );
-const UNDO: Counterpart = Instead(
+const UNDO: PeerCounterpart = Instead(
     "Only the person takes back what was applied, with `vector revert`. Propose the opposite change.",
 );
 
 /// Other servers' tools by name.
-const COUNTERPARTS: &[(&str, Counterpart)] = &[
+const COUNTERPARTS: &[(&str, PeerCounterpart)] = &[
     ("script_read", Tools(&["read_script"])),
     ("get_script_source", Tools(&["read_script"])),
     ("read_file", Tools(&["read_script"])),
@@ -117,7 +117,7 @@ const COUNTERPARTS: &[(&str, Counterpart)] = &[
 
 /// What stands for the tool of another server, as a sentence that can follow a refusal: of the tools, those that
 /// the caller has.
-pub(super) fn counterpart(name: &str, has: impl Fn(&str) -> bool) -> Option<String> {
+pub(super) fn find_counterpart(name: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     let (_, found) = COUNTERPARTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     let all = match found {
         Instead(sentence) => return Some((*sentence).to_owned()),
@@ -152,14 +152,14 @@ mod tests {
 
     #[test]
     fn a_tool_of_another_server_is_answered_by_meaning() {
-        let edit = counterpart("edit_script", |_| true).unwrap();
+        let edit = find_counterpart("edit_script", |_| true).unwrap();
         assert_eq!(edit, "Use `replace_text`, `apply_edit` or `apply_patch`.");
-        assert_eq!(counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
-        assert!(counterpart("execute_luau", |_| true).unwrap().contains("runs no code"));
+        assert_eq!(find_counterpart("insert_model", |_| true).unwrap(), "Use `insert_asset`.");
+        assert!(find_counterpart("execute_luau", |_| true).unwrap().contains("runs no code"));
         // A model of Vector's own has no sessions to choose from.
         let own = |name: &str| TOOLS.iter().any(|tool| tool.name == name);
-        assert_eq!(counterpart("get_place_info", own).unwrap(), "Use `list_children`.");
-        assert_eq!(counterpart("get_request_status", own), None);
-        assert_eq!(counterpart("paint_the_town", |_| true), None);
+        assert_eq!(find_counterpart("get_place_info", own).unwrap(), "Use `list_children`.");
+        assert_eq!(find_counterpart("get_request_status", own), None);
+        assert_eq!(find_counterpart("paint_the_town", |_| true), None);
     }
 }

@@ -5,30 +5,30 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::meant::filled;
-use super::{Own, Run, Tool, args, find};
-use crate::proposal::Draft;
+use super::implicit_target::fill_default;
+use super::{DefaultTarget, ToolAction, ToolSpec, args, find_tool};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "propose_changes",
     about: "Proposes several changes that belong together as one card with a `title`, one approval \
             and one undo step. Each is a call of another tool; later ones see what earlier ones \
             made. Answers {results} in the same order.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<ProposeChangesArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
-    changes: Vec<Change>,
+struct ProposeChangesArgs {
+    changes: Vec<ProposedCall>,
     title: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Change {
+struct ProposedCall {
     tool: String,
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Map<String, Json>>")]
@@ -38,11 +38,11 @@ struct Change {
     line: Option<usize>,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: ProposeChangesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     if args.changes.is_empty() {
         return refuse!("`changes` is empty.");
     }
-    draft.title(args.title);
+    draft.set_title(args.title);
     let mut results = Vec::with_capacity(args.changes.len());
     for (at, change) in args.changes.into_iter().enumerate() {
         let place = match change.line {
@@ -57,19 +57,24 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     Ok(json!({ "results": results }))
 }
 
-fn run(name: &str, args: Json, draft: &mut Draft<'_>, is_listed: bool) -> Result<Json, Refusal> {
+fn run(
+    name: &str,
+    args: Json,
+    draft: &mut ProposalDraft<'_>,
+    is_listed: bool,
+) -> Result<Json, Refusal> {
     let args = args::without_session(args);
-    let tool = find(name)?;
-    let (args, meant) = filled(tool, args, draft.scene())?;
-    draft.mean(meant);
+    let tool = find_tool(name)?;
+    let (args, meant) = fill_default(tool, args, draft.scene())?;
+    draft.set_implicit_target(meant);
     match tool.run {
-        Run::Read(read) => read(args, draft.scene()),
-        Run::Change(_) if name == TOOL.name => {
+        ToolAction::Read(read) => read(args, draft.scene()),
+        ToolAction::Change(_) if name == TOOL.name => {
             refuse!("A proposal cannot hold another one; list its changes here.")
         }
-        Run::Change(change) => change(args, draft),
-        Run::Talk(talk) => talk(args).map(|_| Json::Null),
-        Run::Fetch(_) | Run::Look(_) => refuse!(
+        ToolAction::Change(change) => change(args, draft),
+        ToolAction::Talk(talk) => talk(args).map(|_| Json::Null),
+        ToolAction::Fetch(_) | ToolAction::Look(_) => refuse!(
             "`{name}` changes nothing and cannot be part of a proposal. {}",
             if is_listed {
                 "Put it into a list of its own, or say --keep-going, which takes each line by itself."

@@ -7,30 +7,30 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::{Scene, count};
 
-use super::args::Usual;
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::text_of;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "read_script",
     about: "Reads a script's text, whole or from `startLine` (from 1) to `endLine`. What is \
             `truncated` goes on at `nextLine`.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<ReadScriptArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ReadScriptArgs {
     path: InstancePath,
     start_line: Option<Bounded<1, 10_000_000>>,
     end_line: Option<Bounded<1, 10_000_000>>,
     #[serde(default)]
-    max_bytes: Usual<64, 1_000_000, 65_536>,
+    max_bytes: BoundedInt<64, 1_000_000, 65_536>,
 }
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &ReadScriptArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     let text = text_of(scene, node, &args.path)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -55,7 +55,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     }
     let stuck = last < start && !lines.is_empty();
     if stuck {
-        part.push_str(args::cut(lines[start - 1], budget));
+        part.push_str(args::truncate_bytes(lines[start - 1], budget));
         last = start;
     }
     let mut answer = json!({

@@ -7,33 +7,33 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "rename_instance",
     about: "Proposes another name, and corrects the requires that lead over it in other scripts. Other uses \
             of the old name are not changed. Answers {path, changed}.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<RenameInstanceArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct RenameInstanceArgs {
     path: InstancePath,
     new_name: String,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: RenameInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     if args.new_name.is_empty() {
         return refuse!("`newName` is empty.");
     }
     let title = format!("Rename {} to {:?}", args.path, args.new_name);
     let props = Props::from([("Name".to_owned(), Some(Value::String(args.new_name)))]);
-    let changed = draft.set(node, props)?;
-    draft.title(title);
+    let changed = draft.set_properties(node, props)?;
+    draft.set_title(title);
     Ok(json!({ "path": draft.scene().path(node), "changed": changed }))
 }

@@ -7,33 +7,33 @@ use serde::Deserialize;
 use vector_place::Scene;
 use vector_render::{View, can_be_told, gather, shown};
 
-use super::look::Look;
-use super::{Own, Run, Tool, args};
+use super::fetch::FetchRequest;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "render_scene",
     about: "Draws parts as they stand, with a scale: of the Workspace or of `path`.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Look(|json, scene| look(&args::read(json)?, scene)),
+    schema: args::args_schema::<RenderSceneArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Look(|json, scene| plan_render(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct RenderSceneArgs {
     path: Option<InstancePath>,
-    view: Option<Seen>,
+    view: Option<CameraView>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Seen {
+enum CameraView {
     Iso,
     Top,
     Front,
 }
 
-fn look(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
+fn plan_render(args: &RenderSceneArgs, scene: &Scene) -> Result<FetchRequest, Refusal> {
     let root = match &args.path {
         Some(path) => scene.resolve(path)?,
         None => scene.root(),
@@ -45,9 +45,9 @@ fn look(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
         return refuse!("There is nothing to see in {}: no part stands there.", scene.path(root));
     }
     let view = match args.view {
-        None | Some(Seen::Iso) => View::Iso,
-        Some(Seen::Top) => View::Top,
-        Some(Seen::Front) => View::Front,
+        None | Some(CameraView::Iso) => View::Iso,
+        Some(CameraView::Top) => View::Top,
+        Some(CameraView::Front) => View::Front,
     };
-    Ok(Look::Picture { of: scene.path(root), solids: Box::new(solids), view })
+    Ok(FetchRequest::Picture { of: scene.path(root), solids: Box::new(solids), view })
 }

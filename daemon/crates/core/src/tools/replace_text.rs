@@ -9,22 +9,22 @@ use serde_json::{Value as Json, json};
 use vector_place::{Node, count};
 use vector_text_edit::{EditError, Replacement, Stage};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::{Draft, text_of};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::{ProposalDraft, text_of};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "replace_text",
     about: "Proposes exact replacements in a script's text: `search` and `replace`, or `edits` in \
             order. `search` must occur once; with `all` every occurrence is replaced, and several \
             scripts (`paths`, `selector`) need it. Answers the matches per script.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(args::read(json)?, draft)),
+    schema: args::args_schema::<ReplaceTextArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct ReplaceTextArgs {
     path: Option<InstancePath>,
     paths: Option<Vec<InstancePath>>,
     /// e.g. LuaSourceContainer
@@ -32,23 +32,24 @@ struct Args {
     search: Option<String>,
     replace: Option<String>,
     all: Option<bool>,
-    edits: Option<Vec<Edit>>,
+    edits: Option<Vec<TextReplacement>>,
     rationale: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Edit {
+struct TextReplacement {
     search: String,
     replace: String,
     all: Option<bool>,
 }
 
-fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes =
+        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let one = args.path.is_some();
-    let replacements = replacements(&args)?;
+    let replacements = parse_replacements(&args)?;
     if !one && !replacements.iter().all(|replacement| replacement.all) {
         return refuse!(
             "In many scripts `all: true` is needed, because each may have several matches."
@@ -59,7 +60,7 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
         if selector.is_some() && draft.scene().source(node).is_none() {
             continue;
         }
-        match replace(draft, node, &replacements)? {
+        match replace_in_script(draft, node, &replacements)? {
             Ok(matches) => {
                 total += matches;
                 scripts.push(json!({ "path": draft.scene().path(node), "matches": matches }));
@@ -77,23 +78,23 @@ fn plan(args: Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     }
     if args.paths.is_some() && !without.is_empty() {
         let text = format!("No match in {}.", without.join(", "));
-        draft.warn(WarningKind::NoMatch, text);
+        draft.add_warning(WarningKind::NoMatch, text);
     }
-    draft.title(args.rationale.unwrap_or_else(|| {
+    draft.set_title(args.rationale.unwrap_or_else(|| {
         let matches = count(total, "match", "matches");
         format!("Replace {matches} in {}", count(scripts.len(), "script", "scripts"))
     }));
     Ok(json!({ "scripts": scripts, "withoutMatch": without.len() }))
 }
 
-fn replacements(args: &Args) -> Result<Vec<Replacement>, Refusal> {
+fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<Replacement>, Refusal> {
     let all = args.all.unwrap_or(false);
     match (&args.search, &args.replace, &args.edits) {
         (Some(search), Some(replace), None) => {
             Ok(vec![Replacement { search: search.clone(), replace: replace.clone(), all }])
         }
         (None, None, Some(edits)) if !edits.is_empty() => {
-            let replacement = |edit: &Edit| Replacement {
+            let replacement = |edit: &TextReplacement| Replacement {
                 search: edit.search.clone(),
                 replace: edit.replace.clone(),
                 all: edit.all.unwrap_or(all),
@@ -105,8 +106,8 @@ fn replacements(args: &Args) -> Result<Vec<Replacement>, Refusal> {
 }
 
 /// Drafts the replacements in one script; the inner error says that the text is not there.
-fn replace(
-    draft: &mut Draft<'_>,
+fn replace_in_script(
+    draft: &mut ProposalDraft<'_>,
     node: Node,
     replacements: &[Replacement],
 ) -> Result<Result<usize, EditError>, Refusal> {
@@ -117,7 +118,7 @@ fn replace(
             let matches = replaced.counts.iter().sum();
             if replaced.stage > Stage::Exact {
                 let text = format!("{path}: the text to replace fits but for white space.");
-                draft.warn(WarningKind::Fuzzy, text);
+                draft.add_warning(WarningKind::Fuzzy, text);
             }
             draft.edit_script(node, replaced.edits)?;
             Ok(Ok(matches))

@@ -6,16 +6,16 @@ use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Own, Run, Tool, args};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "reveal",
     about: "Shows the person an instance in Studio: it is selected, and a script is opened, at \
             `line` (from 1) where it is given.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Fetch(|json, scene| {
-        let Args { path, line } = args::read(json)?;
+    schema: args::args_schema::<RevealArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Fetch(|json, scene| {
+        let RevealArgs { path, line } = args::parse_args(json)?;
         let node = scene.resolve(&path)?;
         if line.is_some() && !scene.is_script(node) {
             return refuse!("{path} is a {}, which has no lines.", scene.class(node));
@@ -26,7 +26,7 @@ pub(super) const TOOL: Tool = Tool {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct RevealArgs {
     path: InstancePath,
     line: Option<Bounded<1, 10_000_000>>,
 }

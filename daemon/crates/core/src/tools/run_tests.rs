@@ -8,36 +8,36 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use vector_place::Scene;
 
-use super::args::Usual;
-use super::look::{self, Look, Specs};
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::fetch::{self, FetchRequest, SpecsRequest};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "run_tests",
     about: "Runs TestEZ-style specs (ModuleScripts named *.spec): `paths`, or all (below `root`). \
             In a sandbox: require and the tree work; properties, events and data types of Roblox \
             do not.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Look(|json, scene| wanted(&args::read(json)?, scene)),
+    schema: args::args_schema::<RunTestsArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Look(|json, scene| plan_specs(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct RunTestsArgs {
     paths: Option<Vec<InstancePath>>,
     root: Option<InstancePath>,
     /// Seconds.
     #[serde(default)]
-    timeout: Usual<1, 120, 30>,
+    timeout: BoundedInt<1, 120, 30>,
 }
 
-fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
-    let mut nodes = look::scripts(scene, args.paths.as_deref(), args.root.as_ref())?;
+fn plan_specs(args: &RunTestsArgs, scene: &Scene) -> Result<FetchRequest, Refusal> {
+    let mut nodes = fetch::scripts_to_fetch(scene, args.paths.as_deref(), args.root.as_ref())?;
     let is_named = args.paths.is_some();
     // A person may call a spec as they like, and name it.
     nodes.retain(|node| {
-        look::is_spec(scene, *node) || is_named && scene.class(*node) == "ModuleScript"
+        fetch::is_spec(scene, *node) || is_named && scene.class(*node) == "ModuleScript"
     });
     if nodes.is_empty() {
         return refuse!(
@@ -47,5 +47,5 @@ fn wanted(args: &Args, scene: &Scene) -> Result<Look, Refusal> {
     }
     let (still, specs) = scene.still(&nodes);
     let seconds = args.timeout.get();
-    Ok(Look::Specs(Box::new(Specs { still: Arc::new(still), specs, seconds })))
+    Ok(FetchRequest::Specs(Box::new(SpecsRequest { still: Arc::new(still), specs, seconds })))
 }

@@ -16,23 +16,23 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::{Node, Scene};
 
-use super::args::Usual;
-use super::code::{self as told, Room};
-use super::{Own, Run, Tool, args};
+use super::args::BoundedInt;
+use super::code::{self as told, AnswerBudget};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::code;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "search_files",
     about: "Searches the text of all scripts (below `root`), line by line. Answers paths, lines \
             (from 1) and two lines of context; with `filesOnly` only paths and counts.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<SearchFilesArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct SearchFilesArgs {
     query: String,
     /// Rust's syntax.
     regex: Option<bool>,
@@ -43,7 +43,7 @@ struct Args {
     glob: Option<String>,
     files_only: Option<bool>,
     #[serde(default)]
-    limit: Usual<1, 500, 50>,
+    limit: BoundedInt<1, 500, 50>,
     cursor: Option<String>,
 }
 
@@ -58,31 +58,31 @@ const LINE: usize = 300;
 const BEFORE: usize = 80;
 
 /// What is found, page by page.
-struct Search {
+struct FileSearch {
     pattern: RegexMatcher,
     limit: usize,
     skip: usize,
     seen: usize,
     told: Vec<Json>,
-    room: Room,
+    room: AnswerBudget,
     is_full: bool,
 }
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
-    let glob = args.glob.as_deref().map(Glob::new).transpose()?;
+fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
+    let glob = args.glob.as_deref().map(PathGlob::new).transpose()?;
     let root = args.root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
     let files_only = args.files_only == Some(true);
-    let mut search = Search {
-        pattern: pattern(args)?,
+    let mut search = FileSearch {
+        pattern: build_matcher(args)?,
         limit: args.limit.get() as usize,
-        skip: args::offset(args.cursor.as_deref())?,
+        skip: args::parse_cursor(args.cursor.as_deref())?,
         seen: 0,
         told: Vec::new(),
-        room: Room::new(),
+        room: AnswerBudget::new(),
         is_full: false,
     };
     let is_meant = |node: &Node| {
-        scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.fits(scene, *node))
+        scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.matches(scene, *node))
     };
     let meant = scene.subtree(root).filter(is_meant);
     let mut texts = meant.filter_map(|node| Some((node, scene.source(node)?)));
@@ -94,7 +94,7 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
         }
         at_once = MOST.min(at_once * 2);
         scripts += next.len() as u64;
-        search.through(scene, &next, files_only);
+        search.search_scripts(scene, &next, files_only);
     }
     let told = search.told.len();
     let key = if files_only { "files" } else { "matches" };
@@ -109,18 +109,23 @@ fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
     Ok(answer)
 }
 
-impl Search {
+impl FileSearch {
     /// Goes through scripts, of which most have no match.
-    fn through(&mut self, scene: &Scene, scripts: &[(Node, Cow<'_, str>)], files_only: bool) {
+    fn search_scripts(
+        &mut self,
+        scene: &Scene,
+        scripts: &[(Node, Cow<'_, str>)],
+        files_only: bool,
+    ) {
         let texts: Vec<&str> = scripts.iter().map(|(_, text)| &**text).collect();
         let pattern = &self.pattern;
         let has_match = |text: &str| next(pattern, text.as_bytes(), 0).is_some();
-        let fit = code::fit(scene, &texts, &has_match);
+        let fit = code::match_texts(scene, &texts, &has_match);
         for ((node, text), _) in scripts.iter().zip(fit).filter(|(_, fits)| *fits) {
             if files_only {
-                self.count(scene, *node, text);
+                self.add_count(scene, *node, text);
             } else {
-                self.lines(scene, *node, text);
+                self.add_lines(scene, *node, text);
             }
             if self.is_full {
                 return;
@@ -128,7 +133,7 @@ impl Search {
         }
     }
 
-    fn lines(&mut self, scene: &Scene, node: Node, text: &str) {
+    fn add_lines(&mut self, scene: &Scene, node: Node, text: &str) {
         let (bytes, mut from, mut line, mut counted) = (text.as_bytes(), 0, 0, 0);
         let mut path = None;
         while from <= bytes.len()
@@ -145,21 +150,21 @@ impl Search {
             }
             line += memchr_iter(b'\n', &bytes[counted..start]).count();
             counted = start;
-            let path = path.get_or_insert_with(|| told::path(scene, node));
+            let path = path.get_or_insert_with(|| told::path_text(scene, node));
             let told = json!({
                 "path": path,
                 "line": line + 1,
-                "text": around(trimmed(&text[start..end]), at - start),
-                "before": before(text, start),
-                "after": after(text, end),
+                "text": clip_around(trim_line_end(&text[start..end]), at - start),
+                "before": lines_before(text, start),
+                "after": lines_after(text, end),
             });
-            if !self.tell(told) {
+            if !self.try_add(told) {
                 return;
             }
         }
     }
 
-    fn count(&mut self, scene: &Scene, node: Node, text: &str) {
+    fn add_count(&mut self, scene: &Scene, node: Node, text: &str) {
         let bytes = text.as_bytes();
         let Some((_, end, _)) = next(&self.pattern, bytes, 0) else { return };
         self.seen += 1;
@@ -176,12 +181,12 @@ impl Search {
         {
             (lines, from) = (lines + 1, end + 1);
         }
-        self.tell(json!({ "path": told::path(scene, node), "lines": lines }));
+        self.try_add(json!({ "path": told::path_text(scene, node), "lines": lines }));
     }
 
     /// Tells something, where there is room for it.
-    fn tell(&mut self, told: Json) -> bool {
-        self.is_full = !self.room.take(&told);
+    fn try_add(&mut self, told: Json) -> bool {
+        self.is_full = !self.room.try_take(&told);
         if !self.is_full {
             self.told.push(told);
         }
@@ -203,26 +208,26 @@ fn next(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usiz
 }
 
 /// A line without the carriage return at its end.
-fn trimmed(line: &str) -> &str {
+fn trim_line_end(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
 /// A line, or of a long one what stands around the match.
-fn around(line: &str, at: usize) -> String {
+fn clip_around(line: &str, at: usize) -> String {
     if line.len() <= LINE || at < LINE / 2 {
-        return args::cut(line, LINE).to_owned();
+        return args::truncate_bytes(line, LINE).to_owned();
     }
     let from = line.floor_char_boundary(at.saturating_sub(BEFORE));
-    format!("…{}", args::cut(&line[from..], LINE))
+    format!("…{}", args::truncate_bytes(&line[from..], LINE))
 }
 
 /// The lines before a byte where a line begins.
-fn before(text: &str, start: usize) -> Vec<&str> {
+fn lines_before(text: &str, start: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut end = start;
     while end > 0 && lines.len() < CONTEXT {
         let line = memrchr(b'\n', &text.as_bytes()[..end - 1]).map_or(0, |n| n + 1);
-        lines.push(args::cut(trimmed(&text[line..end - 1]), LINE));
+        lines.push(args::truncate_bytes(trim_line_end(&text[line..end - 1]), LINE));
         end = line;
     }
     lines.reverse();
@@ -230,18 +235,18 @@ fn before(text: &str, start: usize) -> Vec<&str> {
 }
 
 /// The lines behind a byte where a line ends.
-fn after(text: &str, end: usize) -> Vec<&str> {
+fn lines_after(text: &str, end: usize) -> Vec<&str> {
     let rest = text.get(end + 1..).unwrap_or_default();
-    rest.lines().take(CONTEXT).map(|line| args::cut(line, LINE)).collect()
+    rest.lines().take(CONTEXT).map(|line| args::truncate_bytes(line, LINE)).collect()
 }
 
 /// A pattern of paths.
-struct Glob {
+struct PathGlob {
     matcher: GlobMatcher,
     has_slash: bool,
 }
 
-impl Glob {
+impl PathGlob {
     fn new(text: &str) -> Result<Self, Refusal> {
         let text = text.strip_prefix("game/").unwrap_or(text);
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
@@ -251,7 +256,7 @@ impl Glob {
         }
     }
 
-    fn fits(&self, scene: &Scene, node: Node) -> bool {
+    fn matches(&self, scene: &Scene, node: Node) -> bool {
         if !self.has_slash {
             return self.matcher.is_match(scene.name(node));
         }
@@ -263,7 +268,7 @@ impl Glob {
     }
 }
 
-fn pattern(args: &Args) -> Result<RegexMatcher, Refusal> {
+fn build_matcher(args: &SearchFilesArgs) -> Result<RegexMatcher, Refusal> {
     if args.query.is_empty() {
         return refuse!("`query` is empty.");
     }

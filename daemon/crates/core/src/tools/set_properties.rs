@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use vector_place::{Owner, count, read_props};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "set_properties",
     about: "Proposes new values of properties for one instance (`path`), several (`paths`) or all \
             that a `selector` fits (see find_instances). Values as in create_instance; null takes \
             one back to its default. Answers {changed, unchanged}.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<SetPropertiesArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct SetPropertiesArgs {
     path: Option<InstancePath>,
     paths: Option<Vec<InstancePath>>,
     selector: Option<String>,
@@ -30,9 +30,10 @@ struct Args {
     props: Map<String, Json>,
 }
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let selector = args.selector.as_deref();
-    let nodes = args::targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
+    let nodes =
+        args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     if args.props.is_empty() {
         return refuse!("`props` names nothing.");
     }
@@ -48,10 +49,10 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
             1 => refusal,
             _ => Refusal(format!("{}: {refusal}", draft.scene().path(*node))),
         })?;
-        changed += usize::from(draft.set(*node, props)?);
+        changed += usize::from(draft.set_properties(*node, props)?);
     }
     let names: Vec<_> = args.props.keys().map(String::as_str).collect();
     let whom = only.unwrap_or_else(|| count(changed, "instance", "instances"));
-    draft.title(format!("Set {} of {whom}", names.join(", ")));
+    draft.set_title(format!("Set {} of {whom}", names.join(", ")));
     Ok(json!({ "changed": changed, "unchanged": nodes.len() - changed }))
 }

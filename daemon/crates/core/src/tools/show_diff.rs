@@ -4,20 +4,20 @@ use scene_schemas::refusal::Refusal;
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
-use super::apply_edit::Args;
-use super::{Own, Run, Tool, args};
+use super::apply_edit::ApplyEditArgs;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::{CONTEXT, text_of};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "show_diff",
     about: "Shows what apply_edit would change, with the same `edits` (positions from 0), without \
             proposing it, and whether it would compile.",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<ApplyEditArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &ApplyEditArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     let before = text_of(scene, node, &args.path)?;
     vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;

@@ -12,8 +12,8 @@ use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
 use vector_place::{Format, Node, Scene};
 
-use super::{Plan, plan};
-use crate::proposal::Blobs;
+use super::{Plan, plan_call};
+use crate::proposal::BlobStore;
 
 const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nend\n\nrun()\n";
 
@@ -54,7 +54,8 @@ fn base() -> Fingerprint {
 }
 
 fn call(scene: &mut Scene, tool: &str, args: Json) -> Result<Plan, String> {
-    plan(Seq(7), tool, &args, scene, &base(), &Blobs::new(), None).map_err(|refusal| refusal.0)
+    plan_call(Seq(7), tool, &args, scene, &base(), &BlobStore::new(), None)
+        .map_err(|refusal| refusal.0)
 }
 
 #[track_caller]

@@ -4,15 +4,15 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Own, Run, Talk, Tool, args};
+use super::{DefaultTarget, ModelAction, ToolAction, ToolSpec, args};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "update_plan",
     about: "Marks a step of the plan as done, and says which comes next. A step is named by its number \
             (from 1) or its text.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Talk(|json| plan(args::read(json)?)),
+    schema: args::args_schema::<UpdatePlanArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Talk(|json| plan(args::parse_args(json)?)),
 };
 
 /// A step of the plan: its number from 1, or its text.
@@ -27,7 +27,7 @@ pub enum StepName {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct UpdatePlanArgs {
     /// The step that is done.
     completed_step: Option<StepName>,
     /// The step that comes next.
@@ -36,10 +36,10 @@ struct Args {
     notes: Option<String>,
 }
 
-fn plan(args: Args) -> Result<Talk, Refusal> {
-    let Args { completed_step: completed, next_step: next, notes } = args;
+fn plan(args: UpdatePlanArgs) -> Result<ModelAction, Refusal> {
+    let UpdatePlanArgs { completed_step: completed, next_step: next, notes } = args;
     if completed.is_none() && next.is_none() && notes.is_none() {
         return refuse!("One of `completedStep`, `nextStep` and `notes` is needed.");
     }
-    Ok(Talk::Progress { completed, next, notes })
+    Ok(ModelAction::Progress { completed, next, notes })
 }

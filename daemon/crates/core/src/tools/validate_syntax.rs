@@ -7,25 +7,25 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
-use super::{Own, Run, Tool, args};
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::text_of;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "validate_syntax",
     about: "Says whether `text`, or the script `path`, compiles as Luau, and where not.",
-    schema: args::schema::<Args>,
-    own: Own::Nothing,
-    run: Run::Read(|json, scene| plan(&args::read(json)?, scene)),
+    schema: args::args_schema::<ValidateSyntaxArgs>,
+    own: DefaultTarget::Nothing,
+    run: ToolAction::Read(|json, scene| plan(&args::parse_args(json)?, scene)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct ValidateSyntaxArgs {
     text: Option<String>,
     path: Option<InstancePath>,
 }
 
-fn plan(args: &Args, scene: &Scene) -> Result<Json, Refusal> {
+fn plan(args: &ValidateSyntaxArgs, scene: &Scene) -> Result<Json, Refusal> {
     let found = match (&args.text, &args.path) {
         (Some(text), None) => vector_luau::syntax(text),
         (None, Some(path)) => {

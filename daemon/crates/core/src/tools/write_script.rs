@@ -6,27 +6,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{Own, Run, Tool, args};
-use crate::proposal::Draft;
+use super::{DefaultTarget, ToolAction, ToolSpec, args};
+use crate::proposal::ProposalDraft;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "write_script",
     about: "Proposes a whole new text for a script that exists (open_or_create_script makes one).",
-    schema: args::schema::<Args>,
-    own: Own::Path,
-    run: Run::Change(|json, draft| plan(&args::read(json)?, draft)),
+    schema: args::args_schema::<WriteScriptArgs>,
+    own: DefaultTarget::Path,
+    run: ToolAction::Change(|json, draft| plan(&args::parse_args(json)?, draft)),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Args {
+struct WriteScriptArgs {
     path: InstancePath,
     source: String,
 }
 
-fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
+fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
-    let before = draft.seen(node)?.into_owned();
+    let before = draft.seen_text(node)?.into_owned();
     if let Some(line) = vector_text_edit::elided(args.source.lines(), &before) {
         return refuse!(
             "`source` has the line `{}`, which stands for code that it leaves out. Send the whole \
@@ -39,7 +39,7 @@ fn plan(args: &Args, draft: &mut Draft<'_>) -> Result<Json, Refusal> {
     let changed = !edits.is_empty();
     if changed {
         draft.edit_seen(node, edits)?;
-        draft.title(format!("Write {}", args.path));
+        draft.set_title(format!("Write {}", args.path));
     }
     let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))

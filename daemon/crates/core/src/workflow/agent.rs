@@ -9,8 +9,8 @@ use scene_schemas::api::{AppliedChange, Became};
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 
-use super::{AGENT, CallStatus, Pending, Workflow};
-use crate::prompt::Outcome;
+use super::{AGENT, CallStatus, PendingProposal, Workflow};
+use crate::prompt::CallOutcome;
 use crate::proposal;
 
 /// How many of the last calls are kept with their answers.
@@ -18,19 +18,19 @@ const KEPT: usize = 64;
 
 impl Workflow {
     /// The agent that calls, where one does.
-    pub fn agent(&self) -> Option<&str> {
+    pub fn agent_name(&self) -> Option<&str> {
         self.driver.strip_prefix(AGENT)
     }
 
     /// Whether an agent has called nothing that is not settled.
     pub fn is_idle(&self) -> bool {
         let is_pending = self.proposals.values().any(|it| it.status.is_pending());
-        self.agent().is_some() && !self.has_open_call() && !is_pending
+        self.agent_name().is_some() && !self.has_open_call() && !is_pending
     }
 
     /// The agent that called, where it has disconnected and what it proposed may still be decided upon.
     pub fn disconnected_agent(&self) -> Option<&str> {
-        self.agent().filter(|_| self.disconnected.is_some())
+        self.agent_name().filter(|_| self.disconnected.is_some())
     }
 
     /// The call of a number: its own, or that of its proposal.
@@ -50,7 +50,7 @@ impl Workflow {
     }
 
     /// The calls that are not settled, oldest first.
-    pub fn unsettled(&self) -> Vec<Seq> {
+    pub fn unsettled_calls(&self) -> Vec<Seq> {
         let pending = self.proposals.values().filter(|it| it.status.is_pending());
         let mut calls: BTreeSet<Seq> = pending.map(|it| it.call).collect();
         calls.extend(&self.open);
@@ -63,25 +63,26 @@ impl Workflow {
     }
 
     /// What became of a call.
-    pub fn became(&self, call: Seq) -> Option<Became> {
+    pub fn outcome_of_call(&self, call: Seq) -> Option<Became> {
         let call = self.calls.get(&call)?;
         let pending = match &call.status {
             CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
             _ => None,
         };
-        Some(match (self.outcome(call), pending) {
+        Some(match (self.call_outcome(call), pending) {
             (None, None) => Became::Working {},
             (None, Some((proposal, pending))) => Became::Pending {
                 proposal,
-                status: pending.status.shown(),
+                status: pending.status.to_proposal_status(),
                 title: pending.proposal.title.clone(),
                 class: pending.proposal.class,
             },
-            (Some(Outcome::Done(answer)), pending) => {
-                Became::Done { answer, applied: pending.map(applied) }
+            (Some(CallOutcome::Done(answer)), pending) => {
+                Became::Done { answer, applied: pending.map(applied_change) }
             }
-            (Some(Outcome::Refused(reason)), pending) => {
-                let (proposal, status) = pending.map(|(seq, it)| (seq, it.status.shown())).unzip();
+            (Some(CallOutcome::Refused(reason)), pending) => {
+                let (proposal, status) =
+                    pending.map(|(seq, it)| (seq, it.status.to_proposal_status())).unzip();
                 Became::Refused { reason, status, proposal }
             }
         })
@@ -90,7 +91,7 @@ impl Workflow {
     /// Lets go of what an agent was told long ago. What has proposed something may be planned again, and
     /// keeps what it needs.
     pub(super) fn forget_what_was_told(&mut self) {
-        if self.agent().is_none() {
+        if self.agent_name().is_none() {
             return;
         }
         let old = self.calls.values_mut().rev().nth(KEPT);
@@ -106,6 +107,6 @@ impl Workflow {
     }
 }
 
-fn applied((proposal, pending): (Seq, &Pending)) -> AppliedChange {
-    AppliedChange { proposal, diff: proposal::text(&pending.proposal.preview) }
+fn applied_change((proposal, pending): (Seq, &PendingProposal)) -> AppliedChange {
+    AppliedChange { proposal, diff: proposal::preview_text(&pending.proposal.preview) }
 }

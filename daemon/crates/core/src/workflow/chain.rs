@@ -6,16 +6,16 @@
 use scene_schemas::entry::{Finish, Seq};
 use serde_json::Value as Json;
 
-use super::talk::Said;
-use super::{Call, CallStatus, State, Status, Workflow, now};
-use crate::prompt::{Prompt, Turn};
+use super::talk::TurnSource;
+use super::{CallStatus, LedgerState, PendingStatus, Workflow, WorkflowCall, prompt_status};
+use crate::prompt::{ModelPrompt, PromptTurn};
 
 /// The tasks of a conversation, oldest first.
-pub(super) struct Chain<'a>(pub(super) Vec<(Seq, &'a Workflow)>);
+pub(super) struct TaskChain<'a>(pub(super) Vec<(Seq, &'a Workflow)>);
 
-impl State {
+impl LedgerState {
     /// The conversation that a task goes on with, as far as it was read.
-    pub(super) fn chain(&self, workflow: Seq) -> Chain<'_> {
+    pub(super) fn task_chain(&self, workflow: Seq) -> TaskChain<'_> {
         let mut chain = Vec::new();
         let mut next = Some(workflow);
         while let Some(seq) = next
@@ -26,26 +26,29 @@ impl State {
             next = workflow.follows.filter(|before| *before < seq);
         }
         chain.reverse();
-        Chain(chain)
+        TaskChain(chain)
     }
 
     /// The summary that stands for what a model is not sent any more.
-    pub fn summary(&self, workflow: Seq) -> Option<Seq> {
-        self.chain(workflow).summary().map(|(seq, _, _)| seq)
+    pub fn newest_summary(&self, workflow: Seq) -> Option<Seq> {
+        self.task_chain(workflow).newest_summary().map(|(seq, _, _)| seq)
     }
 
     /// What the driver is sent.
-    pub fn prompt(&self, workflow: Seq) -> Option<Prompt> {
-        let chain = self.chain(workflow);
+    pub fn build_prompt(&self, workflow: Seq) -> Option<ModelPrompt> {
+        let chain = self.task_chain(workflow);
         let (_, last) = *chain.0.last()?;
-        let summary = chain.summary();
+        let summary = chain.newest_summary();
         let after = summary.map_or(Seq(0), |(_, until, _)| until);
-        let mut prompt =
-            Prompt { earlier: summary.map(|(_, _, text)| text.to_owned()), ..Prompt::default() };
+        let mut prompt = ModelPrompt {
+            earlier: summary.map(|(_, _, text)| text.to_owned()),
+            ..ModelPrompt::default()
+        };
         prompt.stance = last.stance;
         // The first task of which something is sent.
-        let is_sent =
-            |(seq, workflow): &(Seq, &Workflow)| *seq > after || !workflow.turns(after).is_empty();
+        let is_sent = |(seq, workflow): &(Seq, &Workflow)| {
+            *seq > after || !workflow.turns_after(after).is_empty()
+        };
         let begins = chain.0.iter().position(is_sent).unwrap_or(chain.0.len() - 1);
         for (at, (_, workflow)) in chain.0.iter().enumerate() {
             if at == begins {
@@ -53,35 +56,36 @@ impl State {
                 prompt.attached.clone_from(&workflow.attached);
                 prompt.scripts.clone_from(&workflow.context);
             } else if at > begins {
-                let context = workflow.beside().map_or(String::new(), |text| format!("\n\n{text}"));
-                prompt.turns.push(Turn::Asked(format!("{}{context}", workflow.goal)));
+                let context =
+                    workflow.prompt_context().map_or(String::new(), |text| format!("\n\n{text}"));
+                prompt.turns.push(PromptTurn::Asked(format!("{}{context}", workflow.goal)));
             }
-            prompt.turns.extend(workflow.turns(after));
+            prompt.turns.extend(workflow.turns_after(after));
         }
         if last.guards.is_some() {
-            prompt.now = now::now(&chain);
+            prompt.now = prompt_status::status_block(&chain);
         }
         Some(prompt)
     }
 }
 
-impl<'a> Chain<'a> {
+impl<'a> TaskChain<'a> {
     /// The task that goes on now.
-    pub(super) fn last(&self) -> Option<&'a Workflow> {
+    pub(super) fn last_task(&self) -> Option<&'a Workflow> {
         self.0.last().map(|(_, workflow)| *workflow)
     }
 
     /// The newest summary: where it stands, the last entry that it stands for, and its text.
-    pub(super) fn summary(&self) -> Option<(Seq, Seq, &'a str)> {
-        self.0.iter().rev().find_map(|(_, workflow)| workflow.talk.summarised())
+    pub(super) fn newest_summary(&self) -> Option<(Seq, Seq, &'a str)> {
+        self.0.iter().rev().find_map(|(_, workflow)| workflow.talk.current_summary())
     }
 
     /// All calls, with which step each is, from 1.
-    pub(super) fn calls(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
+    pub(super) fn steps(&self) -> impl Iterator<Item = CallStep<'a>> + use<'a> {
         let calls = self.0.clone().into_iter().flat_map(|(_, workflow)| {
             workflow.calls.iter().map(move |(seq, call)| (*seq, workflow, call))
         });
-        calls.enumerate().map(|(at, (seq, workflow, call))| Step {
+        calls.enumerate().map(|(at, (seq, workflow, call))| CallStep {
             number: at + 1,
             seq,
             workflow,
@@ -92,17 +96,17 @@ impl<'a> Chain<'a> {
 
 /// A call in a conversation.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct CallStep<'a> {
     /// Which step it is, from 1.
     pub(super) number: usize,
     /// Where it stands.
     pub(super) seq: Seq,
     /// Its task.
     pub(super) workflow: &'a Workflow,
-    pub(super) call: &'a Call,
+    pub(super) call: &'a WorkflowCall,
 }
 
-impl<'a> Step<'a> {
+impl<'a> CallStep<'a> {
     /// What it was answered with, where nothing was proposed.
     pub(super) fn answer(&self) -> Option<&'a Json> {
         match &self.call.status {
@@ -120,7 +124,7 @@ impl<'a> Step<'a> {
     }
 
     /// What became of its proposal.
-    pub(super) fn proposal(&self) -> Option<(Seq, &'a super::Pending)> {
+    pub(super) fn proposal(&self) -> Option<(Seq, &'a super::PendingProposal)> {
         match &self.call.status {
             CallStatus::Proposed(seq, _) => {
                 self.workflow.proposals.get(seq).map(|pending| (*seq, pending))
@@ -130,30 +134,32 @@ impl<'a> Step<'a> {
     }
 
     /// Whether it changed the place, also where that was undone.
-    pub(super) fn changed(&self) -> bool {
-        let is = |status: &Status| matches!(status, Status::Applied(_) | Status::Undone(_));
+    pub(super) fn has_changed(&self) -> bool {
+        let is = |status: &PendingStatus| {
+            matches!(status, PendingStatus::Applied(_) | PendingStatus::Undone(_))
+        };
         self.proposal().is_some_and(|(_, it)| is(&it.status))
     }
 
     /// Whether its change is in the place.
     pub(super) fn is_applied(&self) -> bool {
-        self.proposal().is_some_and(|(_, it)| matches!(it.status, Status::Applied(_)))
+        self.proposal().is_some_and(|(_, it)| matches!(it.status, PendingStatus::Applied(_)))
     }
 
     /// Whether it is this call, word for word.
-    pub(super) fn is(&self, tool: &str, args: &Json) -> bool {
+    pub(super) fn is_call(&self, tool: &str, args: &Json) -> bool {
         self.call.tool == tool && self.call.args == *args
     }
 }
 
 impl Workflow {
     /// What happened behind an entry, as a model is sent it.
-    fn turns(&self, after: Seq) -> Vec<Turn> {
+    fn turns_after(&self, after: Seq) -> Vec<PromptTurn> {
         // What stands behind the first that is sent is sent, though it may have been said before it.
         let said = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
-        let mut turns: Vec<Turn> = said.filter_map(|(_, said)| self.turn(said)).collect();
+        let mut turns: Vec<PromptTurn> = said.filter_map(|(_, said)| self.to_turn(said)).collect();
         if let Some(word) = self.last_word().filter(|_| !turns.is_empty()) {
-            turns.push(Turn::Asked(word));
+            turns.push(PromptTurn::Asked(word));
         }
         turns
     }
@@ -168,12 +174,12 @@ impl Workflow {
         self.calls.last_key_value().is_some_and(|(_, call)| self.is_rejected(call))
     }
 
-    fn is_rejected(&self, call: &Call) -> bool {
+    fn is_rejected(&self, call: &WorkflowCall) -> bool {
         let CallStatus::Proposed(seq, _) = &call.status else {
             return false;
         };
         let pending = self.proposals.get(seq);
-        pending.is_some_and(|it| matches!(it.status, Status::Rejected(_)))
+        pending.is_some_and(|it| matches!(it.status, PendingStatus::Rejected(_)))
     }
 
     /// What is said of how it ended, where the conversation goes on.
@@ -186,20 +192,22 @@ impl Workflow {
         Some(text.to_owned())
     }
 
-    fn turn(&self, said: &Said) -> Option<Turn> {
+    fn to_turn(&self, said: &TurnSource) -> Option<PromptTurn> {
         Some(match said {
-            Said::Model(text) => Turn::Said(text.clone()),
-            Said::Aloud(_) => return None,
-            Said::Person(text, None) => Turn::Asked(text.clone()),
-            Said::Person(text, Some(context)) => Turn::Asked(format!("{text}\n\n{context}")),
-            Said::Vector(text) => Turn::Asked(format!("(Vector: {text})")),
-            Said::Call(seq) => {
+            TurnSource::Model(text) => PromptTurn::Said(text.clone()),
+            TurnSource::Aloud(_) => return None,
+            TurnSource::Person(text, None) => PromptTurn::Asked(text.clone()),
+            TurnSource::Person(text, Some(context)) => {
+                PromptTurn::Asked(format!("{text}\n\n{context}"))
+            }
+            TurnSource::Vector(text) => PromptTurn::Asked(format!("(Vector: {text})")),
+            TurnSource::Call(seq) => {
                 let call = self.calls.get(seq)?;
-                Turn::Called {
+                PromptTurn::Called {
                     id: call.id.clone(),
                     tool: call.tool.clone(),
                     args: call.args.clone(),
-                    outcome: self.outcome(call)?,
+                    outcome: self.call_outcome(call)?,
                     replay: call.replay.as_deref().cloned(),
                 }
             }

@@ -9,13 +9,16 @@ use scene_schemas::proposal::{Ack, Mode, Proposal};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 
-use super::ended::{cancelled, disconnected, expired, finish};
-use super::together::{moved, withdraw_later};
-use super::{CallStatus, Pending, State, Status, Trouble, Workflow, guards, summary};
+use super::dependencies::{mark_stale, withdraw_later};
+use super::endings::{cancel_call, disconnect_agent, expire_pending, finish_workflow};
+use super::{
+    CallStatus, LedgerState, ModelTrouble, PendingProposal, PendingStatus, Workflow, guards,
+    summary,
+};
 use crate::policy;
-use crate::prompt::{Call, Cost, Message};
+use crate::prompt::{MessageCost, ModelMessage, ToolCall};
 use crate::tools::update_plan::StepName;
-use crate::tools::{Plan, Talk};
+use crate::tools::{ModelAction, Plan};
 
 /// The driver of a list of calls that a person wrote down.
 pub const CALLS: &str = "calls";
@@ -25,7 +28,7 @@ pub const AGENT: &str = "mcp/";
 
 /// Something that reached the shell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum WorkflowInput {
     /// A person asks for something in a place.
     Start {
         /// The place.
@@ -55,11 +58,11 @@ pub enum Input {
     /// A model is about to be asked.
     Requested(Box<Requested>),
     /// The driver answered with a whole message.
-    Replied(Message),
+    Replied(ModelMessage),
     /// The model could not be asked, or did not answer.
-    Unanswered(Trouble),
+    Unanswered(ModelTrouble),
     /// An answer that was of no use was paid for.
-    Paid(Cost),
+    Paid(MessageCost),
     /// A person says that it goes on.
     Resume,
     /// What the model is sent has become too long: all but so many steps is summed up.
@@ -68,11 +71,11 @@ pub enum Input {
         keep: usize,
     },
     /// Calls that a person wrote down. All of them count.
-    Called(Vec<Call>),
+    Called(Vec<ToolCall>),
     /// A call that only reads, and what came of it: both at once.
     Read {
         /// The call.
-        call: Call,
+        call: ToolCall,
         /// Its answer, or what is wrong with it.
         answer: Result<Json, Refusal>,
     },
@@ -178,8 +181,14 @@ pub enum Input {
 ///
 /// # Errors
 /// The input does not fit what is known; nothing happens.
-pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, Refusal> {
-    if let Input::Start { place, goal, driver, mode, attached, stance, follows, guards } = input {
+pub fn decide(
+    state: &LedgerState,
+    workflow: Seq,
+    input: WorkflowInput,
+) -> Result<Vec<Entry>, Refusal> {
+    if let WorkflowInput::Start { place, goal, driver, mode, attached, stance, follows, guards } =
+        input
+    {
         return Ok(vec![Entry::Started {
             place,
             goal,
@@ -197,19 +206,19 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
         return refuse!("There is no workflow {name}.");
     };
     match input {
-        Input::Start { .. } => Ok(Vec::new()),
-        Input::Called(calls) => Ok(calls.into_iter().map(called).collect()),
-        Input::Read { call, answer } => Ok(read(call, answer)),
-        Input::Planned { call, result, after } => {
-            let result = result.and_then(|plan| guards::planned(state, name, call, plan));
-            let mut entries = planned(workflow, call, result, after)?;
+        WorkflowInput::Start { .. } => Ok(Vec::new()),
+        WorkflowInput::Called(calls) => Ok(calls.into_iter().map(called_entry).collect()),
+        WorkflowInput::Read { call, answer } => Ok(answer_entries(call, answer)),
+        WorkflowInput::Planned { call, result, after } => {
+            let result = result.and_then(|plan| guards::check_plan(state, name, call, plan));
+            let mut entries = handle_plan(workflow, call, result, after)?;
             if entries.iter().any(|entry| matches!(entry, Entry::Refused { .. })) {
                 entries.extend(guards::after_refusal(state, name, call));
             }
             Ok(entries)
         }
-        Input::Approve { proposal, patch_id, by, twice } => {
-            let entries = approve(workflow, proposal, patch_id, by, twice)?;
+        WorkflowInput::Approve { proposal, patch_id, by, twice } => {
+            let entries = approve_proposal(workflow, proposal, patch_id, by, twice)?;
             match state.decided_before(proposal) {
                 None => Ok(entries),
                 Some(first) => refuse!(
@@ -218,68 +227,70 @@ pub fn decide(state: &State, workflow: Seq, input: Input) -> Result<Vec<Entry>, 
                 ),
             }
         }
-        Input::Reject { proposal, reason } => {
-            waiting(workflow, proposal)?;
+        WorkflowInput::Reject { proposal, reason } => {
+            find_pending(workflow, proposal)?;
             let mut entries = vec![Entry::Rejected { proposal, reason }];
             entries.extend(withdraw_later(workflow, proposal));
             Ok(entries)
         }
-        Input::Revise { proposal, by } => revise(workflow, proposal, by),
-        Input::Applying { proposals, file, before, acks } => {
+        WorkflowInput::Revise { proposal, by } => revise_proposal(workflow, proposal, by),
+        WorkflowInput::Applying { proposals, file, before, acks } => {
             Ok(vec![Entry::Applying { proposals, file, before, acks }])
         }
-        Input::Applied(proposals) => Ok(applied(workflow, &proposals)),
-        Input::Acted { proposal, ack } => match workflow.proposals.get(&proposal) {
-            Some(Pending { status: Status::Applying(_), .. }) => {
+        WorkflowInput::Applied(proposals) => Ok(applied_entries(workflow, &proposals)),
+        WorkflowInput::Acted { proposal, ack } => match workflow.proposals.get(&proposal) {
+            Some(PendingProposal { status: PendingStatus::Applying(_), .. }) => {
                 Ok(vec![Entry::Applied { proposal, ack }])
             }
             _ => Ok(Vec::new()),
         },
-        Input::Undone { proposal, again, left } => Ok(undone(workflow, proposal, again, left)),
-        Input::Failed { proposals, reason } => {
+        WorkflowInput::Undone { proposal, again, left } => {
+            Ok(undo_entries(workflow, proposal, again, left))
+        }
+        WorkflowInput::Failed { proposals, reason } => {
             let failed = |proposal| Entry::Failed { proposal, reason: reason.clone() };
             Ok(proposals.into_iter().map(failed).collect())
         }
-        Input::Moved { reason, not_done } => Ok(moved(workflow, &reason, &not_done)),
-        Input::Lost(gone) => Ok(withdraw_later(workflow, gone)),
-        Input::Cancelled { call } => Ok(cancelled(workflow, call)),
-        Input::Disconnected => Ok(disconnected(workflow)),
-        Input::Expired { after } => Ok(expired(workflow, &after)),
-        Input::Finish { outcome } => Ok(finish(workflow, outcome)),
-        input => talk(state, (name, workflow), input),
+        WorkflowInput::Moved { reason, not_done } => Ok(mark_stale(workflow, &reason, &not_done)),
+        WorkflowInput::Lost(gone) => Ok(withdraw_later(workflow, gone)),
+        WorkflowInput::Cancelled { call } => Ok(cancel_call(workflow, call)),
+        WorkflowInput::Disconnected => Ok(disconnect_agent(workflow)),
+        WorkflowInput::Expired { after } => Ok(expire_pending(workflow, &after)),
+        WorkflowInput::Finish { outcome } => Ok(finish_workflow(workflow, outcome)),
+        input => decide_talk(state, (name, workflow), input),
     }
 }
 
 /// What an input means that belongs to the talk with a model.
-fn talk(
-    state: &State,
+fn decide_talk(
+    state: &LedgerState,
     (name, workflow): (Seq, &Workflow),
-    input: Input,
+    input: WorkflowInput,
 ) -> Result<Vec<Entry>, Refusal> {
     match input {
-        Input::Asked { text, attached } => asked(workflow, text, attached),
-        Input::Requested(request) => Ok(vec![Entry::Requested { request }]),
-        Input::Replied(message) => Ok(replied(workflow, message)),
-        Input::Unanswered(trouble) => Ok(vec![unanswered(trouble)]),
-        Input::Paid(Cost { model, tokens, dollars, .. }) => {
+        WorkflowInput::Asked { text, attached } => user_request(workflow, text, attached),
+        WorkflowInput::Requested(request) => Ok(vec![Entry::Requested { request }]),
+        WorkflowInput::Replied(message) => Ok(handle_message(workflow, message)),
+        WorkflowInput::Unanswered(trouble) => Ok(vec![trouble_entry(trouble)]),
+        WorkflowInput::Paid(MessageCost { model, tokens, dollars, .. }) => {
             Ok(vec![Entry::Replied { model, tokens, cost: dollars, replay: None }])
         }
-        Input::Resume => {
+        WorkflowInput::Resume => {
             Ok(workflow.talk.trouble().map(|_| Entry::Resumed {}).into_iter().collect())
         }
-        Input::Summarise { keep } => {
-            Ok(summary::summarise(&state.chain(name), keep).into_iter().collect())
+        WorkflowInput::Summarise { keep } => {
+            Ok(summary::summarize(&state.task_chain(name), keep).into_iter().collect())
         }
         _ => Ok(Vec::new()),
     }
 }
 
-fn called(call: Call) -> Entry {
-    let Call { tool, args, id, flaw } = call;
+fn called_entry(call: ToolCall) -> Entry {
+    let ToolCall { tool, args, id, flaw } = call;
     Entry::Called { tool, args, id, flaw }
 }
 
-fn asked(
+fn user_request(
     workflow: &Workflow,
     text: String,
     attached: Vec<Attached>,
@@ -293,8 +304,8 @@ fn asked(
     Ok(vec![Entry::Asked { text, attached }])
 }
 
-fn unanswered(trouble: Trouble) -> Entry {
-    let Trouble { code, message, retryable, hint, setting } = trouble;
+fn trouble_entry(trouble: ModelTrouble) -> Entry {
+    let ModelTrouble { code, message, retryable, hint, setting } = trouble;
     Entry::Unanswered { code, message, retryable, hint, setting }
 }
 
@@ -302,16 +313,17 @@ fn unanswered(trouble: Trouble) -> Entry {
 const VAIN: u32 = 3;
 
 /// A message's first call counts. The others are refused by name.
-fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
+fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
     let mut entries = Vec::new();
-    if let Some(Cost { model, tokens, dollars, replay }) = message.cost {
+    if let Some(MessageCost { model, tokens, dollars, replay }) = message.cost {
         entries.push(Entry::Replied { model, tokens, cost: dollars, replay });
     }
     // What the person has said meanwhile is still to be answered.
     let is_last = message.calls.is_empty() && !message.declined && !workflow.talk.has_queued();
     // What is needed before it is done is said once to a model that only stops.
     let flaw = message.flaw.or_else(|| {
-        let missing = guards::missing(workflow).filter(|_| is_last && workflow.talk.vain() == 0)?;
+        let missing = guards::missing_work(workflow)
+            .filter(|_| is_last && workflow.talk.idle_messages() == 0)?;
         Some(missing.0)
     });
     let ends = message.calls.is_empty() && flaw.is_none() && !workflow.talk.has_queued();
@@ -321,7 +333,7 @@ fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
     }
     let is_vain = message.calls.is_empty();
     let mut calls = message.calls.into_iter();
-    entries.extend(calls.next().map(called));
+    entries.extend(calls.next().map(called_entry));
     let ignored: Vec<String> = calls.map(|call| call.tool).collect();
     if !ignored.is_empty() {
         let text = format!(
@@ -331,8 +343,8 @@ fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
         entries.push(Entry::Told { text });
     }
     if let Some(flaw) = flaw {
-        entries.push(if is_vain && workflow.talk.vain() + 1 >= VAIN {
-            unanswered(Trouble {
+        entries.push(if is_vain && workflow.talk.idle_messages() + 1 >= VAIN {
+            trouble_entry(ModelTrouble {
                 code: FailureKind::Provider,
                 message: format!(
                     "{VAIN} answers of the model in a row were of no use. The last: {flaw}"
@@ -357,20 +369,20 @@ fn replied(workflow: &Workflow, message: Message) -> Vec<Entry> {
 }
 
 /// The entry before stands for the call, whose position nobody knows yet.
-fn read(call: Call, answer: Result<Json, Refusal>) -> Vec<Entry> {
+fn answer_entries(call: ToolCall, answer: Result<Json, Refusal>) -> Vec<Entry> {
     let before = Seq(0);
     let said = match answer {
         Ok(answer) => Entry::Answered { call: before, answer },
-        Err(refusal) => refused(before, refusal.0),
+        Err(refusal) => refused_entry(before, refusal.0),
     };
-    vec![called(call), said]
+    vec![called_entry(call), said]
 }
 
-pub(super) fn refused(call: Seq, reason: String) -> Entry {
+pub(super) fn refused_entry(call: Seq, reason: String) -> Entry {
     Entry::Refused { call, reason, conflict: None }
 }
 
-fn planned(
+fn handle_plan(
     workflow: &Workflow,
     call: Seq,
     result: Result<Plan, Refusal>,
@@ -382,17 +394,17 @@ fn planned(
         return refuse!("Call {call} is settled already.");
     }
     Ok(match result {
-        Err(refusal) => vec![refused(call, refusal.0)],
+        Err(refusal) => vec![refused_entry(call, refusal.0)],
         Ok(Plan::Answer(answer)) => vec![Entry::Answered { call, answer }],
         // The shell asks, and says what was told.
         Ok(Plan::Fetch(_) | Plan::Look(_)) => Vec::new(),
-        Ok(Plan::Talk(talk)) => talked(workflow, call, talk),
+        Ok(Plan::Talk(talk)) => handle_action(workflow, call, talk),
         Ok(Plan::Conflict(refusal, conflict)) => {
             vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
         }
         Ok(Plan::Propose(mut proposal, answer)) => {
             if let Some(reason) = offered_before(workflow, &proposal) {
-                return Ok(vec![refused(call, reason)]);
+                return Ok(vec![refused_entry(call, reason)]);
             }
             proposal.after = after;
             proposal.replaces = workflow.proposed_for(call);
@@ -407,51 +419,51 @@ fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
     let (seq, before) =
         workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
     match &before.status {
-        Status::Rejected(reason) => {
+        PendingStatus::Rejected(reason) => {
             let why = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
             Some(format!(
                 "This is proposal {seq} again, which the person rejected{why}. Propose something else, \
                  or ask what is wanted."
             ))
         }
-        Status::Waiting => {
+        PendingStatus::Waiting => {
             Some(format!("This is proposal {seq} again, which waits for a decision."))
         }
         _ => None,
     }
 }
 
-fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
+fn handle_action(workflow: &Workflow, call: Seq, talk: ModelAction) -> Vec<Entry> {
     match talk {
-        Talk::Plan { steps } => {
+        ModelAction::Plan { steps } => {
             let steps: Vec<Step> =
                 steps.into_iter().map(|text| Step { text, done: false }).collect();
             let answer = json!({ "steps": steps.len() });
             vec![Entry::Planned { call, steps, notes: None }, Entry::Answered { call, answer }]
         }
-        Talk::Progress { completed, next, notes } => {
-            match progress(workflow, completed.as_ref(), next.as_ref()) {
+        ModelAction::Progress { completed, next, notes } => {
+            match advance_plan(workflow, completed.as_ref(), next.as_ref()) {
                 Ok(steps) => {
                     let done = steps.iter().filter(|step| step.done).count();
                     let answer = json!({ "done": done, "steps": steps.len() });
                     vec![Entry::Planned { call, steps, notes }, Entry::Answered { call, answer }]
                 }
-                Err(refusal) => vec![refused(call, refusal.0)],
+                Err(refusal) => vec![refused_entry(call, refusal.0)],
             }
         }
-        Talk::Said { text, phase, answers } => {
+        ModelAction::Said { text, phase, answers } => {
             let said = Entry::Said { text, phase, answers };
             vec![said, Entry::Answered { call, answer: Json::Null }]
         }
         // Nobody waits for an answer to one of a list of calls.
-        Talk::Question { question, answers } if workflow.guards.is_none() => {
+        ModelAction::Question { question, answers } if workflow.guards.is_none() => {
             let said = Entry::Said { text: question, phase: Phase::Update, answers };
             vec![said, Entry::Answered { call, answer: Json::Null }]
         }
-        Talk::Question { question, answers } => {
+        ModelAction::Question { question, answers } => {
             vec![Entry::Questioned { call, question, answers }]
         }
-        Talk::Done { summary } => {
+        ModelAction::Done { summary } => {
             let mut entries = Vec::new();
             // What is complete has no open steps; a plan that was only made has all of them.
             if workflow.stance == Stance::Act && workflow.plan.iter().any(|step| !step.done) {
@@ -465,7 +477,7 @@ fn talked(workflow: &Workflow, call: Seq, talk: Talk) -> Vec<Entry> {
     }
 }
 
-fn progress(
+fn advance_plan(
     workflow: &Workflow,
     completed: Option<&StepName>,
     next: Option<&StepName>,
@@ -490,30 +502,36 @@ fn progress(
     Ok(steps)
 }
 
-pub(super) fn waiting(workflow: &Workflow, proposal: Seq) -> Result<&Pending, Refusal> {
+pub(super) fn find_pending(
+    workflow: &Workflow,
+    proposal: Seq,
+) -> Result<&PendingProposal, Refusal> {
     let Some(pending) = workflow.proposals.get(&proposal) else {
         return refuse!("There is no proposal {proposal} in this workflow.");
     };
     match &pending.status {
-        Status::Waiting => Ok(pending),
-        Status::Approved | Status::Applying(_) | Status::Applied(_) | Status::Undone(_) => {
+        PendingStatus::Waiting => Ok(pending),
+        PendingStatus::Approved
+        | PendingStatus::Applying(_)
+        | PendingStatus::Applied(_)
+        | PendingStatus::Undone(_) => {
             refuse!("Proposal {proposal} was approved already.")
         }
-        Status::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
-        Status::Withdrawn(reason) | Status::Failed(reason) => {
+        PendingStatus::Rejected(_) => refuse!("Proposal {proposal} was rejected already."),
+        PendingStatus::Withdrawn(reason) | PendingStatus::Failed(reason) => {
             refuse!("Proposal {proposal} can no longer be decided: {reason}")
         }
     }
 }
 
-fn approve(
+fn approve_proposal(
     workflow: &Workflow,
     proposal: Seq,
     patch_id: Fingerprint,
     by: Approver,
     twice: bool,
 ) -> Result<Vec<Entry>, Refusal> {
-    let pending = waiting(workflow, proposal)?;
+    let pending = find_pending(workflow, proposal)?;
     if pending.proposal.patch_id != patch_id {
         return refuse!(
             "Proposal {proposal} is not what was approved: it has patch id {}, not {}. Look at it \
@@ -531,8 +549,12 @@ fn approve(
     Ok(vec![Entry::Approved { proposal, patch_id, by }])
 }
 
-fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<Entry>, Refusal> {
-    let pending = waiting(workflow, old)?;
+fn revise_proposal(
+    workflow: &Workflow,
+    old: Seq,
+    mut by: Box<Proposal>,
+) -> Result<Vec<Entry>, Refusal> {
+    let pending = find_pending(workflow, old)?;
     if by.patch_id == pending.proposal.patch_id {
         return refuse!("Nothing was changed in proposal {old}.");
     }
@@ -552,25 +574,32 @@ fn revise(workflow: &Workflow, old: Seq, mut by: Box<Proposal>) -> Result<Vec<En
 }
 
 /// What was about to be applied has been.
-fn applied(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
+fn applied_entries(workflow: &Workflow, proposals: &[Seq]) -> Vec<Entry> {
     proposals
         .iter()
         .filter_map(|proposal| match &workflow.proposals.get(proposal)?.status {
-            Status::Applying(ack) => Some(Entry::Applied { proposal: *proposal, ack: ack.clone() }),
+            PendingStatus::Applying(ack) => {
+                Some(Entry::Applied { proposal: *proposal, ack: ack.clone() })
+            }
             _ => None,
         })
         .collect()
 }
 
 /// What Studio's undo says of a proposal, where it says something new.
-fn undone(workflow: &Workflow, proposal: Seq, again: bool, left: Option<String>) -> Vec<Entry> {
+fn undo_entries(
+    workflow: &Workflow,
+    proposal: Seq,
+    again: bool,
+    left: Option<String>,
+) -> Vec<Entry> {
     match workflow.proposals.get(&proposal).map(|pending| &pending.status) {
-        Some(Status::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
+        Some(PendingStatus::Applied(_)) if !again => vec![Entry::Undone { proposal, left }],
         // What is undone was done, and what the plugin said of it is still on its way.
-        Some(Status::Applying(ack)) if !again => {
+        Some(PendingStatus::Applying(ack)) if !again => {
             vec![Entry::Applied { proposal, ack: ack.clone() }, Entry::Undone { proposal, left }]
         }
-        Some(Status::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
+        Some(PendingStatus::Undone(_)) if again => vec![Entry::Redone { proposal, left }],
         _ => Vec::new(),
     }
 }

@@ -4,14 +4,14 @@ use scene_schemas::api::{Event, ProposalStatus};
 use scene_schemas::entry::{Attached, Entry, Record};
 use serde_json::Value as Json;
 
-use super::Status;
+use super::PendingStatus;
 
 /// How much of arguments and answers is shown, in characters.
 const BRIEF: usize = 120;
 
 /// The events of a record, in order.
 #[expect(clippy::too_many_lines, reason = "one arm for each entry")]
-pub fn events(record: &Record) -> Vec<Event> {
+pub fn events_of(record: &Record) -> Vec<Event> {
     let seq = record.seq;
     let changed = |proposal, status, by, reason: Option<&String>| {
         vec![Event::ProposalChanged { proposal, status, by, reason: reason.cloned() }]
@@ -29,12 +29,12 @@ pub fn events(record: &Record) -> Vec<Event> {
             vec![Event::AssistantStart {}, Event::AssistantFinal { text, answers }]
         }
         Entry::Called { tool, args, .. } => {
-            vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief(args) }]
+            vec![Event::ToolParsed { call: seq, tool: tool.clone(), brief: brief_json(args) }]
         }
         Entry::Answered { call, answer } => vec![
             Event::ToolValid { call: *call },
             Event::ToolStarted { call: *call },
-            Event::ToolResult { call: *call, brief: brief(answer) },
+            Event::ToolResult { call: *call, brief: brief_json(answer) },
         ],
         Entry::Refused { call, reason, conflict } => {
             let (reason, conflict) = (reason.clone(), conflict.clone());
@@ -131,13 +131,13 @@ fn of_the_model(entry: &Entry) -> Vec<Event> {
 
 /// Arguments or an answer in a line: texts as they are, numbers with their names, lists by their
 /// length, tables by their names.
-pub fn brief(json: &Json) -> String {
+pub fn brief_json(json: &Json) -> String {
     let text = match json {
         Json::Object(map) => {
-            let members = map.iter().map(|(name, json)| member(name, json));
+            let members = map.iter().map(|(name, json)| brief_member(name, json));
             members.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
         }
-        json => short(json),
+        json => short_json(json),
     };
     match text.char_indices().nth(BRIEF) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -146,28 +146,28 @@ pub fn brief(json: &Json) -> String {
 }
 
 /// A number says nothing without its name, nor does how long a list is.
-fn member(name: &str, json: &Json) -> String {
+fn brief_member(name: &str, json: &Json) -> String {
     match json {
         Json::Bool(_) | Json::Number(_) => format!("{name}: {json}"),
         Json::Array(list) if list.len() != 1 => format!("{name}: {}", list.len()),
-        json => short(json),
+        json => short_json(json),
     }
 }
 
-fn short(json: &Json) -> String {
+fn short_json(json: &Json) -> String {
     match json {
         Json::Null => String::new(),
         Json::String(text) => text.lines().next().unwrap_or_default().to_owned(),
         Json::Object(map) => map.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
         Json::Array(list) if list.len() != 1 => format!("{} of them", list.len()),
-        Json::Array(list) => list.iter().map(short).collect(),
+        Json::Array(list) => list.iter().map(short_json).collect(),
         json => json.to_string(),
     }
 }
 
-impl Status {
+impl PendingStatus {
     /// As the wire says it.
-    pub fn shown(&self) -> ProposalStatus {
+    pub fn to_proposal_status(&self) -> ProposalStatus {
         match self {
             Self::Waiting => ProposalStatus::Waiting,
             Self::Approved | Self::Applying(_) => ProposalStatus::Approved,
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn what_a_number_counts_is_said_with_it() {
-        assert_eq!(brief(&json!({ "steps": 5 })), "steps: 5");
+        assert_eq!(brief_json(&json!({ "steps": 5 })), "steps: 5");
         let listed = json!({ "path": "game.Workspace", "children": [1, 2], "whole": true });
-        assert_eq!(brief(&listed), "children: 2 · game.Workspace · whole: true");
-        assert_eq!(brief(&json!({ "names": ["Wall"], "none": null })), "Wall");
-        assert_eq!(brief(&json!([1, 2, 3])), "3 of them");
+        assert_eq!(brief_json(&listed), "children: 2 · game.Workspace · whole: true");
+        assert_eq!(brief_json(&json!({ "names": ["Wall"], "none": null })), "Wall");
+        assert_eq!(brief_json(&json!([1, 2, 3])), "3 of them");
     }
 }

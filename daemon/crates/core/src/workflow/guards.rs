@@ -13,11 +13,11 @@ use scene_schemas::proposal::Proposal;
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Value as Json, json};
 
-use super::chain::{Chain, Step};
-use super::reading::check_read;
-use super::talk::Said;
-use super::{State, Workflow};
-use crate::tools::{self, Made, Plan, made};
+use super::chain::{CallStep, TaskChain};
+use super::read_lines::check_read;
+use super::talk::TurnSource;
+use super::{LedgerState, Workflow};
+use crate::tools::{self, CreationStats, Plan, count_creations};
 
 /// What an answer says that is as it was.
 pub(super) const UNCHANGED: &str = "unchangedSinceStep";
@@ -40,32 +40,32 @@ const HOPELESS: usize = 9;
 ///
 /// # Errors
 /// It is not to be planned.
-pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
+pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), Refusal> {
     let Some(own) = state.workflow(workflow) else {
         return Ok(());
     };
-    if let Some(flaw) = own.flaw(call) {
+    if let Some(flaw) = own.call_flaw(call) {
         return Err(Refusal(flaw.to_owned()));
     }
     let Some((tool, args)) = own.call(call) else {
         return Ok(());
     };
-    within(own.stance, tool)?;
+    check_stance(own.stance, tool)?;
     if own.guards.is_none() {
         return Ok(());
     }
-    let before = || state.chain(workflow).calls().filter(move |step| step.seq < call);
+    let before = || state.task_chain(workflow).steps().filter(move |step| step.seq < call);
     // What a person has said since may have changed what comes of it.
-    let spoken = own.talk.spoken().unwrap_or(workflow);
-    let repeated = repeated(before().filter(|step| step.seq > spoken), tool, args);
+    let spoken = own.talk.last_input().unwrap_or(workflow);
+    let repeated = count_repeats(before().filter(|step| step.seq > spoken), tool, args);
     if repeated >= REPEATED {
         return refuse!(
             "{tool}: This is the same call again, for the {} time in a row, and what came of it stands \
              above. Do something else, ask the person, or say what keeps you from going on.",
-            ordinal(repeated + 1)
+            ordinal_word(repeated + 1)
         );
     }
-    let changes = tools::find(tool).is_ok_and(tools::Tool::changes);
+    let changes = tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_change);
     let was_told = || {
         let own_steps = before().filter(|step| std::ptr::eq(step.workflow, own));
         own_steps.filter_map(|step| step.refusal()).any(|reason| reason.contains(NO_PLAN))
@@ -78,7 +78,7 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
         );
     }
     if tool == "fetch_url" {
-        is_named(&state.chain(workflow), args)?;
+        is_named(&state.task_chain(workflow), args)?;
     }
     if tool == "ask_clarification" {
         let asked = before().filter(|step| std::ptr::eq(step.workflow, own));
@@ -90,15 +90,15 @@ pub fn before(state: &State, workflow: Seq, call: Seq) -> Result<(), Refusal> {
             );
         }
     }
-    match missing(own).filter(|_| tool == "complete") {
+    match missing_work(own).filter(|_| tool == "complete") {
         Some(Refusal(reason)) => refuse!("{tool}: {reason}"),
         None => Ok(()),
     }
 }
 
 /// What goes further than the person lets it is refused, whoever calls, and whatever they were offered.
-fn within(stance: Stance, tool: &str) -> Result<(), Refusal> {
-    if tools::find(tool).is_ok_and(|known| !known.is_within(stance)) {
+fn check_stance(stance: Stance, tool: &str) -> Result<(), Refusal> {
+    if tools::find_tool(tool).is_ok_and(|known| !known.is_within(stance)) {
         return refuse!(
             "{tool}: Nothing is to be changed now. {}",
             match stance {
@@ -121,7 +121,7 @@ const SITES: [&str; 6] = [
 ];
 
 /// An address could carry out what the model has read, so the person has to have named its site.
-fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
+fn is_named(chain: &TaskChain<'_>, args: &Json) -> Result<(), Refusal> {
     let address = args["url"].as_str().unwrap_or_default();
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -132,12 +132,12 @@ fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
     }
     let said = chain.0.iter().flat_map(|(_, workflow)| {
         let more = workflow.talk.turns().filter_map(|(_, said)| match said {
-            Said::Person(text, _) => Some(text.as_str()),
+            TurnSource::Person(text, _) => Some(text.as_str()),
             _ => None,
         });
         std::iter::once(workflow.goal.as_str()).chain(more)
     });
-    if !host.is_empty() && said.map(str::to_lowercase).any(|text| names(&text, &host)) {
+    if !host.is_empty() && said.map(str::to_lowercase).any(|text| mentions_host(&text, &host)) {
         return Ok(());
     }
     refuse!(
@@ -148,7 +148,7 @@ fn is_named(chain: &Chain<'_>, args: &Json) -> Result<(), Refusal> {
 }
 
 /// Whether a text names a host: the whole of it, and not a part of a longer word.
-fn names(text: &str, host: &str) -> bool {
+fn mentions_host(text: &str, host: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     text.match_indices(host).any(|(at, _)| {
         let (before, behind) = (&text[..at], &text[at + host.len()..]);
@@ -161,12 +161,12 @@ fn names(text: &str, host: &str) -> bool {
 }
 
 /// How many of the last steps are this call.
-fn repeated<'a>(before: impl Iterator<Item = Step<'a>>, tool: &str, args: &Json) -> usize {
-    let steps: Vec<Step<'_>> = before.collect();
-    steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+fn count_repeats<'a>(before: impl Iterator<Item = CallStep<'a>>, tool: &str, args: &Json) -> usize {
+    let steps: Vec<CallStep<'_>> = before.collect();
+    steps.iter().rev().take_while(|step| step.is_call(tool, args)).count()
 }
 
-fn ordinal(n: usize) -> String {
+fn ordinal_word(n: usize) -> String {
     match n {
         2 => "second".to_owned(),
         3 => "third".to_owned(),
@@ -177,13 +177,14 @@ fn ordinal(n: usize) -> String {
 }
 
 /// What is missing before the work is done: where parts were made that may have to behave, a script.
-pub(super) fn missing(own: &Workflow) -> Option<Refusal> {
+pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
     if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || opts_out(&own.goal) {
         return None;
     }
-    let done = own.proposals().filter(|(_, it)| matches!(it.status, super::Status::Applied(_)));
+    let done =
+        own.proposals().filter(|(_, it)| matches!(it.status, super::PendingStatus::Applied(_)));
     let done: Vec<&Proposal> = done.map(|(_, it)| &it.proposal).collect();
-    let Made { parts, has_behaviour } = made(done.iter().copied());
+    let CreationStats { parts, has_behaviour } = count_creations(done.iter().copied());
     if parts == 0 || has_behaviour || own.question_was_answered() {
         return None;
     }
@@ -207,8 +208,8 @@ fn opts_out(goal: &str) -> bool {
 ///
 /// # Errors
 /// It is not to be offered.
-pub(super) fn planned(
-    state: &State,
+pub(super) fn check_plan(
+    state: &LedgerState,
     workflow: Seq,
     call: Seq,
     plan: Plan,
@@ -219,13 +220,13 @@ pub(super) fn planned(
     let Some(guards) = &own.guards else {
         return Ok(plan);
     };
-    let chain = state.chain(workflow);
+    let chain = state.task_chain(workflow);
     match plan {
-        Plan::Answer(answer) => Ok(Plan::Answer(unchanged(&chain, own, call, answer))),
+        Plan::Answer(answer) => Ok(Plan::Answer(skip_unchanged(&chain, own, call, answer))),
         Plan::Propose(proposal, answer) => {
             let tool = own.call(call).map_or("", |(tool, _)| tool);
             check_read(&chain, own, &proposal, tool)?;
-            scope(own, guards, &proposal, tool)?;
+            check_scope(own, guards, &proposal, tool)?;
             Ok(Plan::Propose(proposal, answer))
         }
         plan => Ok(plan),
@@ -233,16 +234,16 @@ pub(super) fn planned(
 }
 
 /// A read whose answer is as it was, and stands in what the model is sent, is not sent again.
-fn unchanged(chain: &Chain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json {
+fn skip_unchanged(chain: &TaskChain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json {
     let Some((tool, args)) = own.call(call) else {
         return answer;
     };
-    if !tools::find(tool).is_ok_and(tools::Tool::reads) {
+    if !tools::find_tool(tool).is_ok_and(tools::ToolSpec::is_read) {
         return answer;
     }
-    let sent_after = chain.summary().map_or(Seq(0), |(_, until, _)| until);
-    let mut before = chain.calls().filter(|step| step.seq < call && step.seq > sent_after);
-    let same = before.find(|step| step.is(tool, args) && step.answer() == Some(&answer));
+    let sent_after = chain.newest_summary().map_or(Seq(0), |(_, until, _)| until);
+    let mut before = chain.steps().filter(|step| step.seq < call && step.seq > sent_after);
+    let same = before.find(|step| step.is_call(tool, args) && step.answer() == Some(&answer));
     match same {
         Some(step) => json!({
             UNCHANGED: step.number,
@@ -253,7 +254,12 @@ fn unchanged(chain: &Chain<'_>, own: &Workflow, call: Seq, answer: Json) -> Json
 }
 
 /// What reaches far is confirmed by the person before it is proposed.
-fn scope(own: &Workflow, guards: &Guards, proposal: &Proposal, tool: &str) -> Result<(), Refusal> {
+fn check_scope(
+    own: &Workflow,
+    guards: &Guards,
+    proposal: &Proposal,
+    tool: &str,
+) -> Result<(), Refusal> {
     let (mut scripts, mut subtrees) = (BTreeSet::new(), BTreeSet::new());
     for command in &proposal.commands {
         match command {
@@ -284,17 +290,17 @@ fn scope(own: &Workflow, guards: &Guards, proposal: &Proposal, tool: &str) -> Re
 
 /// What follows a refusal: after several in a row the model is told to do otherwise, and in the end
 /// a person is asked.
-pub(super) fn after_refusal(state: &State, workflow: Seq, call: Seq) -> Vec<Entry> {
+pub(super) fn after_refusal(state: &LedgerState, workflow: Seq, call: Seq) -> Vec<Entry> {
     let Some(own) = state.workflow(workflow).filter(|own| own.guards.is_some()) else {
         return Vec::new();
     };
-    let spoken = own.talk.spoken().unwrap_or(workflow);
-    let since = |step: &Step<'_>| step.seq > spoken && step.seq < call;
-    let steps: Vec<Step<'_>> = state.chain(workflow).calls().filter(since).collect();
-    let is_refused = |step: &&Step<'_>| step.refusal().is_some();
+    let spoken = own.talk.last_input().unwrap_or(workflow);
+    let since = |step: &CallStep<'_>| step.seq > spoken && step.seq < call;
+    let steps: Vec<CallStep<'_>> = state.task_chain(workflow).steps().filter(since).collect();
+    let is_refused = |step: &&CallStep<'_>| step.refusal().is_some();
     let in_row = 1 + steps.iter().rev().take_while(is_refused).count();
     let repeated = own.call(call).map_or(0, |(tool, args)| {
-        steps.iter().rev().take_while(|step| step.is(tool, args)).count()
+        steps.iter().rev().take_while(|step| step.is_call(tool, args)).count()
     });
     if repeated >= STUCK || in_row >= HOPELESS {
         let message = if repeated >= STUCK {

@@ -8,17 +8,17 @@
 mod agent;
 mod chain;
 mod decide;
-mod ended;
+mod dependencies;
+mod endings;
 mod events;
 mod guards;
-mod now;
-mod reading;
-mod stands;
+mod prompt_status;
+mod read_lines;
 mod summary;
+mod supersession;
 mod talk;
 #[cfg(test)]
 mod tests;
-mod together;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,18 +30,18 @@ use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal, WarningKind};
 use serde_json::{Value as Json, json};
 
 use crate::policy;
-use crate::prompt::{self, Outcome, UNMERGED, context};
+use crate::prompt::{self, CallOutcome, UNMERGED, attachment_text};
 
-pub use self::decide::{AGENT, CALLS, Input, decide};
-pub use self::events::{brief, events};
-pub use self::guards::before;
-pub use self::talk::{Talk, Trouble};
+pub use self::decide::{AGENT, CALLS, WorkflowInput, decide};
+pub use self::events::{brief_json, events_of};
+pub use self::guards::check_call;
+pub use self::talk::{ModelConversation, ModelTrouble};
 
-use self::talk::Said;
+use self::talk::TurnSource;
 
 /// Everything that was read from the ledger so far.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct LedgerState {
     workflows: BTreeMap<Seq, Workflow>,
 }
 
@@ -80,18 +80,18 @@ pub struct Workflow {
     pub is_erased: bool,
     /// The model's last word, where it said one when it ended.
     pub summary: Option<String>,
-    calls: BTreeMap<Seq, Call>,
+    calls: BTreeMap<Seq, WorkflowCall>,
     /// Those of the calls that are to be planned.
     open: BTreeSet<Seq>,
     /// The calls by what whoever made them calls them.
     names: HashMap<String, Seq>,
-    proposals: BTreeMap<Seq, Pending>,
+    proposals: BTreeMap<Seq, PendingProposal>,
     /// Who said what, and how it stands with the model.
-    talk: Talk,
+    talk: ModelConversation,
 }
 
 #[derive(Debug)]
-struct Call {
+struct WorkflowCall {
     tool: String,
     args: Json,
     id: Option<String>,
@@ -114,18 +114,18 @@ enum CallStatus {
 
 /// A proposal and what became of it.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingProposal {
     /// The proposal.
     pub proposal: Proposal,
     /// The call that it answers.
     pub call: Seq,
     /// What became of it.
-    pub status: Status,
+    pub status: PendingStatus,
 }
 
 /// What became of a proposal.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Status {
+pub enum PendingStatus {
     /// Nobody has decided.
     Waiting,
     /// Somebody said yes.
@@ -144,7 +144,7 @@ pub enum Status {
     Failed(String),
 }
 
-impl Status {
+impl PendingStatus {
     /// Whether the proposal may still change the place.
     pub fn is_pending(&self) -> bool {
         matches!(self, Self::Waiting | Self::Approved | Self::Applying(_))
@@ -153,7 +153,7 @@ impl Status {
 
 /// Work that is due.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Want {
+pub enum WantedWork {
     /// A call is to be planned.
     Plan {
         /// Which.
@@ -177,7 +177,7 @@ pub enum Want {
     Reply,
 }
 
-impl State {
+impl LedgerState {
     /// The workflow of that name.
     pub fn workflow(&self, workflow: Seq) -> Option<&Workflow> {
         self.workflows.get(&workflow)
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// Reads an entry.
-    pub fn apply(&mut self, record: &Record) {
+    pub fn apply_record(&mut self, record: &Record) {
         if let Entry::Started {
             place,
             goal,
@@ -227,30 +227,31 @@ impl State {
                 open: BTreeSet::new(),
                 names: HashMap::new(),
                 proposals: BTreeMap::new(),
-                talk: Talk::default(),
+                talk: ModelConversation::default(),
             };
             self.workflows.insert(record.workflow, workflow);
         } else if let Some(workflow) = self.workflows.get_mut(&record.workflow) {
-            workflow.read(record.seq, &record.entry);
+            workflow.apply_entry(record.seq, &record.entry);
         }
     }
 }
 
 impl Workflow {
     /// What stands beside the goal: what the person attached, and the scripts that may matter.
-    fn beside(&self) -> Option<String> {
-        let parts = [context(&self.attached), self.context.as_ref().map(prompt::scripts)];
+    fn prompt_context(&self) -> Option<String> {
+        let parts =
+            [attachment_text(&self.attached), self.context.as_ref().map(prompt::script_context)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("\n"))
     }
 
     /// The proposals, oldest first.
-    pub fn proposals(&self) -> impl Iterator<Item = (Seq, &Pending)> {
+    pub fn proposals(&self) -> impl Iterator<Item = (Seq, &PendingProposal)> {
         self.proposals.iter().map(|(seq, pending)| (*seq, pending))
     }
 
     /// A proposal.
-    pub fn proposal(&self, proposal: Seq) -> Option<&Pending> {
+    pub fn proposal(&self, proposal: Seq) -> Option<&PendingProposal> {
         self.proposals.get(&proposal)
     }
 
@@ -261,7 +262,7 @@ impl Workflow {
 
     /// Whom a call means that leaves out its path, where that is known before the place is asked: what
     /// it meant when it was planned before, or else the one instance that the person attached.
-    pub fn meant(&self, call: Seq) -> Option<Meant> {
+    pub fn implicit_target(&self, call: Seq) -> Option<Meant> {
         let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
         planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
     }
@@ -292,26 +293,26 @@ impl Workflow {
     }
 
     /// What the model has said, in order.
-    pub fn words(&self) -> impl Iterator<Item = &str> + Clone {
+    pub fn messages(&self) -> impl Iterator<Item = &str> + Clone {
         self.talk.turns().filter_map(|(_, said)| match said {
-            Said::Model(text) | Said::Aloud(text) => Some(text.as_str()),
+            TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
             _ => None,
         })
     }
 
     /// How it stands with the model.
-    pub fn talk(&self) -> &Talk {
+    pub fn conversation(&self) -> &ModelConversation {
         &self.talk
     }
 
     /// The question that waits for the person's answer: the call, and what is asked.
-    pub fn question(&self) -> Option<Seq> {
-        let is_open = |call: &Call| matches!(call.status, CallStatus::Questioned(_));
+    pub fn open_question(&self) -> Option<Seq> {
+        let is_open = |call: &WorkflowCall| matches!(call.status, CallStatus::Questioned(_));
         self.calls.iter().find(|(_, call)| is_open(call)).map(|(seq, _)| *seq)
     }
 
     /// The answers that an open question offers.
-    pub fn offered(&self, call: Seq) -> Option<&[String]> {
+    pub fn offered_answers(&self, call: Seq) -> Option<&[String]> {
         match &self.calls.get(&call)?.status {
             CallStatus::Questioned(answers) => Some(answers),
             _ => None,
@@ -320,17 +321,17 @@ impl Workflow {
 
     /// Whether the person has answered a question of the model in this task.
     fn question_was_answered(&self) -> bool {
-        let is_answered = |call: &Call| matches!(call.status, CallStatus::Answered(_));
+        let is_answered = |call: &WorkflowCall| matches!(call.status, CallStatus::Answered(_));
         self.calls.values().any(|call| call.tool == "ask_clarification" && is_answered(call))
     }
 
     /// Why a call cannot run, whatever it means.
-    pub fn flaw(&self, call: Seq) -> Option<&str> {
+    pub fn call_flaw(&self, call: Seq) -> Option<&str> {
         self.calls.get(&call)?.flaw.as_deref()
     }
 
     /// How many calls there are.
-    pub fn calls(&self) -> usize {
+    pub fn call_count(&self) -> usize {
         self.calls.len()
     }
 
@@ -339,7 +340,7 @@ impl Workflow {
         self.calls.range(..=call).count()
     }
 
-    fn read(&mut self, seq: Seq, entry: &Entry) {
+    fn apply_entry(&mut self, seq: Seq, entry: &Entry) {
         match entry {
             Entry::Started { .. } => {}
             Entry::Context { context } => self.context = Some(context.as_ref().clone()),
@@ -347,24 +348,25 @@ impl Workflow {
             Entry::Disconnected { .. } => self.disconnected = Some(seq),
             Entry::Erased {} => (self.is_cleared, self.is_erased) = (true, true),
             // A call is open while what it says is written down.
-            Entry::Said { text, .. } if self.has_open_call() => self.talk.aloud(seq, text),
+            Entry::Said { text, .. } if self.has_open_call() => self.talk.add_message(seq, text),
             Entry::Said { .. }
             | Entry::Told { .. }
             | Entry::Requested { .. }
             | Entry::Replied { .. }
             | Entry::Unanswered { .. }
             | Entry::Resumed {}
-            | Entry::Summarised { .. } => self.talk.read(seq, entry),
-            Entry::Asked { text, attached } => match self.question() {
+            | Entry::Summarised { .. } => self.talk.apply_entry(seq, entry),
+            Entry::Asked { text, attached } => match self.open_question() {
                 Some(call) => {
-                    let context = context(attached).map_or(String::new(), |it| format!("\n\n{it}"));
-                    self.settle(call, CallStatus::Answered(format!("{text}{context}").into()));
-                    self.talk.resumed(seq);
+                    let context =
+                        attachment_text(attached).map_or(String::new(), |it| format!("\n\n{it}"));
+                    self.settle_call(call, CallStatus::Answered(format!("{text}{context}").into()));
+                    self.talk.resume(seq);
                 }
-                None => self.talk.read(seq, entry),
+                None => self.talk.apply_entry(seq, entry),
             },
             Entry::Called { tool, args, id, flaw } => {
-                let call = Call {
+                let call = WorkflowCall {
                     tool: tool.clone(),
                     args: args.clone(),
                     id: id.clone(),
@@ -375,15 +377,15 @@ impl Workflow {
                 self.names.extend(id.clone().map(|id| (id, seq)));
                 self.calls.insert(seq, call);
                 self.open.insert(seq);
-                self.talk.read(seq, entry);
+                self.talk.apply_entry(seq, entry);
                 self.forget_what_was_told();
             }
             Entry::Questioned { call, answers, .. } => {
-                self.settle(*call, CallStatus::Questioned(answers.clone()));
-                self.talk.read(seq, entry);
+                self.settle_call(*call, CallStatus::Questioned(answers.clone()));
+                self.talk.apply_entry(seq, entry);
             }
             Entry::Answered { call, answer } => {
-                self.settle(*call, CallStatus::Answered(answer.clone()));
+                self.settle_call(*call, CallStatus::Answered(answer.clone()));
             }
             Entry::Refused { call, reason, conflict } => {
                 let told = match conflict {
@@ -394,14 +396,15 @@ impl Workflow {
                     }
                     None => reason.clone(),
                 };
-                self.settle(*call, CallStatus::Refused(told));
+                self.settle_call(*call, CallStatus::Refused(told));
             }
             Entry::Planned { steps, .. } => self.plan.clone_from(steps),
             Entry::Proposed { call, answer, proposal } => {
                 let answer = answer.clone().unwrap_or(Json::Null);
-                self.settle(*call, CallStatus::Proposed(seq, answer));
+                self.settle_call(*call, CallStatus::Proposed(seq, answer));
                 let proposal = proposal.as_ref().clone();
-                let pending = Pending { proposal, call: *call, status: Status::Waiting };
+                let pending =
+                    PendingProposal { proposal, call: *call, status: PendingStatus::Waiting };
                 self.proposals.insert(seq, pending);
             }
             Entry::Finished { outcome, summary } => {
@@ -415,30 +418,30 @@ impl Workflow {
     /// What became of proposals.
     fn read_proposals(&mut self, entry: &Entry) {
         match entry {
-            Entry::Approved { proposal, .. } => self.become_(*proposal, Status::Approved),
+            Entry::Approved { proposal, .. } => self.become_(*proposal, PendingStatus::Approved),
             Entry::Rejected { proposal, reason } => {
-                self.become_(*proposal, Status::Rejected(reason.clone()));
+                self.become_(*proposal, PendingStatus::Rejected(reason.clone()));
             }
             Entry::Withdrawn { proposal, reason, again } => {
-                self.become_(*proposal, Status::Withdrawn(reason.clone()));
+                self.become_(*proposal, PendingStatus::Withdrawn(reason.clone()));
                 if *again && let Some(pending) = self.proposals.get(proposal) {
                     let call = pending.call;
-                    self.settle(call, CallStatus::Open);
+                    self.settle_call(call, CallStatus::Open);
                 }
             }
             Entry::Applying { proposals, acks, .. } => {
                 for (proposal, ack) in proposals.iter().zip(acks) {
-                    self.become_(*proposal, Status::Applying(Box::new(ack.clone())));
+                    self.become_(*proposal, PendingStatus::Applying(Box::new(ack.clone())));
                 }
             }
             Entry::Applied { proposal, ack } => {
-                self.become_(*proposal, Status::Applied(ack.clone()));
+                self.become_(*proposal, PendingStatus::Applied(ack.clone()));
             }
             Entry::Undone { proposal, .. } | Entry::Redone { proposal, .. } => {
-                self.undone(*proposal, matches!(entry, Entry::Redone { .. }));
+                self.note_undo(*proposal, matches!(entry, Entry::Redone { .. }));
             }
             Entry::Failed { proposal, reason } => {
-                self.become_(*proposal, Status::Failed(reason.clone()));
+                self.become_(*proposal, PendingStatus::Failed(reason.clone()));
             }
             _ => {}
         }
@@ -448,7 +451,7 @@ impl Workflow {
         !self.open.is_empty()
     }
 
-    fn settle(&mut self, call: Seq, status: CallStatus) {
+    fn settle_call(&mut self, call: Seq, status: CallStatus) {
         let Some(known) = self.calls.get_mut(&call) else {
             return;
         };
@@ -460,92 +463,103 @@ impl Workflow {
         known.status = status;
     }
 
-    fn undone(&mut self, proposal: Seq, again: bool) {
+    fn note_undo(&mut self, proposal: Seq, again: bool) {
         let Some(pending) = self.proposals.get_mut(&proposal) else {
             return;
         };
-        if let Status::Applied(ack) | Status::Undone(ack) = &pending.status {
+        if let PendingStatus::Applied(ack) | PendingStatus::Undone(ack) = &pending.status {
             let ack = ack.clone();
-            pending.status = if again { Status::Applied(ack) } else { Status::Undone(ack) };
+            pending.status =
+                if again { PendingStatus::Applied(ack) } else { PendingStatus::Undone(ack) };
         }
     }
 
-    fn become_(&mut self, proposal: Seq, status: Status) {
+    fn become_(&mut self, proposal: Seq, status: PendingStatus) {
         if let Some(pending) = self.proposals.get_mut(&proposal) {
             pending.status = status;
         }
     }
 
     /// The work that is due, most urgent first. Whoever does the first of it asks again.
-    pub fn wants(&self) -> Option<Want> {
+    pub fn wants(&self) -> Option<WantedWork> {
         if self.finished.is_none() {
             let open = self.open.first().and_then(|seq| Some((*seq, self.calls.get(seq)?)));
-            if let Some((call, Call { tool, args, .. })) = open {
+            if let Some((call, WorkflowCall { tool, args, .. })) = open {
                 let (tool, args) = (tool.clone(), args.clone());
-                return Some(Want::Plan { call, tool, args });
+                return Some(WantedWork::Plan { call, tool, args });
             }
-            let waiting = self.proposals.iter().find(|(_, p)| p.status == Status::Waiting);
+            let waiting = self.proposals.iter().find(|(_, p)| p.status == PendingStatus::Waiting);
             // A file is written once for all that belongs together; Studio takes each change for itself, and
             // an agent's calls stand each for itself.
-            let is_each = self.place.open().is_some() || self.agent().is_some();
-            let is_due = is_each && self.approved().next().is_some();
+            let is_each = self.place.open().is_some() || self.agent_name().is_some();
+            let is_due = is_each && self.approved_proposals().next().is_some();
             if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
                 let by_mode = policy::lets_through(self.mode, &pending.proposal);
-                return Some(if by_mode { Want::ApproveByMode(*seq) } else { Want::Ask(*seq) });
+                return Some(if by_mode {
+                    WantedWork::ApproveByMode(*seq)
+                } else {
+                    WantedWork::Ask(*seq)
+                });
             }
         }
-        let approved: Vec<Seq> = self.approved().collect();
+        let approved: Vec<Seq> = self.approved_proposals().collect();
         if !approved.is_empty() {
-            return Some(Want::Apply(approved));
+            return Some(WantedWork::Apply(approved));
         }
         if self.finished.is_some() {
             None
-        } else if let Some(call) = self.question() {
-            Some(Want::Answer(call))
+        } else if let Some(call) = self.open_question() {
+            Some(WantedWork::Answer(call))
         } else if self.talk.trouble().is_some() {
-            Some(Want::GoAhead)
+            Some(WantedWork::GoAhead)
         } else {
-            Some(Want::Reply)
+            Some(WantedWork::Reply)
         }
     }
 
     /// The proposals that somebody said yes to and that are not done, oldest first.
-    pub fn approved(&self) -> impl Iterator<Item = Seq> {
-        let is_due = |status: &Status| matches!(status, Status::Approved | Status::Applying(_));
+    pub fn approved_proposals(&self) -> impl Iterator<Item = Seq> {
+        let is_due = |status: &PendingStatus| {
+            matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
+        };
         self.proposals.iter().filter(move |(_, it)| is_due(&it.status)).map(|(seq, _)| *seq)
     }
 
     /// What the model is told of a call; nothing while it is not settled.
-    fn outcome(&self, call: &Call) -> Option<Outcome> {
+    fn call_outcome(&self, call: &WorkflowCall) -> Option<CallOutcome> {
         Some(match &call.status {
             CallStatus::Open | CallStatus::Questioned(_) => return None,
-            CallStatus::Answered(answer) => Outcome::Done(answer.clone()),
-            CallStatus::Refused(reason) => Outcome::Refused(reason.clone()),
+            CallStatus::Answered(answer) => CallOutcome::Done(answer.clone()),
+            CallStatus::Refused(reason) => CallOutcome::Refused(reason.clone()),
             CallStatus::Proposed(seq, answer) => {
                 let pending = self.proposals.get(seq)?;
                 match &pending.status {
-                    Status::Applied(_) => Outcome::Done(Self::applied(pending, answer.clone())),
-                    Status::Undone(_) => Outcome::Refused(
+                    PendingStatus::Applied(_) => {
+                        CallOutcome::Done(Self::applied_answer(pending, answer.clone()))
+                    }
+                    PendingStatus::Undone(_) => CallOutcome::Refused(
                         "It was done, and then the person has undone it in Studio.".to_owned(),
                     ),
-                    Status::Rejected(reason) => Outcome::Refused(match reason {
+                    PendingStatus::Rejected(reason) => CallOutcome::Refused(match reason {
                         Some(reason) => format!("The person said no: {reason}"),
                         None => "The person said no.".to_owned(),
                     }),
-                    Status::Failed(reason) | Status::Withdrawn(reason) => {
-                        Outcome::Refused(reason.clone())
+                    PendingStatus::Failed(reason) | PendingStatus::Withdrawn(reason) => {
+                        CallOutcome::Refused(reason.clone())
                     }
-                    Status::Waiting | Status::Approved | Status::Applying(_) => return None,
+                    PendingStatus::Waiting
+                    | PendingStatus::Approved
+                    | PendingStatus::Applying(_) => return None,
                 }
             }
         })
     }
 
     /// The answer to a call whose proposal was applied, with what is suspicious now and was not before.
-    fn applied(pending: &Pending, answer: Json) -> Json {
+    fn applied_answer(pending: &PendingProposal, answer: Json) -> Json {
         let found = pending.proposal.warnings.iter().filter(|it| it.kind == WarningKind::Lint);
         let found: Vec<&str> = found.map(|it| it.text.as_str()).collect();
-        let mut answer = Self::changed(pending, answer);
+        let mut answer = Self::changed_answer(pending, answer);
         if found.is_empty() {
             return answer;
         }
@@ -561,11 +575,11 @@ impl Workflow {
 
     /// The answer; where a person changed the proposal, only what is there now: the answer was about
     /// something else.
-    fn changed(pending: &Pending, answer: Json) -> Json {
+    fn changed_answer(pending: &PendingProposal, answer: Json) -> Json {
         if pending.proposal.from.is_some() {
             return json!({ "changedByPerson": {
                 "note": "The person changed this proposal before it was applied.",
-                "paths": pending.proposal.commands.iter().map(path).collect::<Vec<_>>(),
+                "paths": pending.proposal.commands.iter().map(command_path).collect::<Vec<_>>(),
                 "applied": pending.proposal.commands,
             } });
         }
@@ -574,7 +588,7 @@ impl Workflow {
 }
 
 /// What a command makes or changes.
-fn path(command: &Command) -> String {
+fn command_path(command: &Command) -> String {
     match command {
         Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),
         command => command.target().path.to_string(),

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use scene_schemas::entry::{Entry, Seq};
 
-use super::chain::{Chain, Step};
-use super::talk::Said;
-use super::{Status, now};
+use super::chain::{CallStep, TaskChain};
+use super::talk::TurnSource;
+use super::{PendingStatus, prompt_status};
 
 /// How long a summary is at most, in bytes: about 1,200 tokens. One of a long talk comes near it.
 const LONGEST: usize = 3_800;
@@ -20,8 +20,8 @@ const LINE: usize = 240;
 
 /// The entry that stands for all but the last steps, or for all earlier tasks where no step is to be
 /// kept; none where there is nothing to leave out.
-pub(super) fn summarise(chain: &Chain<'_>, keep: usize) -> Option<Entry> {
-    let steps: Vec<Step<'_>> = chain.calls().collect();
+pub(super) fn summarize(chain: &TaskChain<'_>, keep: usize) -> Option<Entry> {
+    let steps: Vec<CallStep<'_>> = chain.steps().collect();
     let (task, _) = *chain.0.last()?;
     // What stands in front of the first step that stays.
     let first_kept = match keep {
@@ -32,56 +32,56 @@ pub(super) fn summarise(chain: &Chain<'_>, keep: usize) -> Option<Entry> {
         Some(step) if keep > 0 => Seq(step.seq.0.checked_sub(1)?),
         _ => Seq(task.0.checked_sub(1)?),
     };
-    let before = chain.summary().map_or(Seq(0), |(_, until, _)| until);
+    let before = chain.newest_summary().map_or(Seq(0), |(_, until, _)| until);
     let gone = |seq: Seq| seq > before && seq <= until;
     let turns = chain.0.iter().flat_map(|(_, workflow)| workflow.talk.turns());
     let turns = turns.filter(|(seq, _)| gone(*seq)).count();
     if turns == 0 {
         return None;
     }
-    let text = text(chain, &steps[..first_kept], until);
+    let text = summary_text(chain, &steps[..first_kept], until);
     Some(Entry::Summarised { text, until, turns: turns as u32 })
 }
 
-fn text(chain: &Chain<'_>, steps: &[Step<'_>], until: Seq) -> String {
+fn summary_text(chain: &TaskChain<'_>, steps: &[CallStep<'_>], until: Seq) -> String {
     let mut text = format!(
         "(Vector: the messages of steps 1 to {} are not sent any more. This stands for them.)\n",
         steps.len()
     );
     let asked = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());
-    let more = said(chain, until, |said| match said {
-        Said::Person(text, _) => Some(text.as_str()),
+    let more = person_words(chain, until, |said| match said {
+        TurnSource::Person(text, _) => Some(text.as_str()),
         _ => None,
     });
-    section(&mut text, "The person asked", asked.chain(more).map(line));
-    section(&mut text, "Accepted and done", steps.iter().filter_map(accepted));
-    section(&mut text, "Not wanted, or undone", steps.iter().filter_map(unwanted));
-    let refused = steps.iter().rev().filter_map(refused).take(4);
-    section(&mut text, "Refused last, and open", refused);
-    let facts = now::facts(chain, Seq(0)).into_iter();
-    section(&mut text, "Read and done (read again what you rely on)", facts);
-    let words = said(chain, until, |said| match said {
-        Said::Model(text) | Said::Aloud(text) => Some(text.as_str()),
+    add_section(&mut text, "The person asked", asked.chain(more).map(first_line));
+    add_section(&mut text, "Accepted and done", steps.iter().filter_map(accepted_line));
+    add_section(&mut text, "Not wanted, or undone", steps.iter().filter_map(rejected_line));
+    let refused = steps.iter().rev().filter_map(refused_line).take(4);
+    add_section(&mut text, "Refused last, and open", refused);
+    let facts = prompt_status::newest_facts(chain, Seq(0)).into_iter();
+    add_section(&mut text, "Read and done (read again what you rely on)", facts);
+    let words = person_words(chain, until, |said| match said {
+        TurnSource::Model(text) | TurnSource::Aloud(text) => Some(text.as_str()),
         _ => None,
     });
     let words: Vec<&str> = words.collect();
-    section(&mut text, "You said", words.into_iter().rev().map(line));
+    add_section(&mut text, "You said", words.into_iter().rev().map(first_line));
     let looked = steps.iter().filter(|step| step.answer().is_some());
-    section(&mut text, "You called", looked.map(called));
+    add_section(&mut text, "You called", looked.map(call_line));
     text
 }
 
-fn said<'a>(
-    chain: &Chain<'a>,
+fn person_words<'a>(
+    chain: &TaskChain<'a>,
     until: Seq,
-    pick: impl Fn(&'a Said) -> Option<&'a str> + Copy,
+    pick: impl Fn(&'a TurnSource) -> Option<&'a str> + Copy,
 ) -> impl Iterator<Item = &'a str> {
     let all = chain.0.clone().into_iter().flat_map(|(_, workflow)| workflow.talk.turns());
     all.filter(move |(seq, _)| *seq <= until).filter_map(move |(_, said)| pick(said))
 }
 
 /// Adds lines as long as there is room.
-fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+fn add_section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     let mut is_first = true;
     for line in lines {
         let head = if is_first { title.len() + 2 } else { 0 };
@@ -96,37 +96,42 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     }
 }
 
-fn line(text: &str) -> String {
+fn first_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = text.floor_char_boundary(LINE);
     if end < text.len() { format!("{}…", &text[..end]) } else { text }
 }
 
-fn accepted(step: &Step<'_>) -> Option<String> {
+fn accepted_line(step: &CallStep<'_>) -> Option<String> {
     let (seq, pending) = step.proposal().filter(|_| step.is_applied())?;
     let proposal = &pending.proposal;
     let changed = if proposal.from.is_some() { ", changed by the person" } else { "" };
-    Some(line(&format!("step {}, proposal {seq}{changed}: {}", step.number, proposal.title)))
+    Some(first_line(&format!("step {}, proposal {seq}{changed}: {}", step.number, proposal.title)))
 }
 
-fn unwanted(step: &Step<'_>) -> Option<String> {
+fn rejected_line(step: &CallStep<'_>) -> Option<String> {
     let (seq, pending) = step.proposal()?;
     let what = match &pending.status {
-        Status::Rejected(Some(reason)) => format!("rejected: {reason}"),
-        Status::Rejected(None) => "rejected".to_owned(),
-        Status::Undone(_) => "undone by the person".to_owned(),
-        Status::Failed(reason) => format!("failed: {reason}"),
+        PendingStatus::Rejected(Some(reason)) => format!("rejected: {reason}"),
+        PendingStatus::Rejected(None) => "rejected".to_owned(),
+        PendingStatus::Undone(_) => "undone by the person".to_owned(),
+        PendingStatus::Failed(reason) => format!("failed: {reason}"),
         _ => return None,
     };
     let title = &pending.proposal.title;
-    Some(line(&format!("step {}, proposal {seq} ({title}): {what}", step.number)))
+    Some(first_line(&format!("step {}, proposal {seq} ({title}): {what}", step.number)))
 }
 
-fn refused(step: &Step<'_>) -> Option<String> {
+fn refused_line(step: &CallStep<'_>) -> Option<String> {
     let reason = step.refusal()?;
-    Some(line(&format!("step {}, {}: {reason}", step.number, step.call.tool)))
+    Some(first_line(&format!("step {}, {}: {reason}", step.number, step.call.tool)))
 }
 
-fn called(step: &Step<'_>) -> String {
-    line(&format!("step {}: {}({})", step.number, step.call.tool, now::brief(&step.call.args)))
+fn call_line(step: &CallStep<'_>) -> String {
+    first_line(&format!(
+        "step {}: {}({})",
+        step.number,
+        step.call.tool,
+        prompt_status::brief_args(&step.call.args)
+    ))
 }

@@ -6,11 +6,11 @@
 use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Replay, Requested, Seq};
 
-use crate::prompt::context;
+use crate::prompt::attachment_text;
 
 /// Who has said something.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
+pub(super) enum TurnSource {
     /// The model.
     Model(String),
     /// The model, by a call that says nothing else: its arguments hold the words.
@@ -25,7 +25,7 @@ pub(super) enum Said {
 
 /// Why the model is not asked any more before a person says so.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trouble {
+pub struct ModelTrouble {
     /// What kind of failure.
     pub code: FailureKind,
     /// What happened.
@@ -40,14 +40,14 @@ pub struct Trouble {
 
 /// A conversation.
 #[derive(Debug, Default)]
-pub struct Talk {
-    turns: Vec<(Seq, Said)>,
+pub struct ModelConversation {
+    turns: Vec<(Seq, TurnSource)>,
     /// What the model has not read yet.
-    queued: Vec<(Seq, Said)>,
+    queued: Vec<(Seq, TurnSource)>,
     /// How many messages the model was asked for since a person last said something.
     requests: u32,
     last: Option<(Seq, Requested)>,
-    trouble: Option<Trouble>,
+    trouble: Option<ModelTrouble>,
     /// The summary, and the last entry that it stands for.
     summarised: Option<(Seq, Seq, String)>,
     /// What goes back with the call that comes next.
@@ -63,44 +63,44 @@ pub struct Talk {
 /// Bytes of a request for one token, until a provider has counted.
 const PER_TOKEN: f64 = 3.2;
 
-impl Talk {
+impl ModelConversation {
     /// What was said, in the order in which the model is sent it.
-    pub(super) fn turns(&self) -> impl Iterator<Item = &(Seq, Said)> + Clone {
+    pub(super) fn turns(&self) -> impl Iterator<Item = &(Seq, TurnSource)> + Clone {
         self.turns.iter().chain(&self.queued)
     }
 
     /// How many messages the model was asked for since a person last said that it goes on.
-    pub fn requests(&self) -> u32 {
+    pub fn request_count(&self) -> u32 {
         self.requests
     }
 
     /// The last request, and where it stands.
-    pub fn last(&self) -> Option<&(Seq, Requested)> {
+    pub fn last_request(&self) -> Option<&(Seq, Requested)> {
         self.last.as_ref()
     }
 
     /// Why the model is not asked any more.
-    pub fn trouble(&self) -> Option<&Trouble> {
+    pub fn trouble(&self) -> Option<&ModelTrouble> {
         self.trouble.as_ref()
     }
 
     /// The summary: where it stands, the last entry that it stands for, and its text.
-    pub fn summarised(&self) -> Option<(Seq, Seq, &str)> {
+    pub fn current_summary(&self) -> Option<(Seq, Seq, &str)> {
         self.summarised.as_ref().map(|(seq, until, text)| (*seq, *until, text.as_str()))
     }
 
     /// How many tokens so many bytes of a request are taken to be.
-    pub fn estimate(&self, bytes: usize) -> u64 {
+    pub fn estimate_tokens(&self, bytes: usize) -> u64 {
         (bytes as f64 / self.per_token.unwrap_or(PER_TOKEN)).ceil() as u64
     }
 
     /// Where a person last said something, or that it goes on.
-    pub(super) fn spoken(&self) -> Option<Seq> {
+    pub(super) fn last_input(&self) -> Option<Seq> {
         self.spoken
     }
 
     /// How many messages in a row called nothing.
-    pub(super) fn vain(&self) -> u32 {
+    pub(super) fn idle_messages(&self) -> u32 {
         self.vain
     }
 
@@ -114,7 +114,7 @@ impl Talk {
     }
 
     /// A person has said something: what went wrong is forgotten.
-    pub(super) fn resumed(&mut self, seq: Seq) {
+    pub(super) fn resume(&mut self, seq: Seq) {
         self.spoken = Some(seq);
         self.requests = 0;
         self.vain = 0;
@@ -122,24 +122,25 @@ impl Talk {
     }
 
     /// The model has said something by a call.
-    pub(super) fn aloud(&mut self, seq: Seq, text: &str) {
-        self.turns.push((seq, Said::Aloud(text.to_owned())));
+    pub(super) fn add_message(&mut self, seq: Seq, text: &str) {
+        self.turns.push((seq, TurnSource::Aloud(text.to_owned())));
     }
 
-    pub(super) fn read(&mut self, seq: Seq, entry: &Entry) {
+    pub(super) fn apply_entry(&mut self, seq: Seq, entry: &Entry) {
         match entry {
-            Entry::Said { text, .. } => self.turns.push((seq, Said::Model(text.clone()))),
+            Entry::Said { text, .. } => self.turns.push((seq, TurnSource::Model(text.clone()))),
             Entry::Questioned { question, .. } => {
-                self.turns.push((seq, Said::Aloud(question.clone())));
+                self.turns.push((seq, TurnSource::Aloud(question.clone())));
             }
-            Entry::Told { text } => self.turns.push((seq, Said::Vector(text.clone()))),
+            Entry::Told { text } => self.turns.push((seq, TurnSource::Vector(text.clone()))),
             Entry::Called { .. } => {
                 self.vain = 0;
-                self.turns.push((seq, Said::Call(seq)));
+                self.turns.push((seq, TurnSource::Call(seq)));
             }
             Entry::Asked { text, attached } => {
-                self.queued.push((seq, Said::Person(text.clone(), context(attached))));
-                self.resumed(seq);
+                self.queued
+                    .push((seq, TurnSource::Person(text.clone(), attachment_text(attached))));
+                self.resume(seq);
             }
             Entry::Requested { request } => {
                 self.turns.append(&mut self.queued);
@@ -158,7 +159,7 @@ impl Talk {
                 }
             }
             Entry::Unanswered { code, message, retryable, hint, setting } => {
-                self.trouble = Some(Trouble {
+                self.trouble = Some(ModelTrouble {
                     code: *code,
                     message: message.clone(),
                     retryable: *retryable,
@@ -166,7 +167,7 @@ impl Talk {
                     setting: *setting,
                 });
             }
-            Entry::Resumed {} => self.resumed(seq),
+            Entry::Resumed {} => self.resume(seq),
             Entry::Summarised { text, until, .. } => {
                 self.summarised = Some((seq, *until, text.clone()));
             }

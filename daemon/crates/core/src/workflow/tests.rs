@@ -10,13 +10,13 @@ use scene_schemas::entry::{
 use scene_schemas::proposal::{Ack, Class, Mode, Preview, Proposal, Warning, WarningKind};
 use serde_json::{Value as Json, json};
 
-use super::{CALLS, Input, State, Status, Want, before, decide};
-use crate::prompt::{Call, Message, Outcome, Turn};
-use crate::tools::{Plan, Talk};
+use super::{CALLS, LedgerState, PendingStatus, WantedWork, WorkflowInput, check_call, decide};
+use crate::prompt::{CallOutcome, ModelMessage, PromptTurn, ToolCall};
+use crate::tools::{ModelAction, Plan};
 
 /// A workflow whose entries are kept, as a ledger would.
 struct Run {
-    state: State,
+    state: LedgerState,
     records: Vec<Record>,
 }
 
@@ -36,52 +36,61 @@ impl Run {
         (driver, mode, goal): (&str, Mode, &str),
         guards: Option<Guards>,
     ) -> Self {
-        let mut run = Self { state: State::default(), records: Vec::new() };
+        let mut run = Self { state: LedgerState::default(), records: Vec::new() };
         let hash = Fingerprint::of(b"place");
         let file = "place.rbxl".to_owned();
         let place = Place::File(FilePlace { file, out: None, hash, replaces: None });
         let (goal, driver) = (goal.to_owned(), driver.to_owned());
         let (attached, follows) = (Vec::new(), None);
-        run.input(Input::Start { place, goal, driver, mode, attached, stance, follows, guards })
-            .unwrap();
+        run.input(WorkflowInput::Start {
+            place,
+            goal,
+            driver,
+            mode,
+            attached,
+            stance,
+            follows,
+            guards,
+        })
+        .unwrap();
         run
     }
 
-    fn input(&mut self, input: Input) -> Result<Vec<Entry>, String> {
+    fn input(&mut self, input: WorkflowInput) -> Result<Vec<Entry>, String> {
         let entries = decide(&self.state, WORKFLOW, input).map_err(|refusal| refusal.0)?;
         for entry in &entries {
             let seq = Seq(self.records.len() as u64 + 1);
             let record = Record { seq, at: 0, workflow: WORKFLOW, entry: entry.clone() };
-            self.state.apply(&record);
+            self.state.apply_record(&record);
             self.records.push(record);
         }
         Ok(entries)
     }
 
-    fn wants(&self) -> Option<Want> {
+    fn wants(&self) -> Option<WantedWork> {
         self.state.workflow(WORKFLOW).unwrap().wants()
     }
 
     /// Calls a tool and answers the call with this proposal; its position.
     fn propose(&mut self, proposal: Proposal, after: &[Seq]) -> Seq {
-        let call = Call::new("create_instance", json!({}));
-        self.input(Input::Called(vec![call])).unwrap();
+        let call = ToolCall::new("create_instance", json!({}));
+        self.input(WorkflowInput::Called(vec![call])).unwrap();
         self.answer(Ok(Plan::Propose(Box::new(proposal), json!({ "path": "game.A" }))), after)
     }
 
     fn answer(&mut self, result: Result<Plan, Refusal>, after: &[Seq]) -> Seq {
-        let Some(Want::Plan { call, .. }) = self.wants() else { panic!("no open call") };
-        self.input(Input::Planned { call, result, after: after.to_vec() }).unwrap();
+        let Some(WantedWork::Plan { call, .. }) = self.wants() else { panic!("no open call") };
+        self.input(WorkflowInput::Planned { call, result, after: after.to_vec() }).unwrap();
         self.records.last().unwrap().seq
     }
 
     fn approve(&mut self, seq: Seq, by: Approver, twice: bool) -> Result<Vec<Entry>, String> {
         let proposal = self.state.workflow(WORKFLOW).unwrap().proposal(seq).unwrap();
         let patch_id = proposal.proposal.patch_id.clone();
-        self.input(Input::Approve { proposal: seq, patch_id, by, twice })
+        self.input(WorkflowInput::Approve { proposal: seq, patch_id, by, twice })
     }
 
-    fn status(&self, seq: Seq) -> Status {
+    fn status(&self, seq: Seq) -> PendingStatus {
         self.state.workflow(WORKFLOW).unwrap().proposal(seq).unwrap().status.clone()
     }
 }
@@ -133,16 +142,16 @@ fn refused(result: Result<Vec<Entry>, String>, said: &str) {
 fn only_what_was_seen_is_approved_and_only_once() {
     let mut run = Run::new(CALLS, Mode::Confirm);
     let seq = run.propose(proposal("a"), &[]);
-    assert_eq!(run.wants(), Some(Want::Ask(seq)));
+    assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
     let other = Fingerprint::of(b"other");
     let by = Approver::Person;
-    let approve = Input::Approve { proposal: seq, patch_id: other, by, twice: true };
+    let approve = WorkflowInput::Approve { proposal: seq, patch_id: other, by, twice: true };
     refused(run.input(approve), "is not what was approved");
     refused(run.approve(seq, Approver::Mode, true), "does not let");
     run.approve(seq, Approver::Person, false).unwrap();
     refused(run.approve(seq, Approver::Person, false), "approved already");
-    refused(run.input(Input::Reject { proposal: seq, reason: None }), "approved already");
-    assert_eq!(run.wants(), Some(Want::Apply(vec![seq])));
+    refused(run.input(WorkflowInput::Reject { proposal: seq, reason: None }), "approved already");
+    assert_eq!(run.wants(), Some(WantedWork::Apply(vec![seq])));
 }
 
 #[test]
@@ -150,7 +159,7 @@ fn a_warning_that_needs_it_is_confirmed_twice_in_every_mode() {
     for mode in [Mode::Confirm, Mode::Auto, Mode::Dangerous] {
         let mut run = Run::new(CALLS, mode);
         let seq = run.propose(with_warning(WarningKind::Security), &[]);
-        assert_eq!(run.wants(), Some(Want::Ask(seq)));
+        assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
         refused(run.approve(seq, Approver::Yes, false), "second confirmation");
         run.approve(seq, Approver::Yes, true).unwrap();
     }
@@ -160,29 +169,30 @@ fn a_warning_that_needs_it_is_confirmed_twice_in_every_mode() {
 fn what_a_person_rejected_is_not_offered_again() {
     let mut run = Run::new("model", Mode::Confirm);
     let seq = run.propose(proposal("a"), &[]);
-    run.input(Input::Reject { proposal: seq, reason: Some("ugly".to_owned()) }).unwrap();
+    run.input(WorkflowInput::Reject { proposal: seq, reason: Some("ugly".to_owned()) }).unwrap();
     run.propose(proposal("a"), &[]);
     let Some(Entry::Refused { reason, .. }) = run.records.last().map(|it| it.entry.clone()) else {
         panic!("it was offered again")
     };
     assert!(reason.contains("rejected: ugly"), "{reason}");
-    assert_eq!(run.wants(), Some(Want::Reply));
+    assert_eq!(run.wants(), Some(WantedWork::Reply));
 }
 
 #[test]
 fn a_message_is_taken_by_its_first_call() {
     let mut run = Run::new("model", Mode::Confirm);
-    let call = |tool: &str| Call::new(tool, Json::Null);
+    let call = |tool: &str| ToolCall::new(tool, Json::Null);
     let calls = vec![call("list_children"), call("delete_instance")];
-    let message = Message { text: Some("I look.".to_owned()), calls, ..Message::default() };
-    let entries = run.input(Input::Replied(message)).unwrap();
+    let message =
+        ModelMessage { text: Some("I look.".to_owned()), calls, ..ModelMessage::default() };
+    let entries = run.input(WorkflowInput::Replied(message)).unwrap();
     assert!(matches!(&entries[1], Entry::Called { tool, .. } if tool == "list_children"));
     assert!(matches!(&entries[2], Entry::Told { text } if text.contains("delete_instance")));
     assert_eq!(entries.len(), 3);
     run.answer(Ok(Plan::Answer(json!([1]))), &[]);
-    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
+    let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
     let answered = turns.iter().any(|turn| {
-        matches!(turn, Turn::Called { outcome: Outcome::Done(answer), .. } if *answer == json!([1]))
+        matches!(turn, PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } if *answer == json!([1]))
     });
     assert!(answered, "{turns:?}");
 }
@@ -195,11 +205,11 @@ fn what_an_applied_change_made_suspicious_is_told() {
     let seq = run.propose(Proposal { warnings, ..proposal("a") }, &[]);
     run.approve(seq, Approver::Person, false).unwrap();
     let (file, acks) = ("a.rbxl".to_owned(), vec![ack()]);
-    run.input(Input::Applying { proposals: vec![seq], file, before: None, acks }).unwrap();
-    run.input(Input::Applied(vec![seq])).unwrap();
-    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
+    run.input(WorkflowInput::Applying { proposals: vec![seq], file, before: None, acks }).unwrap();
+    run.input(WorkflowInput::Applied(vec![seq])).unwrap();
+    let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
     let told = turns.iter().find_map(|turn| match turn {
-        Turn::Called { outcome: Outcome::Done(answer), .. } => Some(answer.clone()),
+        PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => Some(answer.clone()),
         _ => None,
     });
     assert_eq!(told, Some(json!({ "path": "game.A", "newFindings": [text] })));
@@ -211,30 +221,34 @@ fn what_stood_on_a_rejected_proposal_is_planned_again() {
     let first = run.propose(proposal("a"), &[]);
     let second = run.propose(proposal("b"), &[first]);
     let third = run.propose(proposal("c"), &[]);
-    run.input(Input::Reject { proposal: first, reason: None }).unwrap();
-    assert!(matches!(run.status(second), Status::Withdrawn(_)));
-    assert_eq!(run.status(third), Status::Waiting);
-    assert!(matches!(run.wants(), Some(Want::Plan { .. })));
+    run.input(WorkflowInput::Reject { proposal: first, reason: None }).unwrap();
+    assert!(matches!(run.status(second), PendingStatus::Withdrawn(_)));
+    assert_eq!(run.status(third), PendingStatus::Waiting);
+    assert!(matches!(run.wants(), Some(WantedWork::Plan { .. })));
     let again = run.answer(Ok(Plan::Propose(Box::new(proposal("b2")), Json::Null)), &[]);
-    assert_eq!(run.status(again), Status::Waiting);
+    assert_eq!(run.status(again), PendingStatus::Waiting);
     let workflow = run.state.workflow(WORKFLOW).unwrap();
     let replaces = |seq: Seq| workflow.proposal(seq).unwrap().proposal.replaces;
     assert_eq!([again, third].map(replaces), [Some(second), None]);
-    assert_eq!([first, second, again].map(|it| workflow.successor(it)), [None, Some(again), None]);
+    assert_eq!(
+        [first, second, again].map(|it| workflow.successor_of(it)),
+        [None, Some(again), None]
+    );
 }
 
 #[test]
 fn a_revised_proposal_stands_for_the_old_one() {
     let mut run = Run::new("model", Mode::Confirm);
     let old = run.propose(proposal("a"), &[]);
-    let same = Input::Revise { proposal: old, by: Box::new(proposal("a")) };
+    let same = WorkflowInput::Revise { proposal: old, by: Box::new(proposal("a")) };
     refused(run.input(same), "Nothing was changed");
-    run.input(Input::Revise { proposal: old, by: Box::new(proposal("part of a")) }).unwrap();
+    run.input(WorkflowInput::Revise { proposal: old, by: Box::new(proposal("part of a")) })
+        .unwrap();
     let new = run.records.last().unwrap().seq;
-    assert!(matches!(run.status(old), Status::Rejected(_)));
+    assert!(matches!(run.status(old), PendingStatus::Rejected(_)));
     assert!(run.state.workflow(WORKFLOW).unwrap().was_revised(old));
     run.approve(new, Approver::Person, false).unwrap();
-    assert_eq!(run.wants(), Some(Want::Apply(vec![new])));
+    assert_eq!(run.wants(), Some(WantedWork::Apply(vec![new])));
 }
 
 #[test]
@@ -244,22 +258,29 @@ fn what_a_no_has_ended_is_not_approved() {
         let seq = run.propose(proposal("a"), &[]);
         end(&mut run, seq);
         let text = Some("I stopped.".to_owned());
-        run.input(Input::Replied(Message { text, declined: true, ..Message::default() })).unwrap();
+        run.input(WorkflowInput::Replied(ModelMessage {
+            text,
+            declined: true,
+            ..ModelMessage::default()
+        }))
+        .unwrap();
         run.state.workflow(WORKFLOW).unwrap().finished
     };
     let no = |run: &mut Run, seq| {
-        run.input(Input::Reject { proposal: seq, reason: None }).unwrap();
+        run.input(WorkflowInput::Reject { proposal: seq, reason: None }).unwrap();
     };
     assert_eq!(outcome(&no), Some(Finish::NotApproved));
     let part = |run: &mut Run, seq| {
-        run.input(Input::Revise { proposal: seq, by: Box::new(proposal("part of a")) }).unwrap();
+        run.input(WorkflowInput::Revise { proposal: seq, by: Box::new(proposal("part of a")) })
+            .unwrap();
         assert!(!run.state.workflow(WORKFLOW).unwrap().was_rejected());
         no(run, run.records.last().unwrap().seq);
     };
     assert_eq!(outcome(&part), Some(Finish::NotApproved));
     let broken = |run: &mut Run, seq| {
         run.approve(seq, Approver::Person, false).unwrap();
-        run.input(Input::Failed { proposals: vec![seq], reason: "full".to_owned() }).unwrap();
+        run.input(WorkflowInput::Failed { proposals: vec![seq], reason: "full".to_owned() })
+            .unwrap();
     };
     assert_eq!(outcome(&broken), Some(Finish::Failed));
 }
@@ -270,21 +291,21 @@ fn a_run_that_ends_withdraws_what_waits_and_keeps_what_was_approved() {
     let first = run.propose(proposal("a"), &[]);
     let second = run.propose(proposal("b"), &[first]);
     run.approve(first, Approver::Person, false).unwrap();
-    run.input(Input::Finish { outcome: Finish::NotApproved }).unwrap();
-    assert!(matches!(run.status(second), Status::Withdrawn(_)));
-    assert_eq!(run.wants(), Some(Want::Apply(vec![first])));
+    run.input(WorkflowInput::Finish { outcome: Finish::NotApproved }).unwrap();
+    assert!(matches!(run.status(second), PendingStatus::Withdrawn(_)));
+    assert_eq!(run.wants(), Some(WantedWork::Apply(vec![first])));
     refused(run.approve(second, Approver::Person, false), "can no longer be decided");
 }
 
 #[test]
 fn the_plan_is_followed() {
     let mut run = Run::new("model", Mode::Confirm);
-    let call = |tool: &str| Call::new(tool, Json::Null);
-    run.input(Input::Called(vec![call("start_plan"), call("update_plan")])).unwrap();
+    let call = |tool: &str| ToolCall::new(tool, Json::Null);
+    run.input(WorkflowInput::Called(vec![call("start_plan"), call("update_plan")])).unwrap();
     let steps = vec!["one".to_owned(), "two".to_owned()];
-    run.answer(Ok(Plan::Talk(Talk::Plan { steps })), &[]);
+    run.answer(Ok(Plan::Talk(ModelAction::Plan { steps })), &[]);
     let completed = Some(crate::tools::update_plan::StepName::Number(2));
-    run.answer(Ok(Plan::Talk(Talk::Progress { completed, next: None, notes: None })), &[]);
+    run.answer(Ok(Plan::Talk(ModelAction::Progress { completed, next: None, notes: None })), &[]);
     let done: Vec<bool> =
         run.state.workflow(WORKFLOW).unwrap().plan.iter().map(|step| step.done).collect();
     assert_eq!(done, [false, true]);
@@ -294,13 +315,13 @@ fn the_plan_is_followed() {
 fn a_replay_gives_the_same_state() {
     let mut run = Run::new(CALLS, Mode::Auto);
     let first = run.propose(proposal("a"), &[]);
-    assert_eq!(run.wants(), Some(Want::ApproveByMode(first)));
+    assert_eq!(run.wants(), Some(WantedWork::ApproveByMode(first)));
     run.approve(first, Approver::Mode, false).unwrap();
     run.propose(with_warning(WarningKind::Name), &[first]);
-    let mut replay = State::default();
+    let mut replay = LedgerState::default();
     for record in &run.records {
         let text = serde_json::to_string(record).unwrap();
-        replay.apply(&serde_json::from_str(&text).unwrap());
+        replay.apply_record(&serde_json::from_str(&text).unwrap());
     }
     assert_eq!(format!("{replay:?}"), format!("{:?}", run.state));
 }
@@ -332,22 +353,26 @@ fn what_was_attached_is_kept_and_an_old_ledger_has_none() {
     let read = |entry: Entry| {
         let text = serde_json::to_string(&entry).unwrap();
         let entry = serde_json::from_str(&text).unwrap();
-        let mut state = State::default();
-        state.apply(&Record { seq: WORKFLOW, at: 0, workflow: WORKFLOW, entry });
+        let mut state = LedgerState::default();
+        state.apply_record(&Record { seq: WORKFLOW, at: 0, workflow: WORKFLOW, entry });
         (text, state)
     };
     let (old, state) = read(started(Vec::new()));
     assert!(!old.contains("attached"), "it is written as it was before there was any: {old}");
-    assert_eq!(state.workflow(WORKFLOW).unwrap().meant(Seq(2)), None);
+    assert_eq!(state.workflow(WORKFLOW).unwrap().implicit_target(Seq(2)), None);
     let (_, state) = read(started(attached.clone()));
     let workflow = state.workflow(WORKFLOW).unwrap();
     assert_eq!(workflow.attached, attached);
-    assert_eq!(state.prompt(WORKFLOW).unwrap().attached, attached);
-    let meant = workflow.meant(Seq(2)).unwrap();
+    assert_eq!(state.build_prompt(WORKFLOW).unwrap().attached, attached);
+    let meant = workflow.implicit_target(Seq(2)).unwrap();
     assert_eq!(meant.sentence(), "Path left out: the attached instance game.Workspace.Wall");
     let two = Attached::Instance { target, class: "Part".to_owned() };
     let (_, state) = read(started(vec![attached[0].clone(), two]));
-    assert_eq!(state.workflow(WORKFLOW).unwrap().meant(Seq(2)), None, "one of two is not meant");
+    assert_eq!(
+        state.workflow(WORKFLOW).unwrap().implicit_target(Seq(2)),
+        None,
+        "one of two is not meant"
+    );
 }
 
 /// Another workflow in the place of a run, with a proposal that stands on these.
@@ -370,7 +395,7 @@ fn beside(run: &mut Run, seq: Seq, after: &[Seq]) {
         (seq, Entry::Proposed { call, answer: None, proposal: Box::new(proposal) }),
     ];
     for (seq, entry) in entries {
-        run.state.apply(&Record { seq, at: 0, workflow, entry });
+        run.state.apply_record(&Record { seq, at: 0, workflow, entry });
     }
 }
 
@@ -383,7 +408,8 @@ fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
     assert_eq!(run.state.decided_before(first), None);
     assert_eq!(run.state.decided_before(second), Some(first));
     let patch_id = proposal("beside").patch_id;
-    let yes = Input::Approve { proposal: second, patch_id, by: Approver::Person, twice: false };
+    let yes =
+        WorkflowInput::Approve { proposal: second, patch_id, by: Approver::Person, twice: false };
     let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
     assert!(refused.ends_with(&format!("Decide upon proposal {first} first.")), "{refused}");
     run.approve(first, Approver::Person, false).unwrap();
@@ -396,25 +422,25 @@ fn what_stood_on_another_workflows_proposal_is_planned_again() {
     let first = run.propose(proposal("a"), &[]);
     let second = Seq(102);
     beside(&mut run, second, &[first]);
-    assert!(decide(&run.state, Seq(100), Input::Lost(Seq(99))).unwrap().is_empty());
-    let lost = decide(&run.state, Seq(100), Input::Lost(first)).unwrap();
+    assert!(decide(&run.state, Seq(100), WorkflowInput::Lost(Seq(99))).unwrap().is_empty());
+    let lost = decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap();
     let [Entry::Withdrawn { proposal, again: true, .. }] = &lost[..] else { panic!("{lost:?}") };
     assert_eq!(*proposal, second);
     // What the target was given stands.
     let acks = serde_json::from_value(json!([{ "outcomes": [], "inverse": [] }])).unwrap();
     let entry =
         Entry::Applying { proposals: vec![second], file: String::new(), before: None, acks };
-    run.state.apply(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
-    assert!(decide(&run.state, Seq(100), Input::Lost(first)).unwrap().is_empty());
+    run.state.apply_record(&Record { seq: Seq(103), at: 0, workflow: Seq(100), entry });
+    assert!(decide(&run.state, Seq(100), WorkflowInput::Lost(first)).unwrap().is_empty());
 }
 
 #[test]
 fn nobody_goes_further_than_the_person_lets_a_request_go() {
     let may = |stance, driver: &str, tool: &str, guards: Option<Guards>| {
         let mut run = Run::within(stance, (driver, Mode::Dangerous, "a goal"), guards);
-        run.input(Input::Called(vec![Call::new(tool, json!({}))])).unwrap();
-        let Some(Want::Plan { call, .. }) = run.wants() else { panic!("no open call") };
-        before(&run.state, WORKFLOW, call).map_err(|refusal| refusal.0)
+        run.input(WorkflowInput::Called(vec![ToolCall::new(tool, json!({}))])).unwrap();
+        let Some(WantedWork::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+        check_call(&run.state, WORKFLOW, call).map_err(|refusal| refusal.0)
     };
     let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
     for (driver, guards) in [("offline", None), (CALLS, None), ("maker/model", guards())] {

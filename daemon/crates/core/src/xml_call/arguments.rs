@@ -3,13 +3,13 @@
 use scene_schemas::refusal::did_you_mean;
 use serde_json::{Map, Value as Json};
 
-use super::read::{AROUND, MAX_TRIES, Opening, Reader, comment};
-use super::tag::{Front, Tag, front, same};
-use super::typed::{self, Raw};
-use crate::prompt::Tool;
+use super::read::{AROUND, MAX_TRIES, MessageReader, OpeningTag, comment_length};
+use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
+use super::typed::{self, RawArgument};
+use crate::prompt::PromptTool;
 
 /// What is wrong with a call.
-pub(super) enum Fault {
+pub(super) enum CallFault {
     /// The text ends in it.
     Cut(String),
     /// It is written otherwise.
@@ -17,27 +17,30 @@ pub(super) enum Fault {
 }
 
 /// The arguments of one call, as they are read.
-pub(super) struct Arguments<'r, 'a> {
-    reader: &'r Reader<'a>,
-    tool: &'a Tool,
+pub(super) struct ArgumentReader<'r, 'a> {
+    reader: &'r MessageReader<'a>,
+    tool: &'a PromptTool,
     pub(super) args: Map<String, Json>,
     /// The tag around the arguments that is open.
     around: Option<&'a str>,
 }
 
-impl<'r, 'a> Arguments<'r, 'a> {
-    pub(super) fn new(reader: &'r Reader<'a>, tool: &'a Tool) -> Self {
+impl<'r, 'a> ArgumentReader<'r, 'a> {
+    pub(super) fn new(reader: &'r MessageReader<'a>, tool: &'a PromptTool) -> Self {
         Self { reader, tool, args: Map::new(), around: None }
     }
 
     /// Reads a call from its opening tag on: where it ends; none where the tag is only mentioned.
-    pub(super) fn read(&mut self, opening: &Opening<'a>) -> Result<Option<usize>, Fault> {
+    pub(super) fn read_call(
+        &mut self,
+        opening: &OpeningTag<'a>,
+    ) -> Result<Option<usize>, CallFault> {
         let Some(tag) = &opening.tag else {
-            return Err(self.cut(&format!("`<{}>`", self.tool.name)));
+            return Err(self.truncated(&format!("`<{}>`", self.tool.name)));
         };
         for (name, value) in &tag.attributes {
-            let text = typed::entities(value).unwrap_or_else(|| (*value).to_owned());
-            self.put(name, &Raw { text, is_exact: true })?;
+            let text = typed::decode_entities(value).unwrap_or_else(|| (*value).to_owned());
+            self.put_argument(name, &RawArgument { text, is_exact: true })?;
         }
         if tag.is_empty {
             return Ok(Some(opening.behind));
@@ -47,102 +50,107 @@ impl<'r, 'a> Arguments<'r, 'a> {
         loop {
             at = self.past_blanks(at);
             let rest = &self.reader.text[at..];
-            match front(rest) {
+            match read_tag(rest) {
                 _ if rest.trim_matches(['`', '\n', '\r', ' ']).is_empty() => {
-                    return Err(self.cut(&format!("`</{}>`", self.tool.name)));
+                    return Err(self.truncated(&format!("`</{}>`", self.tool.name)));
                 }
-                Front::Cut(..) => return Err(self.cut("a tag")),
-                Front::Tag(tag) if tag.is_closing && same(tag.name, &self.tool.name) => {
+                TagStart::Cut(..) => return Err(self.truncated("a tag")),
+                TagStart::Tag(tag) if tag.is_closing && is_same_name(tag.name, &self.tool.name) => {
                     return match self.around {
-                        Some(_) => Err(self.stray(at)),
+                        Some(_) => Err(self.stray_text(at)),
                         None => Ok(Some(at + tag.length)),
                     };
                 }
-                Front::Tag(tag) if tag.is_closing && self.is_open(&tag) => {
+                TagStart::Tag(tag) if tag.is_closing && self.is_open(&tag) => {
                     self.around = None;
                     at += tag.length;
                 }
-                Front::Tag(tag) if !tag.is_closing && self.property(tag.name).is_some() => {
-                    at = self.argument(at, &tag)?;
+                TagStart::Tag(tag) if !tag.is_closing && self.find_property(tag.name).is_some() => {
+                    at = self.read_argument(at, &tag)?;
                 }
-                Front::Tag(tag) if self.is_around(&tag) => at = self.all(at, &tag)?,
-                _ if is_first && rest.starts_with('{') => return self.bare(at).map(Some),
+                TagStart::Tag(tag) if self.is_around(&tag) => at = self.read_all(at, &tag)?,
+                _ if is_first && rest.starts_with('{') => {
+                    return self.read_bare_object(at).map(Some);
+                }
                 _ if is_first && self.is_mention(opening, at) => return Ok(None),
-                _ => return Err(self.stray(at)),
+                _ => return Err(self.stray_text(at)),
             }
             is_first = false;
         }
     }
 
-    fn cut(&self, what: &str) -> Fault {
-        Fault::Cut(format!("it breaks off at {what} of `{}`", self.tool.name))
+    fn truncated(&self, what: &str) -> CallFault {
+        CallFault::Cut(format!("it breaks off at {what} of `{}`", self.tool.name))
     }
 
     fn past_blanks(&self, mut at: usize) -> usize {
         loop {
             let rest = self.reader.text[at..].trim_start();
             at = self.reader.text.len() - rest.len();
-            match comment(rest) {
+            match comment_length(rest) {
                 Some(length) => at += length,
                 None => return at,
             }
         }
     }
 
-    fn properties(&self) -> impl Iterator<Item = (&'a String, &'a Json)> + use<'a> {
+    fn schema_properties(&self) -> impl Iterator<Item = (&'a String, &'a Json)> + use<'a> {
         self.tool.schema["properties"].as_object().into_iter().flatten()
     }
 
     /// The name of an argument as the schema spells it, and its schema.
-    fn property(&self, name: &str) -> Option<(&'a String, &'a Json)> {
-        let exact = self.properties().find(|(known, _)| *known == name);
-        exact.or_else(|| self.properties().find(|(known, _)| same(known, name)))
+    fn find_property(&self, name: &str) -> Option<(&'a String, &'a Json)> {
+        let exact = self.schema_properties().find(|(known, _)| *known == name);
+        exact.or_else(|| self.schema_properties().find(|(known, _)| is_same_name(known, name)))
     }
 
-    fn is_around(&self, tag: &Tag<'_>) -> bool {
+    fn is_around(&self, tag: &XmlTag<'_>) -> bool {
         let known = AROUND.iter().any(|it| it.eq_ignore_ascii_case(tag.name));
         known && !tag.is_closing && !tag.is_empty && self.around.is_none()
     }
 
-    fn is_open(&self, tag: &Tag<'_>) -> bool {
+    fn is_open(&self, tag: &XmlTag<'_>) -> bool {
         self.around.is_some_and(|around| around.eq_ignore_ascii_case(tag.name))
     }
 
     /// One argument: where it ends.
-    fn argument(&mut self, at: usize, tag: &Tag<'a>) -> Result<usize, Fault> {
+    fn read_argument(&mut self, at: usize, tag: &XmlTag<'a>) -> Result<usize, CallFault> {
         let behind = at + tag.length;
         if tag.is_empty {
-            self.put(tag.name, &Raw { text: String::new(), is_exact: false })?;
+            self.put_argument(tag.name, &RawArgument { text: String::new(), is_exact: false })?;
             return Ok(behind);
         }
-        let (raw, end) = self.value(behind, tag.name)?;
-        self.put(tag.name, &raw)?;
+        let (raw, end) = self.read_value(behind, tag.name)?;
+        self.put_argument(tag.name, &raw)?;
         Ok(end)
     }
 
-    fn put(&mut self, name: &str, raw: &Raw) -> Result<(), Fault> {
-        let Some((name, schema)) = self.property(name) else {
-            return Err(Fault::Malformed(format!("`{name}` is no argument.{}", self.known(name))));
+    fn put_argument(&mut self, name: &str, raw: &RawArgument) -> Result<(), CallFault> {
+        let Some((name, schema)) = self.find_property(name) else {
+            return Err(CallFault::Malformed(format!(
+                "`{name}` is no argument.{}",
+                self.describe_parameters(name)
+            )));
         };
         let required = self.tool.schema["required"].as_array();
         let is_needed = required.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(name)));
-        let value = typed::value(raw, schema, is_needed)
-            .map_err(|why| Fault::Malformed(format!("`{name}` {why}.")))?;
-        self.insert(name.clone(), value)
+        let value = typed::read_value(raw, schema, is_needed)
+            .map_err(|why| CallFault::Malformed(format!("`{name}` {why}.")))?;
+        self.insert_value(name.clone(), value)
     }
 
-    fn insert(&mut self, name: String, value: Json) -> Result<(), Fault> {
+    fn insert_value(&mut self, name: String, value: Json) -> Result<(), CallFault> {
         if self.args.contains_key(&name) {
             let what = format!("`{name}` is given twice; a list is one JSON list.");
-            return Err(Fault::Malformed(what));
+            return Err(CallFault::Malformed(what));
         }
         self.args.insert(name, value);
         Ok(())
     }
 
     /// What the tool takes, behind a name that is none of it.
-    fn known(&self, name: &str) -> String {
-        let names: Vec<&str> = self.properties().map(|(name, _)| name.as_str()).collect();
+    fn describe_parameters(&self, name: &str) -> String {
+        let names: Vec<&str> = self.schema_properties().map(|(name, _)| name.as_str()).collect();
         let near = did_you_mean(name, names.iter().copied());
         if names.is_empty() {
             return " The tool takes none.".to_owned();
@@ -151,50 +159,52 @@ impl<'r, 'a> Arguments<'r, 'a> {
     }
 
     /// `<args>`: arguments in tags of their own, or one JSON object.
-    fn all(&mut self, at: usize, tag: &Tag<'a>) -> Result<usize, Fault> {
+    fn read_all(&mut self, at: usize, tag: &XmlTag<'a>) -> Result<usize, CallFault> {
         let behind = at + tag.length;
         let inside = self.reader.text[behind..].trim_start();
         if inside.starts_with('<') && !is_cdata(inside) {
             self.around = Some(tag.name);
             return Ok(behind);
         }
-        let (raw, end) = self.value(behind, tag.name)?;
-        self.object(&raw).map_err(|why| Fault::Malformed(format!("`{}` {why}.", tag.name)))??;
+        let (raw, end) = self.read_value(behind, tag.name)?;
+        self.insert_object(&raw)
+            .map_err(|why| CallFault::Malformed(format!("`{}` {why}.", tag.name)))??;
         Ok(end)
     }
 
-    fn object(&mut self, raw: &Raw) -> Result<Result<(), Fault>, String> {
+    fn insert_object(&mut self, raw: &RawArgument) -> Result<Result<(), CallFault>, String> {
         let schema = serde_json::json!({ "type": "object" });
-        let Json::Object(map) = typed::value(raw, &schema, true)? else {
+        let Json::Object(map) = typed::read_value(raw, &schema, true)? else {
             return Err("is not a JSON object".to_owned());
         };
-        Ok(map.into_iter().try_for_each(|(name, value)| self.insert(name, value)))
+        Ok(map.into_iter().try_for_each(|(name, value)| self.insert_value(name, value)))
     }
 
     /// A JSON object between the tags of the tool: where the call ends.
-    fn bare(&mut self, at: usize) -> Result<usize, Fault> {
+    fn read_bare_object(&mut self, at: usize) -> Result<usize, CallFault> {
         let mut from = at;
         let mut first = None;
         for _ in 0..MAX_TRIES {
-            let Some((start, end)) = self.reader.closing(from, self.tool) else { break };
-            let raw = Raw { text: self.reader.text[at..start].to_owned(), is_exact: false };
-            match self.object(&raw) {
+            let Some((start, end)) = self.reader.find_closing(from, self.tool) else { break };
+            let raw = RawArgument { text: self.reader.text[at..start].to_owned(), is_exact: false };
+            match self.insert_object(&raw) {
                 Ok(read) => return read.map(|()| end),
                 Err(why) => first = first.or(Some(why)),
             }
             from = end;
         }
         match first {
-            Some(why) => Err(Fault::Malformed(format!("What stands in it {why}."))),
-            None => Err(self.cut("the arguments")),
+            Some(why) => Err(CallFault::Malformed(format!("What stands in it {why}."))),
+            None => Err(self.truncated("the arguments")),
         }
     }
 
     /// Whether the tag is a word in a sentence: text follows, and no end of the call before another
     /// tag of a tool.
-    fn is_mention(&self, opening: &Opening<'_>, at: usize) -> bool {
-        let mut tags = self.reader.tags(at);
-        let next = tags.find_map(|(_, tag)| self.reader.tool(tag.name).map(|tool| (tool, tag)));
+    fn is_mention(&self, opening: &OpeningTag<'_>, at: usize) -> bool {
+        let mut tags = self.reader.tags_from(at);
+        let next =
+            tags.find_map(|(_, tag)| self.reader.find_tool(tag.name).map(|tool| (tool, tag)));
         if let Some((tool, tag)) = next {
             return !(tag.is_closing && tool.name == self.tool.name);
         }
@@ -204,34 +214,40 @@ impl<'r, 'a> Arguments<'r, 'a> {
     }
 
     /// What stands where an argument should.
-    fn stray(&self, at: usize) -> Fault {
+    fn stray_text(&self, at: usize) -> CallFault {
         let rest = &self.reader.text[at..];
         let shown: String = rest.chars().take(40).collect();
-        match front(rest) {
-            Front::Tag(tag) if !tag.is_closing && self.reader.tool(tag.name).is_none() => {
-                Fault::Malformed(format!("`{}` is no argument.{}", tag.name, self.known(tag.name)))
+        match read_tag(rest) {
+            TagStart::Tag(tag) if !tag.is_closing && self.reader.find_tool(tag.name).is_none() => {
+                CallFault::Malformed(format!(
+                    "`{}` is no argument.{}",
+                    tag.name,
+                    self.describe_parameters(tag.name)
+                ))
             }
-            Front::Tag(_) => Fault::Malformed(format!(
+            TagStart::Tag(_) => CallFault::Malformed(format!(
                 "`</{}>` is missing before `{shown}`.",
                 self.around.unwrap_or(&self.tool.name)
             )),
-            _ => Fault::Malformed(format!(
+            _ => CallFault::Malformed(format!(
                 "`{shown}` stands outside of an argument. Write <name>value</name>.{}",
-                self.known("")
+                self.describe_parameters("")
             )),
         }
     }
 
     /// What stands between the tags of an argument, and where it ends.
-    fn value(&self, at: usize, name: &str) -> Result<(Raw, usize), Fault> {
+    fn read_value(&self, at: usize, name: &str) -> Result<(RawArgument, usize), CallFault> {
         let text = self.reader.text;
         let begun = text[at..].trim_start();
         if is_cdata(begun) {
-            return self.cdata(text.len() - begun.len() + CDATA.len(), name);
+            return self.read_cdata(text.len() - begun.len() + CDATA.len(), name);
         }
-        let raw = |start: usize| Raw { text: text[at..start].to_owned(), is_exact: false };
+        let raw = |start: usize| RawArgument { text: text[at..start].to_owned(), is_exact: false };
         let (mut depth, mut first, mut loose) = (1, None, None);
-        for (start, tag) in self.reader.tags(at).filter(|(_, tag)| same(tag.name, name)) {
+        for (start, tag) in
+            self.reader.tags_from(at).filter(|(_, tag)| is_same_name(tag.name, name))
+        {
             let end = start + tag.length;
             match (tag.is_closing, depth) {
                 (false, _) if !tag.is_empty => depth += 1,
@@ -245,63 +261,63 @@ impl<'r, 'a> Arguments<'r, 'a> {
             }
         }
         let Some((start, end)) = first else {
-            return Err(self.unclosed(at, name, loose));
+            return Err(self.unclosed_argument(at, name, loose));
         };
-        if self.reader.closing(at, self.tool).is_some_and(|(close, _)| close < start) {
-            return Err(self.unclosed(at, name, None));
+        if self.reader.find_closing(at, self.tool).is_some_and(|(close, _)| close < start) {
+            return Err(self.unclosed_argument(at, name, None));
         }
         Ok((raw(start), end))
     }
 
     /// Why an argument has no end: the text is cut off, or something else stands behind its closing tag.
-    fn unclosed(&self, at: usize, name: &str, loose: Option<usize>) -> Fault {
+    fn unclosed_argument(&self, at: usize, name: &str, loose: Option<usize>) -> CallFault {
         if let Some(end) = loose {
-            return self.stray(self.past_blanks(end));
+            return self.stray_text(self.past_blanks(end));
         }
-        if self.reader.closing(at, self.tool).is_none() {
-            return self.cut(&format!("`<{name}>`"));
+        if self.reader.find_closing(at, self.tool).is_none() {
+            return self.truncated(&format!("`<{name}>`"));
         }
-        Fault::Malformed(format!(
+        CallFault::Malformed(format!(
             "`<{name}>` is not closed by `</{name}>` before `</{0}>`. Where the text holds such tags, \
              put it into <![CDATA[ and ]]>.",
             self.tool.name
         ))
     }
 
-    fn cdata(&self, at: usize, name: &str) -> Result<(Raw, usize), Fault> {
+    fn read_cdata(&self, at: usize, name: &str) -> Result<(RawArgument, usize), CallFault> {
         let text = self.reader.text;
         let mut is_closed = false;
         for (end, _) in text[at..].match_indices("]]>") {
             let behind = self.past_blanks(at + end + 3);
             is_closed |= behind < text.len();
-            let Front::Tag(tag) = front(&text[behind..]) else { continue };
-            if tag.is_closing && same(tag.name, name) && self.is_end(behind + tag.length) {
+            let TagStart::Tag(tag) = read_tag(&text[behind..]) else { continue };
+            if tag.is_closing && is_same_name(tag.name, name) && self.is_end(behind + tag.length) {
                 let text = text[at..at + end].replace("]]><![CDATA[", "");
-                return Ok((Raw { text, is_exact: true }, behind + tag.length));
+                return Ok((RawArgument { text, is_exact: true }, behind + tag.length));
             }
         }
-        if is_closed && self.reader.closing(at, self.tool).is_some() {
+        if is_closed && self.reader.find_closing(at, self.tool).is_some() {
             let what = format!("`<{name}><![CDATA[` is not closed by `]]></{name}>`.");
-            return Err(Fault::Malformed(what));
+            return Err(CallFault::Malformed(what));
         }
-        Err(self.cut(&format!("`<{name}>`")))
+        Err(self.truncated(&format!("`<{name}>`")))
     }
 
     /// Whether an argument can end here: something of the call follows, or the text ends.
     fn is_end(&self, at: usize) -> bool {
         let rest = &self.reader.text[self.past_blanks(at)..];
-        match front(rest) {
-            Front::Tag(tag) if tag.is_closing => {
-                same(tag.name, &self.tool.name)
+        match read_tag(rest) {
+            TagStart::Tag(tag) if tag.is_closing => {
+                is_same_name(tag.name, &self.tool.name)
                     || AROUND.iter().any(|it| it.eq_ignore_ascii_case(tag.name))
             }
-            Front::Tag(tag) => {
-                self.property(tag.name).is_some()
+            TagStart::Tag(tag) => {
+                self.find_property(tag.name).is_some()
                     || self.is_around(&tag)
-                    || self.reader.tool(tag.name).is_some()
+                    || self.reader.find_tool(tag.name).is_some()
             }
-            Front::Cut(..) => true,
-            Front::Text => rest.trim_matches(['`', '\n', '\r', ' ']).is_empty(),
+            TagStart::Cut(..) => true,
+            TagStart::Text => rest.trim_matches(['`', '\n', '\r', ' ']).is_empty(),
         }
     }
 }

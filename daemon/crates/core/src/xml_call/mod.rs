@@ -25,23 +25,26 @@ mod tests;
 
 use serde_json::Value as Json;
 
-use crate::prompt::{Outcome, Prompt, Turn, fenced, without_picture};
+use crate::prompt::{CallOutcome, ModelPrompt, PromptTurn, fence_text, without_picture};
 
-pub use self::describe::describe;
-pub use self::read::{Read, read};
+pub use self::describe::describe_tools;
+pub use self::read::{ParsedMessage, parse_message};
 
 /// A conversation as text alone: the tools are taught in the rules, and calls and what came of them
 /// are words.
 #[must_use]
-pub fn spelled_out(mut prompt: Prompt) -> Prompt {
+pub fn spelled_out(mut prompt: ModelPrompt) -> ModelPrompt {
     let tools = std::mem::take(&mut prompt.tools);
-    prompt.rules = format!("{}\n{}", prompt.rules, describe(&tools));
+    prompt.rules = format!("{}\n{}", prompt.rules, describe_tools(&tools));
     let turns = std::mem::take(&mut prompt.turns);
     prompt.turns = turns
         .into_iter()
         .flat_map(|turn| match turn {
-            Turn::Called { tool, args, outcome, .. } => {
-                vec![Turn::Said(call(&tool, &args)), Turn::Asked(result(&tool, &outcome))]
+            PromptTurn::Called { tool, args, outcome, .. } => {
+                vec![
+                    PromptTurn::Said(format_call(&tool, &args)),
+                    PromptTurn::Asked(format_result(&tool, &outcome)),
+                ]
             }
             turn => vec![turn],
         })
@@ -50,22 +53,22 @@ pub fn spelled_out(mut prompt: Prompt) -> Prompt {
 }
 
 /// A call as the model would have written it, for the conversation that it is sent again.
-pub fn call(tool: &str, args: &Json) -> String {
+pub fn format_call(tool: &str, args: &Json) -> String {
     let mut text = format!("<{tool}>\n");
     for (name, value) in args.as_object().into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        text.push_str(&format!("<{name}>{}</{name}>\n", spelled(name, &value)));
+        text.push_str(&format!("<{name}>{}</{name}>\n", escape_text(name, &value)));
     }
     text + &format!("</{tool}>")
 }
 
 /// A text so that [`read`] reads it again.
-fn spelled(name: &str, text: &str) -> String {
+fn escape_text(name: &str, text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let holds_tags = lower.contains(&format!("<{}", name.to_ascii_lowercase()))
         || lower.contains(&format!("</{}", name.to_ascii_lowercase()));
     let is_cdata = lower.trim_start().starts_with("<![cdata[");
-    if holds_tags || is_cdata || typed::unescaped(text).is_some() {
+    if holds_tags || is_cdata || typed::unescape_text(text).is_some() {
         return format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"));
     }
     if text.contains('\n') { format!("\n{text}\n") } else { text.to_owned() }
@@ -73,17 +76,17 @@ fn spelled(name: &str, text: &str) -> String {
 
 /// What came of a call, as the model is told: `<tool_result tool="NAME">` around the answer, or
 /// `<tool_error tool="NAME">` around the reason, in a fence. Nothing inside closes either.
-pub fn result(tool: &str, outcome: &Outcome) -> String {
+pub fn format_result(tool: &str, outcome: &CallOutcome) -> String {
     let (tag, text) = match outcome {
-        Outcome::Done(Json::String(text)) => ("tool_result", text.clone()),
-        Outcome::Done(answer) => ("tool_result", without_picture(answer, false).to_string()),
-        Outcome::Refused(reason) => ("tool_error", reason.clone()),
+        CallOutcome::Done(Json::String(text)) => ("tool_result", text.clone()),
+        CallOutcome::Done(answer) => ("tool_result", without_picture(answer, false).to_string()),
+        CallOutcome::Refused(reason) => ("tool_error", reason.clone()),
     };
-    format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fenced(&unclosing(&text), ""))
+    format!("<{tag} tool=\"{tool}\">\n{}</{tag}>", fence_text(&escape_result_tags(&text), ""))
 }
 
 /// A text in which no tag of a result stands: JSON means the same with the stroke escaped.
-fn unclosing(text: &str) -> String {
+fn escape_result_tags(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut safe = String::with_capacity(text.len());
     let mut done = 0;

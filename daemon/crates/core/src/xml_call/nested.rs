@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::tag::{Front, Tag, front, same};
-use super::typed::{self, Raw};
+use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
+use super::typed::{self, RawArgument};
 
 /// How deep tags may stand in one another.
 const MAX_DEPTH: usize = 16;
@@ -17,35 +17,40 @@ const NAMED: [&str; 5] = ["entry", "field", "member", "prop", "property"];
 const CDATA: &str = "<![CDATA[";
 
 /// A tag with what stands between it and its end.
-struct Element<'a> {
+struct NestedElement<'a> {
     name: &'a str,
     inside: &'a str,
 }
 
 /// Whether a text is tags and not JSON.
 pub(super) fn is_nested(text: &str) -> bool {
-    matches!(front(text.trim()), Front::Tag(tag) if !tag.is_closing)
+    matches!(read_tag(text.trim()), TagStart::Tag(tag) if !tag.is_closing)
 }
 
 /// Reads tags as a list or as an object.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn read(text: &str, schema: &Json, is_list: bool, depth: usize) -> Result<Json, String> {
+pub(super) fn read_nested(
+    text: &str,
+    schema: &Json,
+    is_list: bool,
+    depth: usize,
+) -> Result<Json, String> {
     if depth >= MAX_DEPTH {
         return Err(format!("has tags that are nested more than {MAX_DEPTH} deep"));
     }
     let mut rest = text.trim();
     let (mut items, mut map) = (Vec::new(), Map::new());
     while !rest.is_empty() {
-        let (element, behind) = element(rest)?;
+        let (element, behind) = read_element(rest)?;
         rest = behind.trim_start();
         if is_list {
-            items.push(value(&element, &schema["items"], depth)?);
+            items.push(element_value(&element, &schema["items"], depth)?);
             continue;
         }
-        let (name, inner) = member(schema, element.name);
-        let new = value(&element, inner, depth)?;
+        let (name, inner) = find_member(schema, element.name);
+        let new = element_value(&element, inner, depth)?;
         match map.get_mut(&name) {
             None => {
                 map.insert(name, new);
@@ -57,9 +62,9 @@ pub(super) fn read(text: &str, schema: &Json, is_list: bool, depth: usize) -> Re
 }
 
 /// The name of a member as the schema spells it, and its schema.
-fn member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
+fn find_member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
     let known = schema["properties"].as_object();
-    let found = known.and_then(|known| known.iter().find(|(it, _)| same(it, name)));
+    let found = known.and_then(|known| known.iter().find(|(it, _)| is_same_name(it, name)));
     match found {
         Some((name, schema)) => (name.clone(), schema),
         None => (name.to_owned(), &Json::Null),
@@ -67,8 +72,8 @@ fn member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
 }
 
 /// The element at the front of a text, and what stands behind it.
-fn element(text: &str) -> Result<(Element<'_>, &str), String> {
-    let Front::Tag(tag) = front(text) else {
+fn read_element(text: &str) -> Result<(NestedElement<'_>, &str), String> {
+    let TagStart::Tag(tag) = read_tag(text) else {
         let shown: String = text.chars().take(40).collect();
         return Err(format!("has `{shown}` where a tag should stand"));
     };
@@ -78,15 +83,15 @@ fn element(text: &str) -> Result<(Element<'_>, &str), String> {
     let name = name_of(&tag);
     let behind = &text[tag.length..];
     if tag.is_empty {
-        return Ok((Element { name, inside: "" }, behind));
+        return Ok((NestedElement { name, inside: "" }, behind));
     }
     let (end, length) = end_of(behind, tag.name)
         .ok_or_else(|| format!("has `<{0}>` without `</{0}>`", tag.name))?;
-    Ok((Element { name, inside: &behind[..end] }, &behind[end + length..]))
+    Ok((NestedElement { name, inside: &behind[..end] }, &behind[end + length..]))
 }
 
-fn name_of<'a>(tag: &Tag<'a>) -> &'a str {
-    let is_named = NAMED.iter().any(|it| same(it, tag.name));
+fn name_of<'a>(tag: &XmlTag<'a>) -> &'a str {
+    let is_named = NAMED.iter().any(|it| is_same_name(it, tag.name));
     let said = tag.attributes.iter().find(|(key, _)| matches!(*key, "name" | "key"));
     said.filter(|_| is_named).map_or(tag.name, |(_, name)| *name)
 }
@@ -101,8 +106,8 @@ fn end_of(text: &str, name: &str) -> Option<(usize, usize)> {
             at += rest.find("]]>")?;
             continue;
         }
-        if let Front::Tag(tag) = front(rest)
-            && same(tag.name, name)
+        if let TagStart::Tag(tag) = read_tag(rest)
+            && is_same_name(tag.name, name)
             && !tag.is_empty
         {
             depth = if tag.is_closing { depth - 1 } else { depth + 1 };
@@ -115,12 +120,12 @@ fn end_of(text: &str, name: &str) -> Option<(usize, usize)> {
     None
 }
 
-fn value(element: &Element<'_>, schema: &Json, depth: usize) -> Result<Json, String> {
+fn element_value(element: &NestedElement<'_>, schema: &Json, depth: usize) -> Result<Json, String> {
     let trimmed = element.inside.trim();
     let cdata = trimmed.strip_prefix(CDATA).and_then(|rest| rest.strip_suffix("]]>"));
     let raw = match cdata {
-        Some(text) => Raw { text: text.to_owned(), is_exact: true },
-        None => Raw { text: element.inside.to_owned(), is_exact: false },
+        Some(text) => RawArgument { text: text.to_owned(), is_exact: true },
+        None => RawArgument { text: element.inside.to_owned(), is_exact: false },
     };
     let named = |why: String| format!("has `<{}>`, which {why}", element.name);
     if !schema.is_null() {
@@ -131,12 +136,12 @@ fn value(element: &Element<'_>, schema: &Json, depth: usize) -> Result<Json, Str
     }
     if is_nested(trimmed) {
         let is_list = is_list(trimmed);
-        return read(trimmed, &Json::Null, is_list, depth + 1).map_err(named);
+        return read_nested(trimmed, &Json::Null, is_list, depth + 1).map_err(named);
     }
-    Ok(typed::untyped(&raw))
+    Ok(typed::read_untyped(&raw))
 }
 
 /// Whether tags of which nothing is known are the items of a list: `<item>` alone.
 fn is_list(text: &str) -> bool {
-    matches!(front(text), Front::Tag(tag) if same(tag.name, "item"))
+    matches!(read_tag(text), TagStart::Tag(tag) if is_same_name(tag.name, "item"))
 }

@@ -7,17 +7,17 @@
 use scene_schemas::refusal::did_you_mean;
 use serde_json::{Map, Value as Json};
 
-use super::arguments::{Arguments, Fault};
-use super::tag::{Front, Tag, front, same};
-use crate::prompt::{Call, Tool};
+use super::arguments::{ArgumentReader, CallFault};
+use super::tag::{TagStart, XmlTag, is_same_name, read_tag};
+use crate::prompt::{PromptTool, ToolCall};
 
 /// What a model wrote, taken apart.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Read {
+pub struct ParsedMessage {
     /// What it says before the call; all of it where it calls nothing.
     pub text_before: String,
     /// The call, or why it cannot be run: what is wrong, and what to do about it.
-    pub call: Option<Result<Call, String>>,
+    pub call: Option<Result<ToolCall, String>>,
     /// The tools of the calls behind it, which are not run; at most 16.
     pub more: Vec<String>,
 }
@@ -38,25 +38,26 @@ const WRAPPERS: [&str; 3] = ["tool_call", "function_call", "tool_use"];
 const THOUGHTS: [&str; 3] = ["think", "thinking", "reasoning"];
 
 /// Reads a message: the first call of one of these tools, and what stands before it.
-pub fn read(text: &str, tools: &[Tool]) -> Read {
-    let reader = Reader { text, tools };
-    let mut found = Read { text_before: text.trim().to_owned(), ..Read::default() };
+pub fn parse_message(text: &str, tools: &[PromptTool]) -> ParsedMessage {
+    let reader = MessageReader { text, tools };
+    let mut found =
+        ParsedMessage { text_before: text.trim().to_owned(), ..ParsedMessage::default() };
     let mut at = 0;
     while let Some(opening) = reader.next(at) {
-        let (name, end, args) = match reader.element(&opening) {
-            Element::Mention => {
+        let (name, end, args) = match reader.read_element(&opening) {
+            CallElement::Mention => {
                 at = opening.behind;
                 continue;
             }
-            Element::Call(end, args) => (&opening.tool.name, end, args),
+            CallElement::Call(end, args) => (&opening.tool.name, end, args),
         };
         if found.call.is_some() {
             found.more.push(name.clone());
         } else {
-            before(&text[..opening.start]).clone_into(&mut found.text_before);
+            text_before(&text[..opening.start]).clone_into(&mut found.text_before);
             let call = args.and_then(|args| {
-                reader.unambiguous(opening.tool, end)?;
-                Ok(Call::new(name.clone(), Json::Object(args)))
+                reader.check_ambiguity(opening.tool, end)?;
+                Ok(ToolCall::new(name.clone(), Json::Object(args)))
             });
             found.call = Some(call.map_err(|why| format!("{name}: {why}")));
         }
@@ -66,19 +67,19 @@ pub fn read(text: &str, tools: &[Tool]) -> Read {
         at = end;
     }
     if found.call.is_none() {
-        match reader.wrapped() {
+        match reader.wrapped_call() {
             Some((start, call)) => {
-                before(&text[..start]).clone_into(&mut found.text_before);
+                text_before(&text[..start]).clone_into(&mut found.text_before);
                 found.call = Some(call);
             }
-            None => found.call = reader.unknown().map(Err),
+            None => found.call = reader.explain_unknown().map(Err),
         }
     }
     found
 }
 
 /// What stands before a call, without the code fence that the call stands in.
-fn before(text: &str) -> &str {
+fn text_before(text: &str) -> &str {
     let text = text.trim();
     let fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
     let last = text.lines().next_back().unwrap_or_default().trim_start();
@@ -89,56 +90,57 @@ fn before(text: &str) -> &str {
 }
 
 /// A message, and the tools that it may call.
-pub(super) struct Reader<'a> {
+pub(super) struct MessageReader<'a> {
     pub(super) text: &'a str,
-    tools: &'a [Tool],
+    tools: &'a [PromptTool],
 }
 
 /// A tag that begins a call, perhaps.
-pub(super) struct Opening<'a> {
+pub(super) struct OpeningTag<'a> {
     pub(super) start: usize,
     pub(super) behind: usize,
-    pub(super) tool: &'a Tool,
+    pub(super) tool: &'a PromptTool,
     /// The tag; none where the end of the text cuts it off.
-    pub(super) tag: Option<Tag<'a>>,
+    pub(super) tag: Option<XmlTag<'a>>,
 }
 
-enum Element {
+enum CallElement {
     /// A tag in a sentence.
     Mention,
     /// A call, where it ends, and what its arguments are.
     Call(usize, Result<Map<String, Json>, String>),
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn tool(&self, name: &str) -> Option<&'a Tool> {
+impl<'a> MessageReader<'a> {
+    pub(super) fn find_tool(&self, name: &str) -> Option<&'a PromptTool> {
         let exact = self.tools.iter().find(|tool| tool.name == name);
-        exact.or_else(|| self.tools.iter().find(|tool| same(&tool.name, name)))
+        exact.or_else(|| self.tools.iter().find(|tool| is_same_name(&tool.name, name)))
     }
 
     /// The next tag of a tool that does not stand in a thought, a comment or inline code.
-    fn next(&self, mut at: usize) -> Option<Opening<'a>> {
+    fn next(&self, mut at: usize) -> Option<OpeningTag<'a>> {
         while let Some(found) = self.text[at..].find(['<', '`']) {
             at += found;
             let rest = &self.text[at..];
-            if let Some(length) = skipped(rest) {
+            if let Some(length) = skipped_length(rest) {
                 at += length;
                 continue;
             }
-            match front(rest) {
-                Front::Tag(tag) if !tag.is_closing => {
-                    if let Some(tool) = self.tool(tag.name) {
+            match read_tag(rest) {
+                TagStart::Tag(tag) if !tag.is_closing => {
+                    if let Some(tool) = self.find_tool(tag.name) {
                         let behind = at + tag.length;
-                        return Some(Opening { start: at, behind, tool, tag: Some(tag) });
+                        return Some(OpeningTag { start: at, behind, tool, tag: Some(tag) });
                     }
                 }
-                Front::Cut(name, is_whole) if !rest.starts_with("</") => {
-                    let begins =
-                        |tool: &&Tool| !is_whole && name.len() > 2 && tool.name.starts_with(name);
-                    let tool = self.tool(name).or_else(|| self.tools.iter().find(begins));
+                TagStart::Cut(name, is_whole) if !rest.starts_with("</") => {
+                    let begins = |tool: &&PromptTool| {
+                        !is_whole && name.len() > 2 && tool.name.starts_with(name)
+                    };
+                    let tool = self.find_tool(name).or_else(|| self.tools.iter().find(begins));
                     if let Some(tool) = tool {
                         let behind = self.text.len();
-                        return Some(Opening { start: at, behind, tool, tag: None });
+                        return Some(OpeningTag { start: at, behind, tool, tag: None });
                     }
                 }
                 _ => {}
@@ -148,44 +150,44 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn element(&self, opening: &Opening<'a>) -> Element {
-        let mut call = Arguments::new(self, opening.tool);
-        match call.read(opening) {
-            Ok(None) => Element::Mention,
-            Ok(Some(end)) => Element::Call(end, Ok(call.args)),
-            Err(Fault::Cut(what)) => Element::Call(
+    fn read_element(&self, opening: &OpeningTag<'a>) -> CallElement {
+        let mut call = ArgumentReader::new(self, opening.tool);
+        match call.read_call(opening) {
+            Ok(None) => CallElement::Mention,
+            Ok(Some(end)) => CallElement::Call(end, Ok(call.args)),
+            Err(CallFault::Cut(what)) => CallElement::Call(
                 self.text.len(),
                 Err(format!(
                     "The message ends before the call does: {what}. It was not run. Write the call \
                      again, whole; where it is long, in smaller steps."
                 )),
             ),
-            Err(Fault::Malformed(what)) => {
-                let close = self.closing(opening.behind, opening.tool);
+            Err(CallFault::Malformed(what)) => {
+                let close = self.find_closing(opening.behind, opening.tool);
                 let end = close.map_or(self.text.len(), |(_, end)| end);
-                Element::Call(end, Err(format!("{what} It was not run.")))
+                CallElement::Call(end, Err(format!("{what} It was not run.")))
             }
         }
     }
 
     /// Where the next closing tag of the tool begins and ends.
-    pub(super) fn closing(&self, from: usize, tool: &Tool) -> Option<(usize, usize)> {
-        self.tags(from).find_map(|(at, tag)| {
-            (tag.is_closing && same(tag.name, &tool.name)).then_some((at, at + tag.length))
+    pub(super) fn find_closing(&self, from: usize, tool: &PromptTool) -> Option<(usize, usize)> {
+        self.tags_from(from).find_map(|(at, tag)| {
+            (tag.is_closing && is_same_name(tag.name, &tool.name)).then_some((at, at + tag.length))
         })
     }
 
-    pub(super) fn tags(&self, from: usize) -> impl Iterator<Item = (usize, Tag<'a>)> {
+    pub(super) fn tags_from(&self, from: usize) -> impl Iterator<Item = (usize, XmlTag<'a>)> {
         let text = &self.text[from..];
-        text.match_indices('<').filter_map(move |(at, _)| match front(&text[at..]) {
-            Front::Tag(tag) => Some((from + at, tag)),
+        text.match_indices('<').filter_map(move |(at, _)| match read_tag(&text[at..]) {
+            TagStart::Tag(tag) => Some((from + at, tag)),
             _ => None,
         })
     }
 
     /// A closing tag that is left over says that a text held what looks like the end of the call.
-    fn unambiguous(&self, tool: &Tool, end: usize) -> Result<(), String> {
-        let next = self.tags(end).find(|(_, tag)| same(tag.name, &tool.name));
+    fn check_ambiguity(&self, tool: &PromptTool, end: usize) -> Result<(), String> {
+        let next = self.tags_from(end).find(|(_, tag)| is_same_name(tag.name, &tool.name));
         if next.is_none_or(|(_, tag)| !tag.is_closing) {
             return Ok(());
         }
@@ -197,15 +199,17 @@ impl<'a> Reader<'a> {
     }
 
     /// A call as models were taught to write it elsewhere: `<tool_call>{"name": .., "arguments": ..}`.
-    fn wrapped(&self) -> Option<(usize, Result<Call, String>)> {
+    fn wrapped_call(&self) -> Option<(usize, Result<ToolCall, String>)> {
         let is_wrapper =
-            |tag: &Tag<'_>| WRAPPERS.iter().any(|it| it.eq_ignore_ascii_case(tag.name));
-        let (start, tag) = self.tags(0).find(|(at, tag)| {
+            |tag: &XmlTag<'_>| WRAPPERS.iter().any(|it| it.eq_ignore_ascii_case(tag.name));
+        let (start, tag) = self.tags_from(0).find(|(at, tag)| {
             let inside = &self.text[at + tag.length..];
             is_wrapper(tag) && !tag.is_closing && inside.trim_start().starts_with('{')
         })?;
         let behind = start + tag.length;
-        let ends = self.tags(behind).filter(|(_, end)| end.is_closing && same(end.name, tag.name));
+        let ends = self
+            .tags_from(behind)
+            .filter(|(_, end)| end.is_closing && is_same_name(end.name, tag.name));
         let reads = ends.take(MAX_TRIES).map(|(end, _)| self.json_call(&self.text[behind..end]));
         let mut first = None;
         for read in reads {
@@ -219,23 +223,23 @@ impl<'a> Reader<'a> {
         Some((start, Err(format!("{name}: {why} It was not run. Write the call as <tool_name>."))))
     }
 
-    fn json_call(&self, text: &str) -> Result<Call, String> {
+    fn json_call(&self, text: &str) -> Result<ToolCall, String> {
         let json: Json = serde_json::from_str(text.trim()).map_err(|why| format!("{why}."))?;
         let name = json["name"].as_str().ok_or("`name` is missing.")?;
-        let Some(tool) = self.tool(name) else {
+        let Some(tool) = self.find_tool(name) else {
             let near = did_you_mean(name, self.tools.iter().map(|tool| tool.name.as_str()));
             return Err(format!("There is no tool `{name}`.{near}"));
         };
         let args = AROUND.iter().find_map(|it| json.get(*it));
         match args {
-            Some(args) if args.is_object() => Ok(Call::new(tool.name.clone(), args.clone())),
+            Some(args) if args.is_object() => Ok(ToolCall::new(tool.name.clone(), args.clone())),
             Some(_) => Err("`arguments` is not a JSON object.".to_owned()),
             None => Err("`arguments` is missing.".to_owned()),
         }
     }
 
     /// What is wrong where no tool was called, but something was meant as a call.
-    fn unknown(&self) -> Option<String> {
+    fn explain_unknown(&self) -> Option<String> {
         let mut is_fenced = false;
         let mut at = 0;
         for line in self.text.split_inclusive('\n') {
@@ -243,13 +247,13 @@ impl<'a> Reader<'a> {
             is_fenced ^= begun.starts_with("```");
             let start = at + line.len() - begun.len();
             at += line.len();
-            let Front::Tag(tag) = front(begun) else { continue };
-            if is_fenced || tag.is_closing || self.tool(tag.name).is_some() {
+            let TagStart::Tag(tag) = read_tag(begun) else { continue };
+            if is_fenced || tag.is_closing || self.find_tool(tag.name).is_some() {
                 continue;
             }
             let near = did_you_mean(tag.name, self.tools.iter().map(|tool| tool.name.as_str()));
             let inside = self.text[start + tag.length..].trim_start();
-            let has_tags = tag.is_empty || matches!(front(inside), Front::Tag(_));
+            let has_tags = tag.is_empty || matches!(read_tag(inside), TagStart::Tag(_));
             if has_tags && (tag.name.contains('_') || !near.is_empty()) {
                 let name = tag.name;
                 return Some(format!("There is no tool `{name}`.{near} Nothing was run."));
@@ -260,7 +264,7 @@ impl<'a> Reader<'a> {
 }
 
 /// How long what is not looked into is: inline code, a comment, a thought.
-fn skipped(text: &str) -> Option<usize> {
+fn skipped_length(text: &str) -> Option<usize> {
     if text.starts_with('`') {
         let run = text.len() - text.trim_start_matches('`').len();
         if run > 2 {
@@ -278,10 +282,10 @@ fn skipped(text: &str) -> Option<usize> {
         }
         return Some(run);
     }
-    if let Some(length) = comment(text) {
+    if let Some(length) = comment_length(text) {
         return Some(length);
     }
-    let Front::Tag(tag) = front(text) else {
+    let TagStart::Tag(tag) = read_tag(text) else {
         return None;
     };
     let thought = THOUGHTS.iter().find(|it| it.eq_ignore_ascii_case(tag.name))?;
@@ -289,8 +293,8 @@ fn skipped(text: &str) -> Option<usize> {
         return None;
     }
     let inside = &text[tag.length..];
-    let end = inside.match_indices("</").find_map(|(at, _)| match front(&inside[at..]) {
-        Front::Tag(end) if end.name.eq_ignore_ascii_case(thought) => Some(at + end.length),
+    let end = inside.match_indices("</").find_map(|(at, _)| match read_tag(&inside[at..]) {
+        TagStart::Tag(end) if end.name.eq_ignore_ascii_case(thought) => Some(at + end.length),
         _ => None,
     });
     // A thought that does not end is the whole message.
@@ -298,7 +302,7 @@ fn skipped(text: &str) -> Option<usize> {
 }
 
 /// How long a comment is; longer ones are none, for each is looked for anew.
-pub(super) fn comment(text: &str) -> Option<usize> {
+pub(super) fn comment_length(text: &str) -> Option<usize> {
     const MAX: usize = 4096;
     let inside = text.strip_prefix("<!--")?;
     let end = inside[..inside.floor_char_boundary(MAX)].find("-->")?;

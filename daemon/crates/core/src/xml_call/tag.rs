@@ -2,7 +2,7 @@
 
 /// A tag at the front of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tag<'a> {
+pub(super) struct XmlTag<'a> {
     /// Its name, as it is written.
     pub(super) name: &'a str,
     /// `</name>`.
@@ -17,9 +17,9 @@ pub(super) struct Tag<'a> {
 
 /// What stands at a `<`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Front<'a> {
+pub(super) enum TagStart<'a> {
     /// A whole tag.
-    Tag(Tag<'a>),
+    Tag(XmlTag<'a>),
     /// A tag that the end of the text cuts off: what is there of its name, and whether that is all of
     /// it.
     Cut(&'a str, bool),
@@ -31,9 +31,9 @@ pub(super) enum Front<'a> {
 const MAX: usize = 64 << 10;
 
 /// Reads what stands at the front of a text.
-pub(super) fn front(text: &str) -> Front<'_> {
+pub(super) fn read_tag(text: &str) -> TagStart<'_> {
     let Some(rest) = text.strip_prefix('<') else {
-        return Front::Text;
+        return TagStart::Text;
     };
     let (is_closing, rest) = match rest.strip_prefix('/') {
         Some(rest) => (true, rest),
@@ -41,14 +41,14 @@ pub(super) fn front(text: &str) -> Front<'_> {
     };
     let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
     if name.is_empty() && rest.is_empty() {
-        return Front::Cut(name, false);
+        return TagStart::Cut(name, false);
     }
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        return Front::Text;
+        return TagStart::Text;
     }
     let mut at = text.len() - rest.len() + name.len();
     if at == text.len() {
-        return Front::Cut(name, false);
+        return TagStart::Cut(name, false);
     }
     let mut attributes = vec![];
     loop {
@@ -58,30 +58,30 @@ pub(super) fn front(text: &str) -> Front<'_> {
             [">", "/>"].iter().find(|end| rest.starts_with(**end)).map(|it| it.len())
         {
             let (is_empty, length) = (length == 2, at + length);
-            return Front::Tag(Tag { name, is_closing, is_empty, attributes, length });
+            return TagStart::Tag(XmlTag { name, is_closing, is_empty, attributes, length });
         }
         if rest.is_empty() || rest == "/" {
-            return Front::Cut(name, true);
+            return TagStart::Cut(name, true);
         }
         if at > MAX {
-            return Front::Text;
+            return TagStart::Text;
         }
-        match attribute(rest) {
+        match read_attribute(rest) {
             Some(Some((pair, length))) => {
                 attributes.push(pair);
                 at += length;
             }
-            Some(None) => return Front::Cut(name, true),
-            None => return Front::Text,
+            Some(None) => return TagStart::Cut(name, true),
+            None => return TagStart::Text,
         }
     }
 }
 
-type Pair<'a> = (&'a str, &'a str);
+type AttributePair<'a> = (&'a str, &'a str);
 
 /// An attribute at the front, and how many bytes it takes; none inside where the end cuts it off.
 #[expect(clippy::option_option, reason = "no attribute, or one that is cut off")]
-fn attribute(text: &str) -> Option<Option<(Pair<'_>, usize)>> {
+fn read_attribute(text: &str) -> Option<Option<(AttributePair<'_>, usize)>> {
     let name = &text[..text.find(|c| !is_name(c)).unwrap_or(text.len())];
     if name.is_empty() {
         return None;
@@ -109,10 +109,10 @@ fn is_name(c: char) -> bool {
 }
 
 /// Two spellings of one name: case, `_` and `-` do not count.
-pub(super) fn same(a: &str, b: &str) -> bool {
-    fn letters(text: &str) -> impl Iterator<Item = u8> + '_ {
+pub(super) fn is_same_name(a: &str, b: &str) -> bool {
+    fn significant_letters(text: &str) -> impl Iterator<Item = u8> + '_ {
         let kept = text.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
         kept.map(|byte| byte.to_ascii_lowercase())
     }
-    letters(a).eq(letters(b))
+    significant_letters(a).eq(significant_letters(b))
 }

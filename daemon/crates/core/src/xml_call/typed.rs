@@ -8,7 +8,7 @@ use super::nested;
 
 /// An argument as it stands between its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(super) struct RawArgument {
     /// The text.
     pub(super) text: String,
     /// Whether it stood in CDATA, and is taken exactly as it is.
@@ -17,7 +17,7 @@ pub(super) struct Raw {
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Text,
     Number,
     Integer,
@@ -29,20 +29,20 @@ enum Kind {
 
 /// All that a value may be.
 #[derive(Debug, Default)]
-struct Kinds {
-    kinds: Vec<Kind>,
+struct ValueKinds {
+    kinds: Vec<ValueKind>,
     /// Whether the text has a form of its own, and blanks around it are none of it.
     is_formed: bool,
 }
 
-impl Kinds {
-    fn has(&self, kind: Kind) -> bool {
+impl ValueKinds {
+    fn contains(&self, kind: ValueKind) -> bool {
         self.kinds.contains(&kind)
     }
 
     /// Whether only texts are asked for, or nothing is said.
     fn has_no_json(&self) -> bool {
-        self.kinds.iter().all(|kind| matches!(kind, Kind::Text | Kind::Null))
+        self.kinds.iter().all(|kind| matches!(kind, ValueKind::Text | ValueKind::Null))
     }
 }
 
@@ -50,50 +50,59 @@ impl Kinds {
 ///
 /// # Errors
 /// What it is instead of what the schema asks for.
-pub(super) fn value(raw: &Raw, schema: &Json, is_needed: bool) -> Result<Json, String> {
+pub(super) fn read_value(
+    raw: &RawArgument,
+    schema: &Json,
+    is_needed: bool,
+) -> Result<Json, String> {
     value_at(raw, schema, is_needed, 0)
 }
 
 /// The same within so many tags.
 pub(super) fn value_at(
-    raw: &Raw,
+    raw: &RawArgument,
     schema: &Json,
     is_needed: bool,
     depth: usize,
 ) -> Result<Json, String> {
-    let mut kinds = Kinds::default();
-    collect(schema, &mut kinds, 0);
+    let mut kinds = ValueKinds::default();
+    collect_kinds(schema, &mut kinds, 0);
     if !is_needed && !kinds.kinds.is_empty() {
-        kinds.kinds.push(Kind::Null);
+        kinds.kinds.push(ValueKind::Null);
     }
     let is_any = kinds.has_no_json();
-    if kinds.has(Kind::Text) && is_any {
-        let text = text(raw);
+    if kinds.contains(ValueKind::Text) && is_any {
+        let text = text_argument(raw);
         return Ok(Json::String(if kinds.is_formed { text.trim().to_owned() } else { text }));
     }
-    let (is_list, is_object) = (kinds.has(Kind::List), kinds.has(Kind::Object));
+    let (is_list, is_object) = (kinds.contains(ValueKind::List), kinds.contains(ValueKind::Object));
     // Where it may be a text as well, tags are the text.
-    let is_tags = !kinds.has(Kind::Text) && !raw.is_exact && nested::is_nested(&raw.text);
+    let is_tags = !kinds.contains(ValueKind::Text) && !raw.is_exact && nested::is_nested(&raw.text);
     if is_tags && (is_list || is_object) {
-        return nested::read(&raw.text, containing(schema, !is_object), !is_object, depth);
+        return nested::read_nested(
+            &raw.text,
+            container_schema(schema, !is_object),
+            !is_object,
+            depth,
+        );
     }
-    let read = json(raw);
+    let read = parse_json(raw);
     match read {
-        Ok(read) => match fitting(read, &kinds) {
+        Ok(read) => match match_kind(read, &kinds) {
             Ok(value) => Ok(value),
-            Err(_) if kinds.has(Kind::Text) => Ok(Json::String(text(raw))),
+            Err(_) if kinds.contains(ValueKind::Text) => Ok(Json::String(text_argument(raw))),
             Err(other) if is_any => Ok(other),
-            Err(other) => Err(format!("is {}, not {}", of(&other), asked(&kinds))),
+            Err(other) => Err(format!("is {}, not {}", kind_name(&other), expected_kinds(&kinds))),
         },
-        Err(_) if kinds.has(Kind::Text) || is_any && !kinds.has(Kind::Null) => {
-            Ok(Json::String(text(raw)))
+        Err(_) if kinds.contains(ValueKind::Text) || is_any && !kinds.contains(ValueKind::Null) => {
+            Ok(Json::String(text_argument(raw)))
         }
-        Err(error) => Err(format!("is not {}: {error}", asked(&kinds))),
+        Err(error) => Err(format!("is not {}: {error}", expected_kinds(&kinds))),
     }
 }
 
 /// Of several schemas the one that says what a list or an object holds.
-fn containing(schema: &Json, is_list: bool) -> &Json {
+fn container_schema(schema: &Json, is_list: bool) -> &Json {
     let word = if is_list { "items" } else { "properties" };
     let forms = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema[key].as_array());
     let found = forms.flatten().find(|form| form.get(word).is_some());
@@ -101,30 +110,30 @@ fn containing(schema: &Json, is_list: bool) -> &Json {
 }
 
 /// What a text is where nothing says what it should be: JSON where it is some, and a text otherwise.
-pub(super) fn untyped(raw: &Raw) -> Json {
-    json(raw).unwrap_or_else(|_| Json::String(text(raw).trim().to_owned()))
+pub(super) fn read_untyped(raw: &RawArgument) -> Json {
+    parse_json(raw).unwrap_or_else(|_| Json::String(text_argument(raw).trim().to_owned()))
 }
 
-fn collect(schema: &Json, kinds: &mut Kinds, depth: usize) {
+fn collect_kinds(schema: &Json, kinds: &mut ValueKinds, depth: usize) {
     for key in ["anyOf", "oneOf", "allOf"] {
         if depth < 8 {
             schema[key]
                 .as_array()
                 .into_iter()
                 .flatten()
-                .for_each(|it| collect(it, kinds, depth + 1));
+                .for_each(|it| collect_kinds(it, kinds, depth + 1));
         }
     }
     let constants = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
     for constant in constants {
         kinds.is_formed |= constant.is_string();
         kinds.kinds.push(match constant {
-            Json::Null => Kind::Null,
-            Json::Bool(_) => Kind::Boolean,
-            Json::Number(_) => Kind::Number,
-            Json::String(_) => Kind::Text,
-            Json::Array(_) => Kind::List,
-            Json::Object(_) => Kind::Object,
+            Json::Null => ValueKind::Null,
+            Json::Bool(_) => ValueKind::Boolean,
+            Json::Number(_) => ValueKind::Number,
+            Json::String(_) => ValueKind::Text,
+            Json::Array(_) => ValueKind::List,
+            Json::Object(_) => ValueKind::Object,
         });
     }
     kinds.is_formed |= schema.get("pattern").is_some() || schema.get("format").is_some();
@@ -134,40 +143,41 @@ fn collect(schema: &Json, kinds: &mut Kinds, depth: usize) {
     };
     kinds.kinds.extend(names.into_iter().filter_map(Json::as_str).filter_map(|name| {
         Some(match name {
-            "string" => Kind::Text,
-            "number" => Kind::Number,
-            "integer" => Kind::Integer,
-            "boolean" => Kind::Boolean,
-            "array" => Kind::List,
-            "object" => Kind::Object,
-            "null" => Kind::Null,
+            "string" => ValueKind::Text,
+            "number" => ValueKind::Number,
+            "integer" => ValueKind::Integer,
+            "boolean" => ValueKind::Boolean,
+            "array" => ValueKind::List,
+            "object" => ValueKind::Object,
+            "null" => ValueKind::Null,
             _ => return None,
         })
     }));
 }
 
 /// The value where it is of a kind that is asked for; itself where not.
-fn fitting(value: Json, kinds: &Kinds) -> Result<Json, Json> {
+fn match_kind(value: Json, kinds: &ValueKinds) -> Result<Json, Json> {
     let fits = match &value {
-        Json::Null => kinds.has(Kind::Null),
-        Json::Bool(_) => kinds.has(Kind::Boolean),
-        Json::Array(_) => kinds.has(Kind::List),
-        Json::Object(_) => kinds.has(Kind::Object),
+        Json::Null => kinds.contains(ValueKind::Null),
+        Json::Bool(_) => kinds.contains(ValueKind::Boolean),
+        Json::Array(_) => kinds.contains(ValueKind::List),
+        Json::Object(_) => kinds.contains(ValueKind::Object),
         Json::Number(number) => {
             let whole = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 9e15);
-            if kinds.has(Kind::Integer)
+            if kinds.contains(ValueKind::Integer)
                 && number.is_f64()
                 && let Some(whole) = whole
             {
                 return Ok(Json::from(whole as i64));
             }
-            kinds.has(Kind::Number) || kinds.has(Kind::Integer) && !number.is_f64()
+            kinds.contains(ValueKind::Number)
+                || kinds.contains(ValueKind::Integer) && !number.is_f64()
         }
         // Numbers and the like in quotes are meant as what is asked for; a text is taken as it is.
-        Json::String(quoted) if !kinds.has(Kind::Text) => {
+        Json::String(quoted) if !kinds.contains(ValueKind::Text) => {
             let inner = serde_json::from_str(quoted).ok().filter(|it: &Json| !it.is_string());
             return match inner {
-                Some(inner) => fitting(inner, kinds).map_err(|_| value),
+                Some(inner) => match_kind(inner, kinds).map_err(|_| value),
                 None => Err(value),
             };
         }
@@ -178,8 +188,8 @@ fn fitting(value: Json, kinds: &Kinds) -> Result<Json, Json> {
 
 /// Reads JSON: as it stands, out of a code fence, with the spellings that other languages have of
 /// `true`, `false` and `null`, and with entities where it is none as it stands.
-fn json(raw: &Raw) -> Result<Json, String> {
-    let text = unfenced(raw.text.trim());
+fn parse_json(raw: &RawArgument) -> Result<Json, String> {
+    let text = strip_fence(raw.text.trim());
     let word = text.to_ascii_lowercase();
     match word.as_str() {
         "true" => return Ok(Json::Bool(true)),
@@ -189,13 +199,14 @@ fn json(raw: &Raw) -> Result<Json, String> {
         _ => {}
     }
     serde_json::from_str(text).or_else(|error| {
-        let decoded = unescaped(text).filter(|_| !raw.is_exact).or_else(|| entities(text));
+        let decoded =
+            unescape_text(text).filter(|_| !raw.is_exact).or_else(|| decode_entities(text));
         decoded.and_then(|it| serde_json::from_str(&it).ok()).ok_or_else(|| error.to_string())
     })
 }
 
 /// What stands in a code fence, where the whole text is one.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     match inner.and_then(|inner| inner.split_once('\n')) {
         Some((word, inner)) if word.trim().chars().all(char::is_alphanumeric) => inner.trim(),
@@ -205,15 +216,15 @@ fn unfenced(text: &str) -> &str {
 
 /// A text that is an argument: without the line ends behind and before its tags where it stands on
 /// lines of its own, and with entities read where all of it is escaped.
-fn text(raw: &Raw) -> String {
+fn text_argument(raw: &RawArgument) -> String {
     if raw.is_exact {
         return raw.text.clone();
     }
-    let text = block(&raw.text);
-    unescaped(text).unwrap_or_else(|| text.to_owned())
+    let text = trim_block(&raw.text);
+    unescape_text(text).unwrap_or_else(|| text.to_owned())
 }
 
-fn block(text: &str) -> &str {
+fn trim_block(text: &str) -> &str {
     let (inner, end) = match (text.strip_prefix("\r\n"), text.strip_prefix('\n')) {
         (Some(inner), _) => (inner, "\r\n"),
         (None, Some(inner)) => (inner, "\n"),
@@ -231,11 +242,11 @@ fn block(text: &str) -> &str {
 /// The text with its entities read, where it is escaped as XML: there are some, outside of quotes too,
 /// and nothing stands there that would have been escaped. A script that writes rich text has them in
 /// its strings, and keeps them.
-pub(super) fn unescaped(text: &str) -> Option<String> {
+pub(super) fn unescape_text(text: &str) -> Option<String> {
     if text.contains('<') || !text.contains('&') {
         return None;
     }
-    let decoded = entities(text)?;
+    let decoded = decode_entities(text)?;
     let is_outside = text.lines().any(|line| {
         let mut quote = None;
         let mut characters = line.char_indices();
@@ -253,20 +264,20 @@ pub(super) fn unescaped(text: &str) -> Option<String> {
 }
 
 /// The text with its entities read; none where an `&` begins none.
-pub(super) fn entities(text: &str) -> Option<String> {
+pub(super) fn decode_entities(text: &str) -> Option<String> {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('&') {
         let end = behind.bytes().take(10).position(|byte| byte == b';')?;
         decoded.push_str(before);
-        decoded.push(entity(&behind[..end])?);
+        decoded.push(decode_entity(&behind[..end])?);
         rest = &behind[end + 1..];
     }
     decoded.push_str(rest);
     Some(decoded)
 }
 
-fn entity(name: &str) -> Option<char> {
+fn decode_entity(name: &str) -> Option<char> {
     let code = match name {
         "lt" => return Some('<'),
         "gt" => return Some('>'),
@@ -282,7 +293,7 @@ fn entity(name: &str) -> Option<char> {
     char::from_u32(number).filter(|c| *c != '\0')
 }
 
-fn of(value: &Json) -> &'static str {
+fn kind_name(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "true or false",
@@ -293,17 +304,17 @@ fn of(value: &Json) -> &'static str {
     }
 }
 
-fn asked(kinds: &Kinds) -> String {
+fn expected_kinds(kinds: &ValueKinds) -> String {
     let mut names: Vec<&str> = vec![];
     for kind in &kinds.kinds {
         let name = match kind {
-            Kind::Integer => "a whole number",
-            Kind::Number => "a number",
-            Kind::Boolean => "true or false",
-            Kind::List => "a JSON list",
-            Kind::Object => "a JSON object",
-            Kind::Null if kinds.has_no_json() => "null",
-            Kind::Null | Kind::Text => continue,
+            ValueKind::Integer => "a whole number",
+            ValueKind::Number => "a number",
+            ValueKind::Boolean => "true or false",
+            ValueKind::List => "a JSON list",
+            ValueKind::Object => "a JSON object",
+            ValueKind::Null if kinds.has_no_json() => "null",
+            ValueKind::Null | ValueKind::Text => continue,
         };
         if !names.contains(&name) {
             names.push(name);

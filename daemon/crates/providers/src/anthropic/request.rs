@@ -5,7 +5,7 @@
 //! repeats.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::{Effort, Prompt};
+use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
@@ -15,7 +15,7 @@ use super::super::sides::{Blocks, Made, Side, Told, last_kept, replayed, sides};
 const LEAST_BUDGET: u32 = 1024;
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
@@ -49,7 +49,7 @@ fn cached(mut block: Json, model: &Model) -> Json {
     block
 }
 
-fn tool(tool: &vector_core::prompt::Tool) -> Json {
+fn tool(tool: &vector_core::prompt::PromptTool) -> Json {
     json!({
         "name": tool.name,
         "description": tool.about,
@@ -69,12 +69,12 @@ fn may_think(messages: &[Json], model: &Model) -> bool {
 }
 
 /// Says how hard to think, as the model takes it.
-fn think(body: &mut Map<String, Json>, effort: Effort, max: u32, model: &Model) {
+fn think(body: &mut Map<String, Json>, effort: ThinkingEffort, max: u32, model: &Model) {
     match model.thinking {
         Thinking::None => {}
         Thinking::Budget => {
             let budget = model.budget(effort).min(max / 2);
-            if effort > Effort::Low && budget >= LEAST_BUDGET {
+            if effort > ThinkingEffort::Low && budget >= LEAST_BUDGET {
                 let thinking = json!({ "type": "enabled", "budget_tokens": budget });
                 body.insert("thinking".to_owned(), thinking);
             }
@@ -131,7 +131,7 @@ fn result(told: &Told<'_>) -> Json {
     result
 }
 
-fn mark_last(messages: &mut [Json], prompt: &Prompt, model: &Model) {
+fn mark_last(messages: &mut [Json], prompt: &ModelPrompt, model: &Model) {
     let content = messages.last_mut().and_then(|message| message["content"].as_array_mut());
     if let Some(last) = content.and_then(|blocks| last_kept(prompt, blocks)) {
         *last = cached(last.take(), model);

@@ -4,7 +4,7 @@
 //! stands in the address. One tool per message cannot be asked for here.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::{Effort, Prompt, Tool};
+use vector_core::prompt::{ModelPrompt, PromptTool, ThinkingEffort};
 
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
@@ -14,7 +14,7 @@ use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
 const LEAST_BUDGET: u32 = 1024;
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
     body.insert("inferenceConfig".to_owned(), json!({ "maxTokens": max }));
@@ -41,7 +41,7 @@ pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
     Json::Object(body)
 }
 
-fn tool(tool: &Tool) -> Json {
+fn tool(tool: &PromptTool) -> Json {
     json!({ "toolSpec": {
         "name": tool.name,
         "description": tool.about,
@@ -58,12 +58,12 @@ fn may_think(messages: &[Json]) -> bool {
 }
 
 /// Converse has no word for it: the field is the model's own.
-fn think(body: &mut Map<String, Json>, effort: Effort, max: u32, model: &Model) {
+fn think(body: &mut Map<String, Json>, effort: ThinkingEffort, max: u32, model: &Model) {
     let fields = match model.thinking {
         Thinking::None => None,
         Thinking::Budget => {
             let budget = model.budget(effort).min(max / 2);
-            (effort > Effort::Low && budget >= LEAST_BUDGET)
+            (effort > ThinkingEffort::Low && budget >= LEAST_BUDGET)
                 .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
         }
         Thinking::Effort => model.effort(effort).map(|word| {

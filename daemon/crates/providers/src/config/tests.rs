@@ -25,7 +25,7 @@ fn what_comes_later_counts() {
     let (_, config) = loaded(home, project, &env).unwrap();
     assert_eq!(config.model, Some(("openai/gpt-5.2".to_owned(), Origin::Project)));
     assert_eq!((config.retries, config.turn_limit), (5, 7));
-    assert_eq!(config.effort, Some(Effort::Max));
+    assert_eq!(config.effort, Some(ThinkingEffort::Max));
 }
 
 #[test]

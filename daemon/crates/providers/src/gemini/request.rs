@@ -5,7 +5,7 @@
 //! and by the id where Gemini gave one.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::{Prompt, Tool};
+use vector_core::prompt::{ModelPrompt, PromptTool};
 
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
@@ -16,7 +16,7 @@ use super::super::sides::{Blocks, Made, Side, replayed, sides};
 const NOT_SIGNED: &str = "skip_thought_signature_validator";
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     let mut body = Map::new();
     if !prompt.rules.is_empty() {
         let rules = json!({ "role": "model", "parts": [{ "text": prompt.rules }] });
@@ -49,7 +49,7 @@ fn named(mut contents: Vec<Json>) -> Vec<Json> {
     contents
 }
 
-fn config(prompt: &Prompt, model: &Model) -> Map<String, Json> {
+fn config(prompt: &ModelPrompt, model: &Model) -> Map<String, Json> {
     let mut config = Map::new();
     if let Some(max) = prompt.max_output {
         config.insert("maxOutputTokens".to_owned(), json!(max));
@@ -65,7 +65,7 @@ fn config(prompt: &Prompt, model: &Model) -> Map<String, Json> {
     config
 }
 
-fn tool(tool: &Tool) -> Json {
+fn tool(tool: &PromptTool) -> Json {
     let parameters = schema::gemini(&tool.schema);
     json!({ "name": tool.name, "description": tool.about, "parameters": parameters })
 }

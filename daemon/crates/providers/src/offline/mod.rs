@@ -21,13 +21,13 @@ use scene_schemas::InstancePath;
 use scene_schemas::entry::Stance;
 use scene_schemas::refusal::for_person;
 use serde_json::{Value as Json, json};
-use vector_core::prompt::{Call, Message, Outcome, Prompt, Turn, UNMERGED};
+use vector_core::prompt::{CallOutcome, ModelMessage, ModelPrompt, PromptTurn, ToolCall, UNMERGED};
 
 use language::{FORMS, Refusal};
 use plans::{FIND, Plan, Step};
 
 /// The next message: one call, or a text without calls, which ends the conversation.
-pub fn reply(prompt: &Prompt) -> Message {
+pub fn reply(prompt: &ModelPrompt) -> ModelMessage {
     match language::read(&prompt.goal) {
         Ok(requests) if prompt.stance == Stance::Ask => answer(would(&plans::plan(&requests))),
         Ok(requests) => Progress::of(plans::plan(&requests), prompt).next(),
@@ -96,7 +96,7 @@ fn wrap(text: &str, indent: &str) -> String {
 struct Progress<'a> {
     plan: Plan,
     /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
-    called: Vec<(&'a str, &'a Json, &'a Outcome)>,
+    called: Vec<(&'a str, &'a Json, &'a CallOutcome)>,
     /// How many calls stand before the first step.
     lead: usize,
     /// Whether nothing but the plan is asked for.
@@ -104,13 +104,15 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn of(plan: Plan, prompt: &'a Prompt) -> Self {
-        let called: Vec<(&str, &Json, &Outcome)> = prompt
+    fn of(plan: Plan, prompt: &'a ModelPrompt) -> Self {
+        let called: Vec<(&str, &Json, &CallOutcome)> = prompt
             .turns
             .iter()
             .filter_map(|turn| match turn {
-                Turn::Said(_) | Turn::Asked(_) => None,
-                Turn::Called { tool, args, outcome, .. } => Some((tool.as_str(), args, outcome)),
+                PromptTurn::Said(_) | PromptTurn::Asked(_) => None,
+                PromptTurn::Called { tool, args, outcome, .. } => {
+                    Some((tool.as_str(), args, outcome))
+                }
             })
             .collect();
         let only_plans = prompt.stance == Stance::Plan;
@@ -120,7 +122,7 @@ impl<'a> Progress<'a> {
         Self { plan, called, lead, only_plans }
     }
 
-    fn next(&self) -> Message {
+    fn next(&self) -> ModelMessage {
         for (at, (tool, _, outcome)) in self.called.iter().enumerate() {
             if self.tool(at) != Some(*tool) {
                 return say(format!(
@@ -129,7 +131,7 @@ impl<'a> Progress<'a> {
                     at + 1
                 ));
             }
-            if let Outcome::Refused(why) = outcome {
+            if let CallOutcome::Refused(why) = outcome {
                 return say(self.stopped(at, why));
             }
         }
@@ -192,7 +194,7 @@ impl<'a> Progress<'a> {
     /// The path of the one instance that a step has found.
     fn found(&self, step: usize) -> Result<Json, String> {
         let answer = match self.called.get(step + self.lead) {
-            Some((_, _, Outcome::Done(answer))) => answer,
+            Some((_, _, CallOutcome::Done(answer))) => answer,
             _ => &Json::Null,
         };
         let name = self.plan.steps[step].title.trim_start_matches("Find ");
@@ -215,7 +217,7 @@ impl<'a> Progress<'a> {
     /// The path of what a step made: as the tool answered, or else where it was asked for.
     fn made(&self, step: usize) -> String {
         let called = self.called.get(step + self.lead);
-        if let Some((_, _, Outcome::Done(answer))) = called
+        if let Some((_, _, CallOutcome::Done(answer))) = called
             && let Some(path) = answer["path"].as_str()
         {
             return path.to_owned();
@@ -299,18 +301,18 @@ fn would(plan: &Plan) -> String {
 const TOLD: usize = 20;
 
 /// Words with which I could not do what was asked for.
-fn say(text: String) -> Message {
-    Message { declined: true, ..answer(text) }
+fn say(text: String) -> ModelMessage {
+    ModelMessage { declined: true, ..answer(text) }
 }
 
 /// Words with which all is done that was asked for.
-fn answer(text: String) -> Message {
-    Message { text: Some(text), ..Message::default() }
+fn answer(text: String) -> ModelMessage {
+    ModelMessage { text: Some(text), ..ModelMessage::default() }
 }
 
-fn call(text: Option<String>, tool: &str, args: Json) -> Message {
+fn call(text: Option<String>, tool: &str, args: Json) -> ModelMessage {
     let tool = tool.to_owned();
-    Message { text, calls: vec![Call::new(tool, args)], ..Message::default() }
+    ModelMessage { text, calls: vec![ToolCall::new(tool, args)], ..ModelMessage::default() }
 }
 
 const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offline` lists what I \

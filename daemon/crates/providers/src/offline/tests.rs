@@ -4,24 +4,24 @@ mod refusals;
 mod requests;
 
 use serde_json::{Value as Json, json};
-use vector_core::prompt::Call;
+use vector_core::prompt::ToolCall;
 
 use super::*;
 
-fn prompt(goal: &str, turns: &[Turn]) -> Prompt {
-    Prompt { goal: goal.to_owned(), turns: turns.to_vec(), ..Prompt::default() }
+fn prompt(goal: &str, turns: &[PromptTurn]) -> ModelPrompt {
+    ModelPrompt { goal: goal.to_owned(), turns: turns.to_vec(), ..ModelPrompt::default() }
 }
 
 /// The calls until a message has none, and the last text. Every reply must repeat exactly.
-fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, String) {
+fn drive(goal: &str, execute: impl Fn(usize, &ToolCall) -> CallOutcome) -> (Vec<ToolCall>, String) {
     let mut turns = Vec::new();
-    let mut calls: Vec<Call> = Vec::new();
+    let mut calls: Vec<ToolCall> = Vec::new();
     loop {
         let message = reply(&prompt(goal, &turns));
         assert_eq!(message, reply(&prompt(goal, &turns)));
         assert!(message.calls.len() <= 1);
         if let Some(text) = &message.text {
-            turns.push(Turn::Said(text.clone()));
+            turns.push(PromptTurn::Said(text.clone()));
         }
         let Some(call) = message.calls.into_iter().next() else {
             return (calls, message.text.unwrap());
@@ -29,18 +29,18 @@ fn drive(goal: &str, execute: impl Fn(usize, &Call) -> Outcome) -> (Vec<Call>, S
         let outcome = execute(calls.len(), &call);
         let (tool, args) = (call.tool.clone(), call.args.clone());
         calls.push(call);
-        turns.push(Turn::Called { id: None, tool, args, outcome, replay: None });
+        turns.push(PromptTurn::Called { id: None, tool, args, outcome, replay: None });
         assert!(calls.len() < 2_000, "it never ends");
     }
 }
 
-fn done(_: usize, call: &Call) -> Outcome {
+fn done(_: usize, call: &ToolCall) -> CallOutcome {
     let found = json!({ "total": 1, "instances": [{ "path": "game.Workspace.Found" }] });
-    Outcome::Done(if call.tool == FIND { found } else { json!({}) })
+    CallOutcome::Done(if call.tool == FIND { found } else { json!({}) })
 }
 
 /// The calls of a request, without the plan and the end.
-fn steps(goal: &str) -> Vec<Call> {
+fn steps(goal: &str) -> Vec<ToolCall> {
     let (calls, _) = drive(goal, done);
     let (last, calls) = calls.split_last().expect("it calls something");
     assert_eq!(last.tool, "complete");
@@ -241,9 +241,9 @@ fn the_sources_of_the_farm_compile() {
 fn later_steps_work_where_the_tool_says_that_it_created() {
     let (calls, _) = drive("farm 2x2", |_, call| match call.tool.as_str() {
         "create_instance" if call.args["props"]["Name"] == "Farm" => {
-            Outcome::Done(json!({"path": "game.Workspace.Farm[2]"}))
+            CallOutcome::Done(json!({"path": "game.Workspace.Farm[2]"}))
         }
-        _ => Outcome::Done(json!({"text": ""})),
+        _ => CallOutcome::Done(json!({"text": ""})),
     });
     assert_eq!(calls[2].args["parentPath"], "game.Workspace.Farm[2]");
     let written = calls.iter().find(|call| call.tool == "write_script").unwrap();
@@ -254,7 +254,11 @@ fn later_steps_work_where_the_tool_says_that_it_created() {
 fn a_refusal_ends_the_work_without_completing_it() {
     let refuse = |stop: usize| {
         let (calls, text) = drive("delete .A; delete .B; delete .C", |at, call| {
-            if at == stop { Outcome::Refused("You said no.".to_owned()) } else { done(at, call) }
+            if at == stop {
+                CallOutcome::Refused("You said no.".to_owned())
+            } else {
+                done(at, call)
+            }
         });
         assert_eq!(calls.len(), stop + 1);
         assert_eq!(calls.iter().any(|call| call.tool == "complete"), stop == 4);
@@ -275,37 +279,38 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
         ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
         ("grid 50x50", "- and 31 more\nNothing was changed"),
     ] {
-        let message = reply(&Prompt { stance: Stance::Ask, ..prompt(goal, &[]) });
+        let message = reply(&ModelPrompt { stance: Stance::Ask, ..prompt(goal, &[]) });
         assert!(message.calls.is_empty() && !message.declined);
         let text = message.text.unwrap();
         assert!(text.contains(says), "{text}");
     }
-    let message = reply(&Prompt { stance: Stance::Ask, ..prompt("dance", &[]) });
+    let message = reply(&ModelPrompt { stance: Stance::Ask, ..prompt("dance", &[]) });
     assert!(message.declined && message.text.unwrap().contains("I do not understand"));
 }
 
 #[test]
 fn a_plan_is_made_and_built_when_that_is_asked_for() {
     for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
-        let planning = Prompt { stance: Stance::Plan, ..prompt(goal, &[]) };
+        let planning = ModelPrompt { stance: Stance::Plan, ..prompt(goal, &[]) };
         let message = reply(&planning);
         let plan = message.calls.into_iter().next().unwrap();
         assert_eq!(
             (plan.tool.as_str(), plan.args["steps"].as_array().unwrap().len()),
             (PLAN, steps)
         );
-        let turns = vec![Turn::Called {
+        let turns = vec![PromptTurn::Called {
             id: None,
             tool: plan.tool,
             args: plan.args,
-            outcome: Outcome::Done(json!({ "steps": steps })),
+            outcome: CallOutcome::Done(json!({ "steps": steps })),
             replay: None,
         }];
-        let message = reply(&Prompt { turns: turns.clone(), ..planning });
+        let message = reply(&ModelPrompt { turns: turns.clone(), ..planning });
         assert!(message.calls.is_empty() && !message.declined);
         assert_eq!(message.text.as_deref(), Some(PLANNED));
         // The task behind it goes on where this one has ended.
-        let said = [Turn::Said(PLANNED.to_owned()), Turn::Asked("Carry it out.".to_owned())];
+        let said =
+            [PromptTurn::Said(PLANNED.to_owned()), PromptTurn::Asked("Carry it out.".to_owned())];
         let turns = [turns, said.to_vec()].concat();
         let message = reply(&prompt(goal, &turns));
         assert_eq!(message.calls[0].tool, "delete_instance");
@@ -315,11 +320,11 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
 
 #[test]
 fn calls_that_it_did_not_make_stop_it() {
-    let turns = [Turn::Called {
+    let turns = [PromptTurn::Called {
         id: None,
         tool: "read_script".to_owned(),
         args: json!({}),
-        outcome: Outcome::Done(json!({})),
+        outcome: CallOutcome::Done(json!({})),
         replay: None,
     }];
     let message = reply(&prompt("delete .A", &turns));

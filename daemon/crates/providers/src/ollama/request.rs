@@ -4,14 +4,14 @@
 //! name. One tool per message cannot be asked for here, and the cache is Ollama's own business.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::{Effort, Prompt};
+use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
 use super::super::catalogue::{Model, Thinking};
 use super::super::schema;
 use super::super::sides::{Made, Side, sides};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
@@ -23,7 +23,7 @@ pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
     body.insert("options".to_owned(), options);
     let think = prompt.effort.and_then(|effort| match model.thinking {
         Thinking::None => None,
-        Thinking::Budget => Some(json!(effort > Effort::Low)),
+        Thinking::Budget => Some(json!(effort > ThinkingEffort::Low)),
         Thinking::Effort => model.effort(effort).map(|word| json!(word)),
     });
     if let Some(think) = think {

@@ -5,14 +5,14 @@
 //! not asked for: without a word a tool's schema is none here.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::Prompt;
+use vector_core::prompt::ModelPrompt;
 
 use super::super::catalogue::{Accent, Model};
 use super::super::schema;
 use super::super::sides::{Made, Side, sides};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model, accent: Accent) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model, accent: Accent) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));

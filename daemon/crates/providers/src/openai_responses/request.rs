@@ -4,14 +4,14 @@
 //! conversation goes with each request, and reasoning comes back sealed, to be sent again.
 
 use serde_json::{Map, Value as Json, json};
-use vector_core::prompt::{Prompt, Tool};
+use vector_core::prompt::{ModelPrompt, PromptTool};
 
 use super::super::catalogue::Model;
 use super::super::schema;
 use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
+pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
@@ -43,7 +43,7 @@ pub(crate) fn body(prompt: &Prompt, model: &Model) -> Json {
 
 /// A schema is taken as strict here unless it is said that it is not, and one that breaks the rules
 /// of strictness is refused.
-fn tool(tool: &Tool) -> Json {
+fn tool(tool: &PromptTool) -> Json {
     let strict = schema::strict(&tool.schema);
     let is_strict = strict.is_some();
     json!({

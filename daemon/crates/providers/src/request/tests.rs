@@ -1,7 +1,7 @@
 //! Addresses, headers, and what each wire says of what only it knows.
 
 use serde_json::json;
-use vector_core::prompt::{Effort, Outcome, Replay, Tool, Turn};
+use vector_core::prompt::{CallOutcome, PromptTool, PromptTurn, Replay, ThinkingEffort};
 
 use super::*;
 use crate::catalogue::Catalogue;
@@ -9,7 +9,7 @@ use crate::choose::Reason;
 use crate::keys::{Found, Secret};
 
 /// A conversation with a tool and one call.
-fn prompt(replay: Option<Json>, provider: &str, model: &str) -> Prompt {
+fn prompt(replay: Option<Json>, provider: &str, model: &str) -> ModelPrompt {
     let schema = json!({
         "type": "object",
         "properties": { "path": { "type": ["string", "null"], "format": "path" } },
@@ -21,22 +21,22 @@ fn prompt(replay: Option<Json>, provider: &str, model: &str) -> Prompt {
         let (provider, model) = (provider.to_owned(), model.to_owned());
         Replay { provider, model, content }
     });
-    Prompt {
+    ModelPrompt {
         rules: "Rules.".to_owned(),
         goal: "Goal.".to_owned(),
         turns: vec![
-            Turn::Said("I look.".to_owned()),
-            Turn::Called {
+            PromptTurn::Said("I look.".to_owned()),
+            PromptTurn::Called {
                 id: Some("c1".to_owned()),
                 tool: tool.clone(),
                 args: json!({ "path": "game" }),
-                outcome: Outcome::Refused("No.".to_owned()),
+                outcome: CallOutcome::Refused("No.".to_owned()),
                 replay,
             },
         ],
-        tools: vec![Tool { name: tool, about, schema }],
-        effort: Some(Effort::High),
-        ..Prompt::default()
+        tools: vec![PromptTool { name: tool, about, schema }],
+        effort: Some(ThinkingEffort::High),
+        ..ModelPrompt::default()
     }
 }
 
@@ -286,11 +286,11 @@ fn shown(provider: &str, id: &str) -> Json {
     let catalogue = Catalogue::read(None).unwrap();
     let (service, model) = (catalogue.service(provider).unwrap(), catalogue.model(provider, id));
     let mut prompt = prompt(None, provider, id);
-    let turn = |png: &str| Turn::Called {
+    let turn = |png: &str| PromptTurn::Called {
         id: Some(png.to_owned()),
         tool: "look".to_owned(),
         args: json!({}),
-        outcome: Outcome::Done(json!({ "shown": "game", "png": png })),
+        outcome: CallOutcome::Done(json!({ "shown": "game", "png": png })),
         replay: None,
     };
     prompt.turns = vec![turn("Zmlyc3Q="), turn("bGFzdA==")];

@@ -26,7 +26,7 @@ const CONNECTION: &str = "__Rojo_ConnectionUrl";
 
 /// A `rojo serve` that answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Serving {
+pub struct RojoServer {
     /// The name of the project.
     pub project: String,
     /// Rojo's version.
@@ -39,7 +39,7 @@ pub struct Serving {
 
 /// Asks for a `rojo serve` on a port of this machine. None where nobody listens, or what listens is
 /// not Rojo, or does not answer within a third of a second.
-pub fn serving(port: u16) -> Option<Serving> {
+pub fn find_server(port: u16) -> Option<RojoServer> {
     let until = Instant::now() + WAIT;
     let mut stream =
         TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), WAIT).ok()?;
@@ -60,35 +60,35 @@ pub fn serving(port: u16) -> Option<Serving> {
             break;
         }
     }
-    read(&answer)
+    parse_server(&answer)
 }
 
 /// Whether an answer has all the bytes that its head announces.
 fn is_whole(answer: &[u8]) -> bool {
-    split(answer).is_some_and(|(head, body)| {
-        let length = field(&head, "content-length").and_then(|length| length.parse().ok());
+    split_response(answer).is_some_and(|(head, body)| {
+        let length = header_field(&head, "content-length").and_then(|length| length.parse().ok());
         length.is_some_and(|length: usize| body.len() >= length)
     })
 }
 
 /// The head of an answer, and its body.
-fn split(answer: &[u8]) -> Option<(String, &[u8])> {
+fn split_response(answer: &[u8]) -> Option<(String, &[u8])> {
     let end = memchr::memmem::find(answer, b"\r\n\r\n")?;
     Some((String::from_utf8_lossy(&answer[..end]).into_owned(), &answer[end + 4..]))
 }
 
-fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+fn header_field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let fields = head.lines().filter_map(|line| line.split_once(':'));
     let mut found = fields.filter(|(field, _)| field.trim().eq_ignore_ascii_case(name));
     found.next().map(|(_, value)| value.trim())
 }
 
 /// What Rojo's answer says: MessagePack since 7.7.0, JSON before.
-fn read(answer: &[u8]) -> Option<Serving> {
-    let (head, body) = split(answer)?;
+fn parse_server(answer: &[u8]) -> Option<RojoServer> {
+    let (head, body) = split_response(answer)?;
     let is_ok = head.lines().next()?.split(' ').nth(1) == Some("200");
-    let fields = match field(&head, "content-type") {
-        Some(kind) if kind.contains("msgpack") => msgpack::read(body)?,
+    let fields = match header_field(&head, "content-type") {
+        Some(kind) if kind.contains("msgpack") => msgpack::read_value(body)?,
         Some(kind) if kind.contains("json") => serde_json::from_slice(body).ok()?,
         _ => return None,
     };
@@ -96,7 +96,7 @@ fn read(answer: &[u8]) -> Option<Serving> {
     // What has no session is not Rojo.
     fields.get("sessionId").filter(|_| is_ok)?;
     let places = fields.get("expectedPlaceIds").and_then(Json::as_array);
-    Some(Serving {
+    Some(RojoServer {
         project: text("projectName")?,
         version: text("serverVersion")?,
         protocol: fields.get("protocolVersion").and_then(Json::as_u64)?,
@@ -106,7 +106,7 @@ fn read(answer: &[u8]) -> Option<Serving> {
 
 /// What Rojo's plugin left in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Syncing {
+pub struct SyncState {
     /// Whether somebody of a team holds the lock, or held it when the place was saved.
     pub lock: Option<Node>,
     /// Where the plugin is connected to, where it says so.
@@ -114,25 +114,25 @@ pub struct Syncing {
 }
 
 /// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
-pub fn syncing(scene: &Scene) -> Option<Syncing> {
-    let lock = lock(scene)
+pub fn find_sync(scene: &Scene) -> Option<SyncState> {
+    let lock = find_lock(scene)
         .filter(|lock| scene.stored(*lock, "Value").is_some_and(|held| held != Value::Ref(None)));
     let workspace = scene.child(scene.root(), "Workspace");
     let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION)) {
         Some(Value::String(url)) if !url.is_empty() => Some(url),
         _ => None,
     };
-    (lock.is_some() || connection.is_some()).then_some(Syncing { lock, connection })
+    (lock.is_some() || connection.is_some()).then_some(SyncState { lock, connection })
 }
 
-fn lock(scene: &Scene) -> Option<Node> {
+fn find_lock(scene: &Scene) -> Option<Node> {
     let storage = scene.child(scene.root(), "ServerStorage")?;
     scene.child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
 }
 
 /// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.
 pub fn is_locked(scene: &Scene) -> bool {
-    lock(scene).is_some()
+    find_lock(scene).is_some()
 }
 
 #[cfg(test)]

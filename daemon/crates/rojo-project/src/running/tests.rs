@@ -33,8 +33,8 @@ fn text(text: &str) -> Vec<u8> {
     [&[0xa0 | text.len() as u8], text.as_bytes()].concat()
 }
 
-fn expected() -> Serving {
-    Serving {
+fn expected() -> RojoServer {
+    RojoServer {
         project: "Game".to_owned(),
         version: "7.7.1".to_owned(),
         protocol: 5,
@@ -49,41 +49,41 @@ fn rojo_answers_in_message_pack() {
     body.extend([text("protocolVersion"), vec![5]].concat());
     body.extend([text("projectName"), text("Game"), text("gameId"), vec![0xc0]].concat());
     body.extend([text("expectedPlaceIds"), vec![0x92, 1, 0xce, 0, 1, 0x11, 0x70]].concat());
-    assert_eq!(serving(server(answer("application/msgpack", &body))), Some(expected()));
+    assert_eq!(find_server(server(answer("application/msgpack", &body))), Some(expected()));
     for cut in 0..body.len() {
         assert_eq!(serving_of(&answer("application/msgpack", &body[..cut])), None, "{cut}");
     }
 }
 
-fn serving_of(answer: &[u8]) -> Option<Serving> {
-    read(answer)
+fn serving_of(answer: &[u8]) -> Option<RojoServer> {
+    parse_server(answer)
 }
 
 #[test]
 fn older_ones_answer_in_json() {
     let body = br#"{"sessionId":"abc","serverVersion":"7.7.1","protocolVersion":5,
         "projectName":"Game","expectedPlaceIds":[1,70000]}"#;
-    assert_eq!(serving(server(answer("application/json", body))), Some(expected()));
+    assert_eq!(find_server(server(answer("application/json", body))), Some(expected()));
 }
 
 #[test]
 fn what_is_not_rojo_is_nothing() {
-    assert_eq!(serving(server(answer("application/json", b"{\"name\":1}"))), None);
-    assert_eq!(serving(server(answer("text/html", b"<html>"))), None);
-    assert_eq!(serving(server(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec())), None);
-    assert_eq!(serving(server(Vec::new())), None);
-    assert_eq!(read(&answer("application/msgpack", &[0x91; 10_000])), None);
-    assert_eq!(read(&answer("application/msgpack", &[0xdf, 0xff, 0xff, 0xff, 0xff])), None);
+    assert_eq!(find_server(server(answer("application/json", b"{\"name\":1}"))), None);
+    assert_eq!(find_server(server(answer("text/html", b"<html>"))), None);
+    assert_eq!(find_server(server(b"HTTP/1.1 404 Not Found\r\n\r\n".to_vec())), None);
+    assert_eq!(find_server(server(Vec::new())), None);
+    assert_eq!(parse_server(&answer("application/msgpack", &[0x91; 10_000])), None);
+    assert_eq!(parse_server(&answer("application/msgpack", &[0xdf, 0xff, 0xff, 0xff, 0xff])), None);
     // Nobody listens.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-    assert_eq!(serving(port), None);
+    assert_eq!(find_server(port), None);
 }
 
 #[test]
 fn one_that_says_nothing_is_not_waited_for() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let start = Instant::now();
-    assert_eq!(serving(listener.local_addr().unwrap().port()), None);
+    assert_eq!(find_server(listener.local_addr().unwrap().port()), None);
     assert!(start.elapsed() < Duration::from_secs(3));
 }
 
@@ -91,18 +91,18 @@ fn one_that_says_nothing_is_not_waited_for() {
 fn what_the_plugin_leaves_in_a_place_is_seen() {
     let mut scene = Scene::empty(Format::Xml);
     let root = scene.root();
-    assert_eq!(syncing(&scene), None);
+    assert_eq!(find_sync(&scene), None);
     let storage = scene.create(root, "ServerStorage", "ServerStorage");
     let lock = scene.create(storage, "ObjectValue", "__Rojo_SessionLock");
-    assert_eq!(syncing(&scene), None);
+    assert_eq!(find_sync(&scene), None);
     scene.know_property(lock, "Value", Variant::Ref(Ref::none()));
-    assert_eq!(syncing(&scene), None);
+    assert_eq!(find_sync(&scene), None);
     scene.know_property(lock, "Value", Variant::Ref(reference_of(storage)));
-    assert_eq!(syncing(&scene), Some(Syncing { lock: Some(lock), connection: None }));
+    assert_eq!(find_sync(&scene), Some(SyncState { lock: Some(lock), connection: None }));
     let workspace = scene.create(root, "Workspace", "Workspace");
     let mut attributes = rbx_types::Attributes::new();
     attributes.insert(CONNECTION.to_owned(), "http://localhost:34872".into());
     scene.know_property(workspace, "Attributes", attributes.into());
-    let seen = syncing(&scene).unwrap();
+    let seen = find_sync(&scene).unwrap();
     assert_eq!(seen.connection.as_deref(), Some("http://localhost:34872"));
 }

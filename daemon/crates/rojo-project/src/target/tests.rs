@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use scene_schemas::InstancePath;
 use scene_schemas::entry::Seq;
 use tempfile::TempDir;
-use vector_core::proposal::Draft;
+use vector_core::proposal::ProposalDraft;
 
 use super::*;
 
 struct Bench {
     _folder: TempDir,
     root: PathBuf,
-    project: Project,
+    project: RojoProject,
     scene: Scene,
 }
 
@@ -26,7 +26,7 @@ impl Bench {
         fs::write(root.join("default.project.json"), tree).unwrap();
         fs::write(root.join("src/a.luau"), "return 1\n").unwrap();
         fs::write(root.join("src/b.luau"), "return 1\n").unwrap();
-        let (project, scene) = Project::open(&root, false).unwrap();
+        let (project, scene) = RojoProject::open(&root, false).unwrap();
         Self { _folder: folder, root, project, scene }
     }
 
@@ -39,19 +39,19 @@ impl Bench {
     }
 
     /// The deletion of both scripts, ready to be done.
-    fn prepared(&mut self) -> Result<Ready, PlaceError> {
+    fn prepared(&mut self) -> Result<ReadyStep, PlaceError> {
         let mark = self.scene.mark();
-        let blobs = Blobs::new();
-        let mut draft = Draft::new(&mut self.scene, &blobs);
+        let blobs = BlobStore::new();
+        let mut draft = ProposalDraft::new(&mut self.scene, &blobs);
         for name in ["a", "b"] {
             let path: InstancePath = format!("game.ServerStorage.{name}").parse().unwrap();
             let node = draft.scene().resolve(&path).unwrap();
-            draft.delete(node).unwrap();
+            draft.delete_instance(node).unwrap();
         }
         let proposal = draft.finish(self.project.hash()).unwrap();
         self.scene.rollback(mark);
         let all = [(Seq(3), Seq(2), &proposal)];
-        let prepared = self.project.prepare(&mut self.scene, &all, &blobs, None)?;
+        let prepared = self.project.prepare_proposals(&mut self.scene, &all, &blobs, None)?;
         assert_eq!(prepared.refused, []);
         Ok(prepared.stored.unwrap().ready.unwrap())
     }
@@ -65,9 +65,9 @@ fn other() -> Scene {
 #[test]
 fn what_somebody_saved_meanwhile_is_named_and_stays() {
     let mut bench = Bench::new();
-    let done = bench.prepared().unwrap().go().unwrap();
+    let done = bench.prepared().unwrap().perform().unwrap();
     fs::write(bench.file("b.luau"), "return 'mine'\n").unwrap();
-    let error = bench.project.verify(done, &other()).unwrap_err();
+    let error = bench.project.verify_result(done, &other()).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, PlaceError::Kept { .. }), "{said}");
     assert!(said.contains("b.luau") && !said.contains("a.luau"), "{said}");
@@ -79,24 +79,24 @@ fn what_somebody_saved_meanwhile_is_named_and_stays() {
 #[test]
 fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     let mut bench = Bench::new();
-    let done = bench.prepared().unwrap().go().unwrap();
+    let done = bench.prepared().unwrap().perform().unwrap();
     // No file can be put in the place of a folder.
     fs::create_dir(bench.file("b.luau")).unwrap();
     fs::write(bench.file("b.luau/in the way"), "").unwrap();
-    let error = bench.project.verify(done, &other()).unwrap_err();
+    let error = bench.project.verify_result(done, &other()).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, PlaceError::Torn { .. }), "{said}");
     assert!(said.contains("b.luau: ") && said.contains("run it again"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
-    assert!(bench.project.check(&bench.scene).is_err(), "nothing is planned on it");
+    assert!(bench.project.check_scene(&bench.scene).is_err(), "nothing is planned on it");
     // Reading it again does not make it whole.
-    bench.project.follow(&Heard::All).unwrap();
-    let blobs = Blobs::new();
-    let error = bench.project.prepare(&mut bench.scene, &[], &blobs, None).unwrap_err();
+    bench.project.follow_changes(&FileChanges::All).unwrap();
+    let blobs = BlobStore::new();
+    let error = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None).unwrap_err();
     assert!(matches!(error, PlaceError::Torn { .. }), "{error}");
     fs::remove_dir_all(bench.file("b.luau")).unwrap();
     // It was read while it was in part: what is prepared is prepared on the whole again.
-    let prepared = bench.project.prepare(&mut bench.scene, &[], &blobs, None);
+    let prepared = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None);
     assert!(matches!(prepared, Err(PlaceError::Changed { .. })), "{prepared:?}");
     assert_eq!(bench.text("b.luau"), "return 1\n");
     assert!(bench.project.torn.is_none());

@@ -9,7 +9,7 @@ use notify::event::{Flag, ModifyKind};
 use notify::{Event, EventKind};
 use tempfile::TempDir;
 
-use super::{Heard, MANY, Watch, gather};
+use super::{FileChanges, FileWatch, MANY, gather_changes};
 
 /// Longer than any machine takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Bench {
     _folder: TempDir,
     src: PathBuf,
-    heard: Receiver<Heard>,
-    watch: Watch,
+    heard: Receiver<FileChanges>,
+    watch: FileWatch,
 }
 
 impl Bench {
@@ -35,7 +35,7 @@ impl Bench {
         fs::write(real.join("default.project.json"), "{}").unwrap();
         let (say, heard) = channel();
         let roots = [real.join("default.project.json"), src.clone()];
-        let watch = Watch::start(&roots, move |changed| drop(say.send(changed))).unwrap();
+        let watch = FileWatch::start(&roots, move |changed| drop(say.send(changed))).unwrap();
         Self { _folder: folder, src, heard, watch }
     }
 
@@ -45,13 +45,13 @@ impl Bench {
 
     /// Everything that is told until a path is.
     #[track_caller]
-    fn until(&self, path: &Path) -> Vec<Heard> {
+    fn until(&self, path: &Path) -> Vec<FileChanges> {
         let mut told = Vec::new();
         loop {
             let changed = self.heard.recv_timeout(PATIENCE).expect("it is told");
             let is_it = match &changed {
-                Heard::Paths(paths) => paths.contains(path),
-                Heard::All => true,
+                FileChanges::Paths(paths) => paths.contains(path),
+                FileChanges::All => true,
             };
             told.push(changed);
             if is_it {
@@ -62,7 +62,7 @@ impl Bench {
 
     #[track_caller]
     fn until_all(&self) {
-        while self.heard.recv_timeout(PATIENCE).expect("it is told") != Heard::All {}
+        while self.heard.recv_timeout(PATIENCE).expect("it is told") != FileChanges::All {}
     }
 }
 
@@ -72,7 +72,7 @@ fn what_changes_is_told_and_reading_is_not() {
     fs::read(bench.src.join("Two.luau")).unwrap();
     bench.write("One.luau", "return 11\n");
     let one = bench.src.join("One.luau");
-    assert_eq!(bench.until(&one), [Heard::Paths([one].into())]);
+    assert_eq!(bench.until(&one), [FileChanges::Paths([one].into())]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_vector_writes_on_the_way_is_not_told() {
     bench.write(".vector-123.tmp", "return 3\n");
     let one = bench.src.join("One.luau");
     fs::rename(bench.src.join(".vector-123.tmp"), &one).unwrap();
-    assert_eq!(bench.until(&one), [Heard::Paths([one].into())]);
+    assert_eq!(bench.until(&one), [FileChanges::Paths([one].into())]);
 }
 
 #[test]
@@ -135,15 +135,18 @@ fn a_storm_is_told_once() {
     for at in 0..MANY * 20 {
         say.send(Ok(written(file(at)))).unwrap();
     }
-    assert_eq!(gather(&said, is_ours), Some(Heard::All));
+    assert_eq!(gather_changes(&said, is_ours), Some(FileChanges::All));
     for at in 0..MANY {
         say.send(Ok(written(file(at)))).unwrap();
     }
-    assert_eq!(gather(&said, is_ours), Some(Heard::Paths((0..MANY).map(file).collect())));
+    assert_eq!(
+        gather_changes(&said, is_ours),
+        Some(FileChanges::Paths((0..MANY).map(file).collect()))
+    );
     say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan))).unwrap();
-    assert_eq!(gather(&said, is_ours), Some(Heard::All), "the system has lost some");
+    assert_eq!(gather_changes(&said, is_ours), Some(FileChanges::All), "the system has lost some");
     drop(say);
-    assert_eq!(gather(&said, is_ours), None);
+    assert_eq!(gather_changes(&said, is_ours), None);
 }
 
 #[test]
@@ -157,8 +160,8 @@ fn nothing_of_a_storm_is_lost() {
     // On a slow machine it may be told in parts.
     let of = |path: &Path| {
         told.iter().any(|changed| match changed {
-            Heard::Paths(paths) => paths.contains(path),
-            Heard::All => true,
+            FileChanges::Paths(paths) => paths.contains(path),
+            FileChanges::All => true,
         })
     };
     for at in 0..MANY * 4 {
@@ -197,9 +200,9 @@ fn a_link_out_of_the_project_is_not_followed() {
     fs::write(outside.path().join("Out.luau"), "return 7\n").unwrap();
     bench.write("One.luau", "return 16\n");
     let told = bench.until(&bench.src.join("One.luau"));
-    let is_outside = |changed: &Heard| match changed {
-        Heard::Paths(paths) => paths.iter().any(|path| path.ends_with("Out.luau")),
-        Heard::All => true,
+    let is_outside = |changed: &FileChanges| match changed {
+        FileChanges::Paths(paths) => paths.iter().any(|path| path.ends_with("Out.luau")),
+        FileChanges::All => true,
     };
     assert!(!told.iter().any(is_outside), "{told:?}");
 }

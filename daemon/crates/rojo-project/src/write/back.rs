@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Fingerprint;
 use vector_files::disk;
 
-use super::case::Twins;
-use super::journal::{Journal, Kept, Noted, look, set_mode};
+use super::case_rename::CaseTwins;
+use super::journal::{JournalFile, KeptContent, StepJournal, hash_file, set_mode};
 
 /// How far a step has got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum StepProgress {
     /// Every file and folder is what it was.
     NotBegun,
     /// Some are what they were, and others what they become.
@@ -27,13 +27,13 @@ pub enum Progress {
         /// These files.
         theirs: Vec<PathBuf>,
         /// How far the step has got with all others; none where there are none that could tell.
-        rest: Option<Rest>,
+        rest: Option<RemainingProgress>,
     },
 }
 
 /// How far a step has got with the files that nobody else has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum RemainingProgress {
     /// They are what they were.
     NotBegun,
     /// Some are what they were, and others what they become.
@@ -62,38 +62,38 @@ impl std::fmt::Display for NotBack {
 }
 
 /// Why a file is not made what it was.
-enum Fault {
+enum RestoreFault {
     Theirs,
     Io(io::Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for RestoreFault {
     fn from(why: io::Error) -> Self {
         Self::Io(why)
     }
 }
 
 impl NotBack {
-    fn note(&mut self, path: &Path, done: Result<(), Fault>) {
+    fn note_result(&mut self, path: &Path, done: Result<(), RestoreFault>) {
         match done {
             Ok(()) => {}
-            Err(Fault::Theirs) => self.theirs.push(path.to_owned()),
-            Err(Fault::Io(why)) => self.faults.push(format!("{}: {why}", path.display())),
+            Err(RestoreFault::Theirs) => self.theirs.push(path.to_owned()),
+            Err(RestoreFault::Io(why)) => self.faults.push(format!("{}: {why}", path.display())),
         }
     }
 }
 
-impl Journal {
+impl StepJournal {
     /// How far the step has got, by the files and folders as they are.
-    pub fn progress(&self) -> Progress {
+    pub fn find_progress(&self) -> StepProgress {
         let (mut were, mut become_, mut theirs) = (0, 0, Vec::new());
-        let twins = self.twins();
+        let twins = self.case_twins();
         for noted in &self.files {
-            let Ok(now) = look(&noted.path, &twins) else {
+            let Ok(now) = hash_file(&noted.path, &twins) else {
                 theirs.push(noted.path.clone());
                 continue;
             };
-            let is = |kept: &Option<Kept>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
+            let is = |kept: &Option<KeptContent>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
             match (is(&noted.before), is(&noted.after)) {
                 // It has another mode at the most, which tells nothing.
                 (true, true) => {}
@@ -111,17 +111,17 @@ impl Journal {
         }
         let is_between = again.iter().any(|folder| !twins.is_folder(folder));
         let rest = match (were, become_) {
-            _ if is_between => Some(Rest::Begun),
+            _ if is_between => Some(RemainingProgress::Begun),
             (0, 0) => None,
-            (_, 0) => Some(Rest::NotBegun),
-            (0, _) => Some(Rest::Done),
-            _ => Some(Rest::Begun),
+            (_, 0) => Some(RemainingProgress::NotBegun),
+            (0, _) => Some(RemainingProgress::Done),
+            _ => Some(RemainingProgress::Begun),
         };
         match rest {
-            rest if !theirs.is_empty() => Progress::Diverged { theirs, rest },
-            None | Some(Rest::NotBegun) => Progress::NotBegun,
-            Some(Rest::Begun) => Progress::Begun,
-            Some(Rest::Done) => Progress::Done,
+            rest if !theirs.is_empty() => StepProgress::Diverged { theirs, rest },
+            None | Some(RemainingProgress::NotBegun) => StepProgress::NotBegun,
+            Some(RemainingProgress::Begun) => StepProgress::Begun,
+            Some(RemainingProgress::Done) => StepProgress::Done,
         }
     }
 
@@ -137,66 +137,69 @@ impl Journal {
     /// # Errors
     /// Some could not be made what they were, or are somebody else's; all of them are named, and all
     /// others are what they were. Running it again goes on with them.
-    pub fn take_back(&self, before: impl Fn(&Noted) -> Option<Vec<u8>>) -> Result<(), NotBack> {
-        let (mut left, twins) = (NotBack::default(), self.twins());
+    pub fn take_back(
+        &self,
+        before: impl Fn(&JournalFile) -> Option<Vec<u8>>,
+    ) -> Result<(), NotBack> {
+        let (mut left, twins) = (NotBack::default(), self.case_twins());
         for noted in self.files.iter().filter(|it| it.before.is_none()) {
-            left.note(&noted.path, noted.take_away(&twins));
+            left.note_result(&noted.path, noted.take_away(&twins));
         }
         let again = self.made_again();
         for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
-            left.note(folder, remove_empty(folder, &twins).map_err(Fault::Io));
+            left.note_result(folder, remove_empty(folder, &twins).map_err(RestoreFault::Io));
         }
         for folder in self.gone.iter().rev() {
-            left.note(folder, fs::create_dir_all(folder).map_err(Fault::Io));
+            left.note_result(folder, fs::create_dir_all(folder).map_err(RestoreFault::Io));
         }
         for noted in &self.files {
-            left.note(&noted.path, noted.restore(&self.mark, &twins, &before));
+            left.note_result(&noted.path, noted.restore_content(&self.mark, &twins, &before));
         }
-        self.sweep();
-        self.sync();
+        self.sweep_temporary();
+        self.sync_folders();
         if left.theirs.is_empty() && left.faults.is_empty() { Ok(()) } else { Err(left) }
     }
 }
 
-impl Noted {
+impl JournalFile {
     /// Takes a file away that the step made.
-    fn take_away(&self, twins: &Twins) -> Result<(), Fault> {
-        match look(&self.path, twins)? {
-            Some(now) if self.leaves(&now) => Ok(fs::remove_file(&self.path)?),
-            Some(_) => Err(Fault::Theirs),
+    fn take_away(&self, twins: &CaseTwins) -> Result<(), RestoreFault> {
+        match hash_file(&self.path, twins)? {
+            Some(now) if self.is_result(&now) => Ok(fs::remove_file(&self.path)?),
+            Some(_) => Err(RestoreFault::Theirs),
             None => Ok(()),
         }
     }
 
     /// Gives a file the content back that it had. Where it is missing nobody's work is lost by that.
-    fn restore(
+    fn restore_content(
         &self,
         mark: &str,
-        twins: &Twins,
+        twins: &CaseTwins,
         before: impl Fn(&Self) -> Option<Vec<u8>>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RestoreFault> {
         let Some(kept) = &self.before else { return Ok(()) };
-        match look(&self.path, twins)? {
+        match hash_file(&self.path, twins)? {
             Some(now) if now == kept.hash => return Ok(()),
-            Some(now) if !self.leaves(&now) => return Err(Fault::Theirs),
+            Some(now) if !self.is_result(&now) => return Err(RestoreFault::Theirs),
             _ => {}
         }
         let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
-        let file = disk::marked(&self.path, mark, [&bytes[..]])?;
+        let file = disk::write_marked(&self.path, mark, [&bytes[..]])?;
         set_mode(file.path(), kept.mode)?;
         file.persist(&self.path).map_err(|error| error.error)?;
         Ok(())
     }
 
     /// Whether this is what the step leaves there.
-    fn leaves(&self, now: &Fingerprint) -> bool {
+    fn is_result(&self, now: &Fingerprint) -> bool {
         self.after.as_ref().is_some_and(|after| after.hash == *now)
     }
 }
 
 /// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
 /// with it.
-fn remove_empty(folder: &Path, twins: &Twins) -> io::Result<()> {
+fn remove_empty(folder: &Path, twins: &CaseTwins) -> io::Result<()> {
     // On some systems another one of the step is found under this name.
     if !twins.is_called(folder) {
         return Ok(());

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use scene_schemas::Fingerprint;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_core::proposal::Blobs;
+use vector_core::proposal::BlobStore;
 
 use super::super::bounded::read_file;
-use super::case::Twins;
-use super::journal::{Change, Content, Journal};
+use super::case_rename::CaseTwins;
+use super::journal::{FileChange, FileContent, StepJournal};
 
 /// Folders that stand deeper in one another than this are not moved.
 const MAX_DEPTH: usize = 500;
@@ -23,7 +23,7 @@ const WORTHLESS: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini
 
 /// What becomes of a file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Fate {
+enum FileFate {
     /// It stays in its folder, wherever that goes.
     Stays,
     /// It gets another path.
@@ -34,19 +34,19 @@ enum Fate {
 
 /// A file that a plan speaks of.
 #[derive(Debug)]
-struct Slot {
-    fate: Fate,
+struct FileSlot {
+    fate: FileFate,
     bytes: Option<Vec<u8>>,
 }
 
 /// The files of a plan.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct PlannedFiles {
     /// Paths are shown as they are seen from here.
     folder: PathBuf,
     /// No path may lead out of this folder.
     boundary: PathBuf,
-    slots: BTreeMap<PathBuf, Slot>,
+    slots: BTreeMap<PathBuf, FileSlot>,
     made: BTreeMap<PathBuf, Vec<u8>>,
     made_folders: BTreeSet<PathBuf>,
     /// Folders that get another path, or go.
@@ -57,9 +57,9 @@ pub(super) struct Files {
 
 /// What a plan comes to.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct PlannedChanges {
     /// The files, sorted by path.
-    pub(crate) files: Vec<Change>,
+    pub(crate) files: Vec<FileChange>,
     /// Folders that are made, though nothing may be in them, a parent before what is in it.
     pub(super) made: Vec<PathBuf>,
     /// Folders that go where nothing is left in them, a parent behind what is in it.
@@ -68,30 +68,30 @@ pub(crate) struct Changes {
     pub(crate) kept: Vec<PathBuf>,
 }
 
-impl Changes {
+impl PlannedChanges {
     /// The folders that come or go.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
         self.made.iter().chain(&self.gone).map(PathBuf::as_path)
     }
 }
 
-impl Files {
+impl PlannedFiles {
     pub(super) fn new(folder: &Path, boundary: &Path) -> Self {
         let (folder, boundary) = (folder.to_owned(), boundary.to_owned());
         Self { folder, boundary, ..Self::default() }
     }
 
-    fn show(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
     }
 
-    fn slot(&mut self, file: &Path) -> &mut Slot {
-        self.slots.entry(file.to_owned()).or_insert(Slot { fate: Fate::Stays, bytes: None })
+    fn slot_mut(&mut self, file: &Path) -> &mut FileSlot {
+        self.slots.entry(file.to_owned()).or_insert(FileSlot { fate: FileFate::Stays, bytes: None })
     }
 
     /// What a file will hold; none where there is no such file.
-    pub(super) fn read(&self, file: &Path) -> Result<Option<Vec<u8>>, Refusal> {
-        if let Some(Slot { bytes: Some(bytes), .. }) = self.slots.get(file) {
+    pub(super) fn read_planned(&self, file: &Path) -> Result<Option<Vec<u8>>, Refusal> {
+        if let Some(FileSlot { bytes: Some(bytes), .. }) = self.slots.get(file) {
             return Ok(Some(bytes.clone()));
         }
         match read_file(file) {
@@ -99,23 +99,26 @@ impl Files {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
                 Ok(self.made.get(file).cloned())
             }
-            Err(why) => refuse!("{} cannot be read: {why}.", self.show(file)),
+            Err(why) => refuse!("{} cannot be read: {why}.", self.display_path(file)),
         }
     }
 
     /// Gives a file another content: one that `is_there`, or one that is made at that path.
-    pub(super) fn put(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
+    pub(super) fn put_content(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
         if is_there {
-            self.slot(file).bytes = Some(bytes);
+            self.slot_mut(file).bytes = Some(bytes);
         } else {
             self.made.insert(file.to_owned(), bytes);
         }
     }
 
     /// Makes a file at the path that it will have.
-    pub(super) fn make(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
+    pub(super) fn create_file(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
         if self.made.contains_key(&to) {
-            return refuse!("{} would have to be two files; give other names.", self.show(&to));
+            return refuse!(
+                "{} would have to be two files; give other names.",
+                self.display_path(&to)
+            );
         }
         self.made.insert(to, bytes);
         Ok(())
@@ -128,12 +131,12 @@ impl Files {
 
     /// Gives a file another path.
     pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
-        self.slot(file).fate = Fate::Moves(to);
+        self.slot_mut(file).fate = FileFate::Moves(to);
     }
 
     /// Takes a file away.
-    pub(super) fn remove(&mut self, file: &Path) {
-        self.slot(file).fate = Fate::Goes;
+    pub(super) fn remove_file(&mut self, file: &Path) {
+        self.slot_mut(file).fate = FileFate::Goes;
     }
 
     /// Gives a folder another path, with all in it of which nothing else is said.
@@ -152,25 +155,25 @@ impl Files {
     }
 
     /// Whether a file is to go, or to be moved.
-    pub(super) fn leaves(&self, file: &Path) -> bool {
-        self.slots.get(file).is_some_and(|slot| slot.fate != Fate::Stays)
+    pub(super) fn is_leaving(&self, file: &Path) -> bool {
+        self.slots.get(file).is_some_and(|slot| slot.fate != FileFate::Stays)
     }
 
     /// Where something will be that stays in its folder; its own path where that goes.
-    pub(super) fn relocated(&self, path: &Path) -> PathBuf {
+    pub(super) fn path_after(&self, path: &Path) -> PathBuf {
         match self.fate_with_folders(path) {
-            Fate::Moves(to) => to,
-            Fate::Stays | Fate::Goes => path.to_owned(),
+            FileFate::Moves(to) => to,
+            FileFate::Stays | FileFate::Goes => path.to_owned(),
         }
     }
 
     /// What becomes of a path with the folders that it is in, or is itself.
-    fn fate_with_folders(&self, path: &Path) -> Fate {
+    fn fate_with_folders(&self, path: &Path) -> FileFate {
         let found = path.ancestors().find_map(|above| Some((above, self.folders.get(above)?)));
         match found {
-            None => Fate::Stays,
-            Some((_, None)) => Fate::Goes,
-            Some((above, Some(to))) => Fate::Moves(match path.strip_prefix(above) {
+            None => FileFate::Stays,
+            Some((_, None)) => FileFate::Goes,
+            Some((above, Some(to))) => FileFate::Moves(match path.strip_prefix(above) {
                 Ok(rest) if rest != Path::new("") => to.join(rest),
                 // `join` with nothing would end in a slash.
                 _ => to.clone(),
@@ -179,15 +182,15 @@ impl Files {
     }
 
     /// Where a file that is there ends up; none where it goes.
-    fn end_of(&self, file: &Path, slot: &Slot) -> Option<PathBuf> {
+    fn end_of(&self, file: &Path, slot: &FileSlot) -> Option<PathBuf> {
         let fate = match &slot.fate {
-            Fate::Stays => &self.fate_with_folders(file),
+            FileFate::Stays => &self.fate_with_folders(file),
             fate => fate,
         };
         match fate {
-            Fate::Goes => None,
-            Fate::Moves(to) => Some(to.clone()),
-            Fate::Stays => Some(file.to_owned()),
+            FileFate::Goes => None,
+            FileFate::Moves(to) => Some(to.clone()),
+            FileFate::Stays => Some(file.to_owned()),
         }
     }
 
@@ -196,52 +199,52 @@ impl Files {
     /// # Errors
     /// Two files would have one path, or one would leave the project; one would go that is no instance's,
     /// or has a path that no record can hold.
-    pub(super) fn finish(mut self) -> Result<Changes, Refusal> {
-        let mut changes = Changes::default();
+    pub(super) fn finish(mut self) -> Result<PlannedChanges, Refusal> {
+        let mut changes = PlannedChanges::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
         for folder in folders {
             self.take_rest(&folder, &mut changes, 0)?;
         }
         self.check_rest()?;
         changes.made.extend(std::mem::take(&mut self.made_folders));
-        let mut before: BTreeMap<PathBuf, Content> = BTreeMap::new();
-        let mut after: BTreeMap<PathBuf, Content> = BTreeMap::new();
+        let mut before: BTreeMap<PathBuf, FileContent> = BTreeMap::new();
+        let mut after: BTreeMap<PathBuf, FileContent> = BTreeMap::new();
         for (file, slot) in &self.slots {
             let end = self.end_of(file, slot);
             if end.as_ref() == Some(file) && slot.bytes.is_none() {
                 continue;
             }
-            let old = content(file)?;
+            let old = read_content(file)?;
             if let Some(end) = end {
                 let bytes = slot.bytes.clone().unwrap_or_else(|| old.bytes.clone());
-                let new = Content { bytes, mode: old.mode };
+                let new = FileContent { bytes, mode: old.mode };
                 if after.insert(end.clone(), new).is_some() {
                     return refuse!(
                         "{} would have to be two files; give other names.",
-                        self.show(&end)
+                        self.display_path(&end)
                     );
                 }
             }
             before.insert(file.clone(), old);
         }
         for (file, bytes) in std::mem::take(&mut self.made) {
-            if after.insert(file.clone(), Content { bytes, mode: None }).is_some() {
+            if after.insert(file.clone(), FileContent { bytes, mode: None }).is_some() {
                 return refuse!(
                     "{} would have to be two files; give other names.",
-                    self.show(&file)
+                    self.display_path(&file)
                 );
             }
         }
-        self.check(&before, &after, &changes)?;
+        self.check_paths(&before, &after, &changes)?;
         let paths: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
         for path in paths {
             let (old, new) = (before.get(path), after.get(path));
             if old != new {
                 let (before, after) = (old.cloned(), new.cloned());
-                changes.files.push(Change { path: path.clone(), before, after });
+                changes.files.push(FileChange { path: path.clone(), before, after });
             }
         }
-        let twins = changes.twins();
+        let twins = changes.case_twins();
         changes.made.retain(|folder| !twins.is_folder(folder) || changes.gone.contains(folder));
         changes.made.sort();
         changes.gone.sort_by(|a, b| b.cmp(a));
@@ -254,10 +257,10 @@ impl Files {
 
     /// Whether nothing goes with a folder but what instances were read from.
     fn check_rest(&self) -> Result<(), Refusal> {
-        let is_stranger = |(file, slot): &(&PathBuf, &Slot)| {
+        let is_stranger = |(file, slot): &(&PathBuf, &FileSlot)| {
             let is_worthless = || WORTHLESS.iter().any(|name| file.ends_with(name));
-            slot.fate == Fate::Stays
-                && self.fate_with_folders(file) == Fate::Goes
+            slot.fate == FileFate::Stays
+                && self.fate_with_folders(file) == FileFate::Goes
                 && !self.may_go.contains(*file)
                 && !is_worthless()
         };
@@ -277,7 +280,7 @@ impl Files {
         };
         refuse!(
             "{} holds files that are no instances: {first}{more}; move them away first.",
-            self.show(folder)
+            self.display_path(folder)
         )
     }
 
@@ -285,19 +288,22 @@ impl Files {
     fn take_rest(
         &mut self,
         folder: &Path,
-        changes: &mut Changes,
+        changes: &mut PlannedChanges,
         depth: usize,
     ) -> Result<(), Refusal> {
         if depth > MAX_DEPTH {
-            return refuse!("{} has folders more than {MAX_DEPTH} deep.", self.show(folder));
+            return refuse!(
+                "{} has folders more than {MAX_DEPTH} deep.",
+                self.display_path(folder)
+            );
         }
-        let shown = self.show(folder);
+        let shown = self.display_path(folder);
         let failed = |why| Refusal(format!("{shown} cannot be read: {why}."));
         if depth > 0 && self.folders.contains_key(folder) {
             return Ok(());
         }
         changes.gone.push(folder.to_owned());
-        if let Fate::Moves(to) = self.fate_with_folders(folder) {
+        if let FileFate::Moves(to) = self.fate_with_folders(folder) {
             changes.made.push(to);
         }
         for entry in fs::read_dir(folder).map_err(failed)? {
@@ -307,12 +313,12 @@ impl Files {
             if kind.is_dir() {
                 self.take_rest(&path, changes, depth + 1)?;
             } else if kind.is_file() {
-                self.slot(&path);
+                self.slot_mut(&path);
             } else {
                 return refuse!(
                     "{} is a link or a device, which Vector does not move or delete; do that \
                      yourself first.",
-                    self.show(&path)
+                    self.display_path(&path)
                 );
             }
         }
@@ -321,11 +327,11 @@ impl Files {
 
     /// Whether what is new stands inside the project, and beside nothing whose name differs by case
     /// alone: other systems would take the two for one.
-    fn check(
+    fn check_paths(
         &self,
-        before: &BTreeMap<PathBuf, Content>,
-        after: &BTreeMap<PathBuf, Content>,
-        changes: &Changes,
+        before: &BTreeMap<PathBuf, FileContent>,
+        after: &BTreeMap<PathBuf, FileContent>,
+        changes: &PlannedChanges,
     ) -> Result<(), Refusal> {
         let mut folded: BTreeMap<String, &PathBuf> = BTreeMap::new();
         let new = after.keys().filter(|path| !before.contains_key(*path));
@@ -335,13 +341,13 @@ impl Files {
             {
                 return refuse!(
                     "{} and {} would differ by case alone; give other names.",
-                    self.show(other),
-                    self.show(path)
+                    self.display_path(other),
+                    self.display_path(path)
                 );
             }
         }
         let all = before.keys().chain(after.keys()).chain(&changes.made).chain(&changes.gone);
-        let twins = Twins::of(all.map(PathBuf::as_path));
+        let twins = CaseTwins::of_paths(all.map(PathBuf::as_path));
         for path in new.chain(&changes.made) {
             self.check_inside(path)?;
             self.check_free(path, before, changes, &twins)?;
@@ -354,16 +360,16 @@ impl Files {
         if there.is_some_and(|real| real.starts_with(&self.boundary)) {
             return Ok(());
         }
-        refuse!("{} is outside of {}.", self.show(path), self.boundary.display())
+        refuse!("{} is outside of {}.", self.display_path(path), self.boundary.display())
     }
 
     /// Whether nothing that stays has this path, or one that differs by case alone.
     fn check_free(
         &self,
         path: &Path,
-        before: &BTreeMap<PathBuf, Content>,
-        changes: &Changes,
-        twins: &Twins,
+        before: &BTreeMap<PathBuf, FileContent>,
+        changes: &PlannedChanges,
+        twins: &CaseTwins,
     ) -> Result<(), Refusal> {
         for part in path.ancestors() {
             let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
@@ -389,8 +395,8 @@ impl Files {
                 if !goes {
                     return refuse!(
                         "{} cannot be made, because {} is there already; give another name.",
-                        self.show(path),
-                        self.show(&there)
+                        self.display_path(path),
+                        self.display_path(&there)
                     );
                 }
             }
@@ -402,32 +408,32 @@ impl Files {
     }
 }
 
-impl Changes {
+impl PlannedChanges {
     /// The paths of the plan that differ by case alone.
-    pub(super) fn twins(&self) -> Twins {
+    pub(super) fn case_twins(&self) -> CaseTwins {
         let files = self.files.iter().map(|it| &it.path);
-        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+        CaseTwins::of_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
     }
 
     /// Gives one more file a content.
     ///
     /// # Errors
     /// What is there cannot be read, or no record can hold its path.
-    pub(crate) fn write(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
+    pub(crate) fn write_file(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
         check_text(file, Path::new(""))?;
-        let before = file.exists().then(|| content(file)).transpose()?;
+        let before = file.exists().then(|| read_content(file)).transpose()?;
         let mode = before.as_ref().and_then(|it| it.mode);
-        let after = Some(Content { bytes, mode });
-        self.files.push(Change { path: file.to_owned(), before, after });
+        let after = Some(FileContent { bytes, mode });
+        self.files.push(FileChange { path: file.to_owned(), before, after });
         Ok(())
     }
 
     /// The way back from steps, the newest first; none where a file is not what they left, or what it
     /// was is not known.
-    pub(crate) fn back(journals: &[Journal], blobs: &Blobs) -> Option<Self> {
-        let mut files: BTreeMap<&Path, Change> = BTreeMap::new();
+    pub(crate) fn reverse_journals(journals: &[StepJournal], blobs: &BlobStore) -> Option<Self> {
+        let mut files: BTreeMap<&Path, FileChange> = BTreeMap::new();
         let paths = journals.iter().flat_map(|it| &it.files).map(|noted| noted.path.as_path());
-        let twins = Twins::of(paths);
+        let twins = CaseTwins::of_paths(paths);
         let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
         for journal in journals {
             for noted in &journal.files {
@@ -436,8 +442,8 @@ impl Changes {
                     btree_map::Entry::Vacant(new) => {
                         let path = noted.path.clone();
                         let is_there = path.exists() && twins.is_called(&path);
-                        let before = is_there.then(|| content(&path)).transpose().ok()?;
-                        new.insert(Change { path, after: before.clone(), before })
+                        let before = is_there.then(|| read_content(&path)).transpose().ok()?;
+                        new.insert(FileChange { path, after: before.clone(), before })
                     }
                 };
                 if hash(there.after.as_ref()).as_ref() != noted.after.as_ref().map(|it| &it.hash) {
@@ -446,7 +452,7 @@ impl Changes {
                 there.after = match &noted.before {
                     Some(kept) => {
                         let bytes = blobs.get(&kept.hash)?.clone();
-                        Some(Content { bytes, mode: kept.mode })
+                        Some(FileContent { bytes, mode: kept.mode })
                     }
                     None => None,
                 };
@@ -480,17 +486,17 @@ fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
 }
 
 /// A file as it is.
-fn content(file: &Path) -> Result<Content, Refusal> {
+fn read_content(file: &Path) -> Result<FileContent, Refusal> {
     let failed = |why| Refusal(format!("{} cannot be read: {why}.", file.display()));
     let about = fs::symlink_metadata(file).map_err(failed)?;
     if !about.is_file() {
         return refuse!("{} is no file any more.", file.display());
     }
     let bytes = fs::read(file).map_err(failed)?;
-    Ok(Content { bytes, mode: Some(super::journal::mode(&about)) })
+    Ok(FileContent { bytes, mode: Some(super::journal::file_mode(&about)) })
 }
 
 /// The hash of a file as a plan read it.
-pub(super) fn hash(content: Option<&Content>) -> Option<Fingerprint> {
+pub(super) fn hash(content: Option<&FileContent>) -> Option<Fingerprint> {
     content.map(|content| Fingerprint::of(&content.bytes))
 }

@@ -14,12 +14,12 @@ use tempfile::TempPath;
 use vector_files::disk;
 
 use super::back::NotBack;
-use super::case::Twins;
-use super::files::{Changes, hash};
+use super::case_rename::CaseTwins;
+use super::files::{PlannedChanges, hash};
 
 /// What a file holds, and who may read and write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Content {
+pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
     /// The permissions of Unix, nothing elsewhere; none where they are what new files have.
     pub(super) mode: Option<u32>,
@@ -27,18 +27,18 @@ pub(crate) struct Content {
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
-    pub(super) before: Option<Content>,
-    pub(crate) after: Option<Content>,
+    pub(super) before: Option<FileContent>,
+    pub(crate) after: Option<FileContent>,
 }
 
 /// The record of a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Journal {
+pub struct StepJournal {
     /// The files.
-    pub files: Vec<Noted>,
+    pub files: Vec<JournalFile>,
     /// Folders that are made, a parent before what is in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<PathBuf>,
@@ -56,21 +56,21 @@ pub struct Journal {
 /// A file in the record of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Noted {
+pub struct JournalFile {
     /// Where.
     pub path: PathBuf,
     /// What it was; none where it was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Kept>,
+    pub before: Option<KeptContent>,
     /// What it becomes; none where it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Kept>,
+    pub after: Option<KeptContent>,
 }
 
 /// A content that the ledger has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct KeptContent {
     /// Its hash.
     pub hash: Fingerprint,
     /// The permissions of Unix.
@@ -80,13 +80,13 @@ pub struct Kept {
 
 /// A record that the ledger can keep. A step whose record cannot be written down is never begun.
 #[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(super) step: Journal,
+pub(crate) struct JournalRecord {
+    pub(super) step: StepJournal,
     bytes: Vec<u8>,
 }
 
-impl Recorded {
-    fn new(step: Journal) -> io::Result<Self> {
+impl JournalRecord {
+    fn new(step: StepJournal) -> io::Result<Self> {
         let bytes = serde_json::to_vec(&step)?;
         Ok(Self { step, bytes })
     }
@@ -99,51 +99,53 @@ impl Recorded {
 
 /// A step that is ready: what is new stands in synced temporary files.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) journal: Recorded,
-    changes: Changes,
+pub(crate) struct ReadyStep {
+    pub(crate) journal: JournalRecord,
+    changes: PlannedChanges,
     /// For each change, the temporary file; none where the file goes.
     temporary: Vec<Option<TempPath>>,
 }
 
-impl Ready {
+impl ReadyStep {
     /// Stores what is new in temporary files, whose names begin with a mark of the step: so they are
     /// found though a crash comes before the record is kept.
     ///
     /// # Errors
     /// Something cannot be written, or the record cannot: it holds a path that is no UTF-8. Nothing is
     /// left on the disk.
-    pub(crate) fn store(changes: Changes, mark: &str) -> io::Result<Self> {
+    pub(crate) fn store_temporary(changes: PlannedChanges, mark: &str) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
-        let twins = changes.twins();
+        let twins = changes.case_twins();
         for change in &changes.files {
             let stored = change.after.as_ref().map(|after| {
                 let beside = free_beside(&change.path, &changes.gone, &twins);
-                let file = disk::marked(&beside, mark, [&after.bytes[..]])?;
+                let file = disk::write_marked(&beside, mark, [&after.bytes[..]])?;
                 set_mode(file.path(), after.mode)?;
                 Ok::<_, io::Error>(file.into_temp_path())
             });
             temporary.push(stored.transpose()?);
         }
-        let kept =
-            |content: &Content| Kept { hash: Fingerprint::of(&content.bytes), mode: content.mode };
-        let noted = |change: &Change| Noted {
+        let kept = |content: &FileContent| KeptContent {
+            hash: Fingerprint::of(&content.bytes),
+            mode: content.mode,
+        };
+        let noted = |change: &FileChange| JournalFile {
             path: change.path.clone(),
             before: change.before.as_ref().map(kept),
             after: change.after.as_ref().map(kept),
         };
-        let journal = Journal {
+        let journal = StepJournal {
             files: changes.files.iter().map(noted).collect(),
             made: missing_folders(&changes, &twins),
             gone: changes.gone.clone(),
             temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
             mark: mark.to_owned(),
         };
-        Ok(Self { journal: Recorded::new(journal)?, changes, temporary })
+        Ok(Self { journal: JournalRecord::new(journal)?, changes, temporary })
     }
 
     /// Everything that the ledger keeps of the step: its record, and what the files were.
-    pub(crate) fn blobs(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn ledger_blobs(&self) -> Vec<Vec<u8>> {
         let before = self.changes.files.iter().filter_map(|it| it.before.as_ref());
         let mut blobs: Vec<Vec<u8>> = before.map(|it| it.bytes.clone()).collect();
         blobs.push(self.journal.to_bytes());
@@ -151,10 +153,10 @@ impl Ready {
     }
 
     /// The first file that is not what it was when the step was planned.
-    pub(crate) fn changed(&self) -> Option<PathBuf> {
-        let twins = self.changes.twins();
-        let current = |file: &Path| look(file, &twins).ok().flatten();
-        let is_other = |change: &&Change| current(&change.path) != hash(change.before.as_ref());
+    pub(crate) fn first_changed(&self) -> Option<PathBuf> {
+        let twins = self.changes.case_twins();
+        let current = |file: &Path| hash_file(file, &twins).ok().flatten();
+        let is_other = |change: &&FileChange| current(&change.path) != hash(change.before.as_ref());
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
 
@@ -162,10 +164,10 @@ impl Ready {
     ///
     /// # Errors
     /// It was not done; what had been done of it was taken back, as far as that was possible.
-    pub(crate) fn go(mut self) -> Result<Done, Box<NotDone>> {
+    pub(crate) fn perform(mut self) -> Result<DoneStep, Box<NotDone>> {
         let temporary = std::mem::take(&mut self.temporary);
-        let done = self.replace(temporary);
-        let step = Done(self);
+        let done = self.replace_files(temporary);
+        let step = DoneStep(self);
         match done {
             Ok(()) => Ok(step),
             Err(why) => {
@@ -175,22 +177,27 @@ impl Ready {
         }
     }
 
-    fn replace(&self, temporary: Vec<Option<TempPath>>) -> io::Result<()> {
-        for act in self.acts(temporary) {
-            act.go()?;
+    fn replace_files(&self, temporary: Vec<Option<TempPath>>) -> io::Result<()> {
+        for act in self.disk_actions(temporary) {
+            act.perform()?;
         }
-        self.journal.step.sync();
+        self.journal.step.sync_folders();
         Ok(())
     }
 
     /// What is done, in order: files that go make room for folders that come, and these for files.
-    fn acts(&self, temporary: Vec<Option<TempPath>>) -> impl Iterator<Item = Act<'_>> {
+    fn disk_actions(
+        &self,
+        temporary: Vec<Option<TempPath>>,
+    ) -> impl Iterator<Item = DiskAction<'_>> {
         let removed = self.changes.files.iter().filter(|it| it.after.is_none());
-        let removed = removed.map(|change| Act::Remove(change.path.as_path()));
-        let gone = self.changes.gone.iter().map(|folder| Act::RemoveFolder(folder.as_path()));
-        let made = self.journal.step.made.iter().map(|folder| Act::MakeFolder(folder.as_path()));
+        let removed = removed.map(|change| DiskAction::Remove(change.path.as_path()));
+        let gone =
+            self.changes.gone.iter().map(|folder| DiskAction::RemoveFolder(folder.as_path()));
+        let made =
+            self.journal.step.made.iter().map(|folder| DiskAction::MakeFolder(folder.as_path()));
         let put = self.changes.files.iter().zip(temporary);
-        let put = put.filter_map(|(change, file)| Some(Act::Put(file?, &change.path)));
+        let put = put.filter_map(|(change, file)| Some(DiskAction::Put(file?, &change.path)));
         removed.chain(gone).chain(made).chain(put)
     }
 
@@ -205,10 +212,10 @@ impl Ready {
     #[cfg(test)]
     pub(super) fn go_until(mut self, stop: usize) {
         let temporary = std::mem::take(&mut self.temporary);
-        for (at, act) in self.acts(temporary).enumerate() {
+        for (at, act) in self.disk_actions(temporary).enumerate() {
             match act {
-                act if at < stop => act.go().unwrap(),
-                Act::Put(file, _) => drop(file.keep().unwrap()),
+                act if at < stop => act.perform().unwrap(),
+                DiskAction::Put(file, _) => drop(file.keep().unwrap()),
                 _ => {}
             }
         }
@@ -216,15 +223,15 @@ impl Ready {
 }
 
 /// One thing that is done to the disk.
-enum Act<'a> {
+enum DiskAction<'a> {
     Remove(&'a Path),
     RemoveFolder(&'a Path),
     MakeFolder(&'a Path),
     Put(TempPath, &'a Path),
 }
 
-impl Act<'_> {
-    fn go(self) -> io::Result<()> {
+impl DiskAction<'_> {
+    fn perform(self) -> io::Result<()> {
         match self {
             Self::Remove(file) => fs::remove_file(file),
             // What somebody has put there meanwhile stays.
@@ -243,12 +250,12 @@ impl Act<'_> {
 
 /// A step that was done, and can still be taken back at once.
 #[derive(Debug)]
-pub(crate) struct Done(Ready);
+pub(crate) struct DoneStep(ReadyStep);
 
-impl Done {
+impl DoneStep {
     /// Takes it back. Running it again goes on with what could not be.
     pub(crate) fn take_back(&self) -> Result<(), NotBack> {
-        let before = |noted: &Noted| {
+        let before = |noted: &JournalFile| {
             let change = self.0.changes.files.iter().find(|change| change.path == noted.path);
             change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
         };
@@ -264,35 +271,35 @@ pub(crate) struct NotDone {
     /// What could not be taken back of it, where there is any.
     pub(crate) left: Option<NotBack>,
     /// The step, by which that can be tried again.
-    pub(crate) step: Done,
+    pub(crate) step: DoneStep,
 }
 
-impl Journal {
+impl StepJournal {
     /// Reads a record that the ledger kept; none where it is something else.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
     /// The paths of the step that differ by case alone.
-    pub(super) fn twins(&self) -> Twins {
+    pub(super) fn case_twins(&self) -> CaseTwins {
         let files = self.files.iter().map(|it| &it.path);
-        Twins::of(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+        CaseTwins::of_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
     }
 
     /// What has to be fetched from the ledger to take the step back.
-    pub fn needs(&self) -> impl Iterator<Item = &Fingerprint> {
+    pub fn required_blobs(&self) -> impl Iterator<Item = &Fingerprint> {
         self.files.iter().filter_map(|it| it.before.as_ref()).map(|kept| &kept.hash)
     }
 
     /// Takes away the temporary files that a stopped process has left.
-    pub fn sweep(&self) {
+    pub fn sweep_temporary(&self) {
         for file in &self.temporary {
             let _ = fs::remove_file(file);
         }
     }
 
     /// Renames are on the disk when their folders are. Systems that cannot sync a folder do without.
-    pub(super) fn sync(&self) {
+    pub(super) fn sync_folders(&self) {
         let parents = self.files.iter().filter_map(|it| it.path.parent());
         let mut folders: Vec<&Path> = parents.collect();
         folders.extend(self.made.iter().chain(&self.gone).filter_map(|it| it.parent()));
@@ -310,7 +317,7 @@ impl Journal {
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub(super) fn look(file: &Path, twins: &Twins) -> io::Result<Option<Fingerprint>> {
+pub(super) fn hash_file(file: &Path, twins: &CaseTwins) -> io::Result<Option<Fingerprint>> {
     if !twins.is_called(file) {
         return Ok(None);
     }
@@ -325,7 +332,7 @@ pub(super) fn look(file: &Path, twins: &Twins) -> io::Result<Option<Fingerprint>
 }
 
 /// A path in the nearest folder that is there and stays.
-fn free_beside(path: &Path, gone: &[PathBuf], twins: &Twins) -> PathBuf {
+fn free_beside(path: &Path, gone: &[PathBuf], twins: &CaseTwins) -> PathBuf {
     let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
     let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
     // Permissions are given apart.
@@ -333,7 +340,7 @@ fn free_beside(path: &Path, gone: &[PathBuf], twins: &Twins) -> PathBuf {
 }
 
 /// The folders that have to be made, those on the way included.
-fn missing_folders(changes: &Changes, twins: &Twins) -> Vec<PathBuf> {
+fn missing_folders(changes: &PlannedChanges, twins: &CaseTwins) -> Vec<PathBuf> {
     let parents =
         changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
     let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
@@ -350,13 +357,13 @@ fn missing_folders(changes: &Changes, twins: &Twins) -> Vec<PathBuf> {
 
 /// Who may read and write a file, where that is a number.
 #[cfg(unix)]
-pub(super) fn mode(about: &fs::Metadata) -> u32 {
+pub(super) fn file_mode(about: &fs::Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     about.permissions().mode() & 0o7777
 }
 
 #[cfg(not(unix))]
-pub(super) fn mode(_: &fs::Metadata) -> u32 {
+pub(super) fn file_mode(_: &fs::Metadata) -> u32 {
     0
 }
 

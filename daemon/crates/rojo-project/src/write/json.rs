@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 use crate::jsonc;
 
 /// A JSON file that is changed.
-pub(super) struct Document {
+pub(super) struct JsonDocument {
     root: CstRootNode,
     bom: &'static str,
 }
 
-impl Document {
+impl JsonDocument {
     /// Reads a file; an empty one holds an empty object.
     ///
     /// # Errors
     /// It is no object.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         let text = String::from_utf8_lossy(bytes);
         let (bom, text) = match text.strip_prefix('\u{feff}') {
             Some(rest) => ("\u{feff}", rest),
@@ -27,7 +27,7 @@ impl Document {
         let empty = "{}\n";
         let text = if text.trim().is_empty() { empty } else { text };
         // The parser calls itself; how deep is looked at there.
-        if let Err(why) = jsonc::read(text.as_bytes()) {
+        if let Err(why) = jsonc::read_json(text.as_bytes()) {
             return refuse!("{why}");
         }
         match CstRootNode::parse(text, &ParseOptions::default()) {
@@ -38,12 +38,12 @@ impl Document {
     }
 
     /// The outermost object.
-    pub(super) fn object(&self) -> CstObject {
+    pub(super) fn root_object(&self) -> CstObject {
         self.root.object_value_or_set()
     }
 
     /// The text with all changes.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         format!("{}{}", self.bom, self.root).into_bytes()
     }
 }
@@ -52,7 +52,7 @@ impl Document {
 ///
 /// # Errors
 /// Something else is there.
-pub(super) fn below(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
+pub(super) fn object_at(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
     match object.object_value_or_create(key) {
         Some(found) => Ok(found),
         None => refuse!("its `{key}` is no object"),
@@ -60,22 +60,22 @@ pub(super) fn below(object: &CstObject, key: &str) -> Result<CstObject, Refusal>
 }
 
 /// Sets the value under a key, or takes it away.
-pub(super) fn set(object: &CstObject, key: &str, value: Option<&Json>) {
+pub(super) fn set_value(object: &CstObject, key: &str, value: Option<&Json>) {
     match (object.get(key), value) {
         (Some(there), Some(value)) => {
             let same = there.value().and_then(|node| node.to_serde_value());
             if same.as_ref() != Some(value) {
-                there.set_value(input(value));
+                there.set_value(to_input(value));
             }
         }
-        (None, Some(value)) => add(object, key, input(value)),
+        (None, Some(value)) => add_field(object, key, to_input(value)),
         (Some(there), None) => there.remove(),
         (None, None) => {}
     }
 }
 
 /// Adds a field. An object that stands in one line stays there, where the value does too.
-fn add(object: &CstObject, key: &str, value: CstInputValue) {
+fn add_field(object: &CstObject, key: &str, value: CstInputValue) {
     let is_flat = !object.properties().is_empty() && !object.to_string().contains('\n');
     let added = object.append(key, value);
     // The crate escapes nothing but quotes.
@@ -108,7 +108,7 @@ fn add(object: &CstObject, key: &str, value: CstInputValue) {
 ///
 /// # Errors
 /// Something else is there.
-pub(super) fn append(
+pub(super) fn append_values(
     object: &CstObject,
     key: &str,
     values: Vec<CstInputValue>,
@@ -117,7 +117,7 @@ pub(super) fn append(
         return Ok(());
     }
     match (object.get(key), object.array_value(key)) {
-        (None, _) => add(object, key, CstInputValue::Array(values)),
+        (None, _) => add_field(object, key, CstInputValue::Array(values)),
         (Some(_), Some(array)) if !array.elements().is_empty() => {
             for value in values {
                 array.append(value);
@@ -144,7 +144,7 @@ pub(super) fn key_of<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a s
 }
 
 /// The elements of an array that are objects, by their places; none for those that are not.
-pub(super) fn elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> {
+pub(super) fn object_elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> {
     let array = object.array_value(key);
     let elements = array.into_iter().flat_map(|array| array.elements());
     elements.map(|element: CstNode| element.as_object()).collect()
@@ -152,26 +152,26 @@ pub(super) fn elements(object: &CstObject, key: &str) -> Vec<Option<CstObject>> 
 
 /// A text to be put into a file. The crate writes a number as it is, and escapes nothing in a text but
 /// quotes.
-pub(super) fn text(value: &str) -> CstInputValue {
+pub(super) fn string_input(value: &str) -> CstInputValue {
     CstInputValue::Number(Json::from(value).to_string())
 }
 
 /// A value to be put into a file.
-pub(super) fn input(value: &Json) -> CstInputValue {
+pub(super) fn to_input(value: &Json) -> CstInputValue {
     match value {
         Json::Null => CstInputValue::Null,
         Json::Bool(value) => CstInputValue::Bool(*value),
         Json::Number(value) => CstInputValue::Number(value.to_string()),
-        Json::String(value) => text(value),
-        Json::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Json::String(value) => string_input(value),
+        Json::Array(values) => CstInputValue::Array(values.iter().map(to_input).collect()),
         Json::Object(fields) => CstInputValue::Object(
-            fields.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+            fields.iter().map(|(key, value)| (key.clone(), to_input(value))).collect(),
         ),
     }
 }
 
 /// A new file.
-pub(super) fn pretty(value: CstInputValue) -> Vec<u8> {
+pub(super) fn format_file(value: CstInputValue) -> Vec<u8> {
     let root = CstRootNode::parse("{}\n", &ParseOptions::default());
     let Ok(root) = root else { return Vec::new() };
     root.set_value(value);
@@ -189,20 +189,20 @@ mod tests {
     use super::*;
 
     fn edited(text: &str, change: impl FnOnce(&CstObject)) -> String {
-        let document = Document::read(text.as_bytes()).unwrap();
-        change(&document.object());
-        String::from_utf8(document.bytes()).unwrap()
+        let document = JsonDocument::from_bytes(text.as_bytes()).unwrap();
+        change(&document.root_object());
+        String::from_utf8(document.to_bytes()).unwrap()
     }
 
     #[test]
     fn what_is_not_changed_keeps_its_bytes() {
         let text = "{\n\t// why\n\t\"properties\": {\n\t\t\"Disabled\": true, // now\n\t\t\"X\": [1,2]\n\t},\n\t\"id\":\"a\"\n}\n";
         let set_disabled = |object: &CstObject| {
-            set(&below(object, "properties").unwrap(), "Disabled", Some(&json!(false)));
+            set_value(&object_at(object, "properties").unwrap(), "Disabled", Some(&json!(false)));
         };
         assert_eq!(edited(text, set_disabled), text.replace("true", "false"));
         let added = edited(text, |object| {
-            set(&below(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
+            set_value(&object_at(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
         });
         assert_eq!(added, text.replace("[1,2]\n", "[1,2],\n\t\t\"Y\": [1, 0.5]\n"));
     }
@@ -211,7 +211,7 @@ mod tests {
     fn an_object_in_one_line_stays_there() {
         let flat = |text: &str| {
             edited(text, |object| {
-                set(&below(object, "p").unwrap(), "b", Some(&json!([1, 2])));
+                set_value(&object_at(object, "p").unwrap(), "b", Some(&json!([1, 2])));
             })
         };
         assert_eq!(flat("{ \"p\": { \"a\": 1 } }"), "{ \"p\": { \"a\": 1, \"b\": [1, 2] } }");
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn texts_and_keys_are_escaped() {
         let text = edited("{}", |object| {
-            set(object, "a\\b\n", Some(&json!("c:\\d\n\"\u{1}")));
+            set_value(object, "a\\b\n", Some(&json!("c:\\d\n\"\u{1}")));
         });
         let read: Json = serde_json::from_str(&text).unwrap();
         assert_eq!(read, json!({ "a\\b\n": "c:\\d\n\"\u{1}" }));
@@ -230,14 +230,15 @@ mod tests {
     #[test]
     fn a_new_file_is_indented_by_two() {
         let text =
-            String::from_utf8(pretty(input(&json!({ "properties": { "A": true } })))).unwrap();
+            String::from_utf8(format_file(to_input(&json!({ "properties": { "A": true } }))))
+                .unwrap();
         assert_eq!(text, "{\n  \"properties\": {\n    \"A\": true\n  }\n}\n");
     }
 
     #[test]
     fn what_is_no_object_is_refused() {
         for text in ["[]", "{", "1", &"[".repeat(100_000)] {
-            assert!(Document::read(text.as_bytes()).is_err(), "{text:.20}");
+            assert!(JsonDocument::from_bytes(text.as_bytes()).is_err(), "{text:.20}");
         }
     }
 }

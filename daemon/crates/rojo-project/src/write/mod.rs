@@ -9,15 +9,15 @@
 //! -> `model` (model files that hold what changed) -> `files` -> `journal`.
 
 pub(super) mod back;
-mod case;
+mod case_rename;
+mod delete;
 mod files;
-mod gone;
 pub(super) mod journal;
 mod json;
 mod model;
 mod names;
 mod props;
-mod settle;
+mod restructure;
 mod text;
 mod values;
 
@@ -27,52 +27,52 @@ use std::path::{Path, PathBuf};
 use rbx_types::Variant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(super) use self::files::Changes;
+pub(super) use self::files::PlannedChanges;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Node, Scene};
 
-use self::files::Files;
+use self::files::PlannedFiles;
 use super::glob::is_ignored;
-use super::middleware::Middleware;
-use super::read::Rules;
-use super::tree::{Instance, Origin, Tree};
+use super::middleware::FileMiddleware;
+use super::read::FileRules;
+use super::tree::{InstanceOrigin, ProjectInstance, ProjectTree};
 
 /// The stored properties that were set since the project was read, by instance.
-pub(super) type Touched = BTreeMap<Node, BTreeSet<&'static str>>;
+pub(super) type TouchedProperties = BTreeMap<Node, BTreeSet<&'static str>>;
 
 /// What has to become of a project's files so that they give a scene. `nodes` are the instances of
 /// the tree in the scene.
 ///
 /// # Errors
 /// What no file can hold, and what to do instead.
-pub(super) fn plan(
-    tree: &Tree,
+pub(super) fn plan_changes(
+    tree: &ProjectTree,
     nodes: &[Node],
     scene: &Scene,
-    touched: &Touched,
-) -> Result<Changes, Refusal> {
-    let mut writer = Writer::new(tree, nodes, scene, touched);
-    writer.settle()?;
+    touched: &TouchedProperties,
+) -> Result<PlannedChanges, Refusal> {
+    let mut writer = ChangePlanner::new(tree, nodes, scene, touched);
+    writer.restructure()?;
     writer.drop_gone()?;
     writer.set_all()?;
     writer.write_models()?;
     writer.move_metas()?;
     let kept = std::mem::take(&mut writer.kept);
-    Ok(Changes { kept, ..writer.files.finish()? })
+    Ok(PlannedChanges { kept, ..writer.files.finish()? })
 }
 
 /// A plan in the making.
-struct Writer<'a> {
-    tree: &'a Tree,
+struct ChangePlanner<'a> {
+    tree: &'a ProjectTree,
     nodes: &'a [Node],
     scene: &'a Scene,
-    touched: &'a Touched,
+    touched: &'a TouchedProperties,
     /// The instances of the tree by their nodes, but for those that leave their files and are written
     /// anew elsewhere.
     known: FxHashMap<Node, u32>,
     /// The instances of each file and folder.
     sharing: FxHashMap<PathBuf, Vec<u32>>,
-    files: Files,
+    files: PlannedFiles,
     /// The folders of instances whose folder is new or another one now.
     folders: FxHashMap<Node, PathBuf>,
     /// What is written as part of a model file.
@@ -100,15 +100,20 @@ struct MovedMeta {
 }
 
 /// What children of an instance become.
-enum Home {
+enum ChildHome {
     /// Files in a folder.
     Folder(PathBuf),
     /// Parts of a model file, by its root.
     Model(u32),
 }
 
-impl<'a> Writer<'a> {
-    fn new(tree: &'a Tree, nodes: &'a [Node], scene: &'a Scene, touched: &'a Touched) -> Self {
+impl<'a> ChangePlanner<'a> {
+    fn new(
+        tree: &'a ProjectTree,
+        nodes: &'a [Node],
+        scene: &'a Scene,
+        touched: &'a TouchedProperties,
+    ) -> Self {
         let mut sharing: FxHashMap<PathBuf, Vec<u32>> = FxHashMap::default();
         let (mut lua, mut luau) = (0, 0);
         for (number, instance) in (0..).zip(&tree.instances) {
@@ -128,7 +133,7 @@ impl<'a> Writer<'a> {
             touched,
             known: nodes.iter().copied().zip(0..).collect(),
             sharing,
-            files: Files::new(&tree.folder, &tree.boundary),
+            files: PlannedFiles::new(&tree.folder, &tree.boundary),
             folders: FxHashMap::default(),
             parts: FxHashSet::default(),
             left: Vec::new(),
@@ -140,32 +145,32 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn instance(&self, number: u32) -> &'a Instance {
+    fn instance_at(&self, number: u32) -> &'a ProjectInstance {
         &self.tree.instances[number as usize]
     }
 
-    fn node(&self, number: u32) -> Node {
+    fn node_of(&self, number: u32) -> Node {
         self.nodes[number as usize]
     }
 
     /// The instance's path in the words of a person.
-    fn path(&self, node: Node) -> String {
+    fn path_text(&self, node: Node) -> String {
         self.scene.path(node).to_string()
     }
 
     /// A file relative to the project, as a person writes it.
-    fn show(&self, file: &Path) -> String {
+    fn display_path(&self, file: &Path) -> String {
         file.strip_prefix(&self.tree.folder).unwrap_or(file).display().to_string()
     }
 
     /// A stored property; none where it has its default.
-    fn stored(&self, node: Node, name: &str) -> Option<Variant> {
+    fn stored_property(&self, node: Node, name: &str) -> Option<Variant> {
         self.scene.stored_variant(node, name)
     }
 
     /// Whether a file or folder is one instance alone: what is done to it would be done to all.
     fn check_alone(&self, number: u32) -> Result<(), Refusal> {
-        let origin = &self.instance(number).origin;
+        let origin = &self.instance_at(number).origin;
         let Some(path) = path_of(origin) else { return Ok(()) };
         let all = self.sharing.get(path).map_or(&[][..], Vec::as_slice);
         if all.len() < 2 {
@@ -174,24 +179,26 @@ impl<'a> Writer<'a> {
         refuse!(
             "{} is mounted in several places, all of which would change: {}. Change the file by hand, \
              or mount it once.",
-            self.show(path),
-            self.list(all)
+            self.display_path(path),
+            self.list_paths(all)
         )
     }
 
-    fn list(&self, numbers: &[u32]) -> String {
-        let live = numbers.iter().map(|number| self.node(*number));
-        let paths: Vec<String> =
-            live.filter(|node| self.scene.is_live(*node)).map(|node| self.path(node)).collect();
+    fn list_paths(&self, numbers: &[u32]) -> String {
+        let live = numbers.iter().map(|number| self.node_of(*number));
+        let paths: Vec<String> = live
+            .filter(|node| self.scene.is_live(*node))
+            .map(|node| self.path_text(node))
+            .collect();
         paths.join(", ")
     }
 
     /// The root of the model file that an instance is part of.
     fn model_root(&self, number: u32) -> u32 {
         let mut root = number;
-        while let Origin::Model { at, .. } = &self.instance(root).origin
+        while let InstanceOrigin::Model { at, .. } = &self.instance_at(root).origin
             && !at.is_empty()
-            && let Some(parent) = self.instance(root).parent
+            && let Some(parent) = self.instance_at(root).parent
         {
             root = parent;
         }
@@ -199,16 +206,16 @@ impl<'a> Writer<'a> {
     }
 
     /// What holds for files below an instance: the rules by which the nearest folder was read.
-    fn rules(&self, node: Node) -> Rules {
+    fn rules_below(&self, node: Node) -> FileRules {
         let mut at = Some(node);
         let above = std::iter::from_fn(|| {
             let node = at?;
             at = self.scene.parent(node);
             Some(node)
         });
-        let mut folders = above
-            .filter_map(|node| self.known.get(&node))
-            .filter(|number| matches!(self.instance(**number).origin, Origin::Folder { .. }));
+        let mut folders = above.filter_map(|node| self.known.get(&node)).filter(|number| {
+            matches!(self.instance_at(**number).origin, InstanceOrigin::Folder { .. })
+        });
         let rules = folders.find_map(|number| {
             let rules = self.tree.notes.get(*number as usize)?.rules;
             self.tree.rules.get(rules as usize)
@@ -222,25 +229,25 @@ impl<'a> Writer<'a> {
         &self,
         below: Option<Node>,
         path: &Path,
-        wanted: Option<(Middleware, &str)>,
+        wanted: Option<(FileMiddleware, &str)>,
     ) -> Result<(), Refusal> {
-        let rules = self.rules(below.unwrap_or_else(|| self.scene.root()));
+        let rules = self.rules_below(below.unwrap_or_else(|| self.scene.root()));
         if is_ignored(&rules.ignores, path) {
             return refuse!(
                 "A glob of `globIgnorePaths` leaves out {}; choose another name or place.",
-                self.show(path)
+                self.display_path(path)
             );
         }
         let file_name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default();
         let is_other = match (rules.syncs.iter().find(|rule| rule.matches(path)), wanted) {
             (Some(rule), wanted) => Some((rule.middleware, rule.name(file_name))) != wanted,
-            (None, Some(wanted)) => Middleware::of(file_name) != Some(wanted),
+            (None, Some(wanted)) => FileMiddleware::of_file(file_name) != Some(wanted),
             (None, None) => false,
         };
         if is_other {
             return refuse!(
                 "Rojo would read {} as something else; choose another name.",
-                self.show(path)
+                self.display_path(path)
             );
         }
         Ok(())
@@ -248,31 +255,31 @@ impl<'a> Writer<'a> {
 }
 
 /// The file or folder that is all of an instance.
-fn path_of(origin: &Origin) -> Option<&Path> {
+fn path_of(origin: &InstanceOrigin) -> Option<&Path> {
     match origin {
-        Origin::File { file, .. } => Some(file),
-        Origin::Folder { folder, .. } => Some(folder),
-        Origin::Model { file, at, .. } => at.is_empty().then_some(file),
-        Origin::Node { .. } => None,
+        InstanceOrigin::File { file, .. } => Some(file),
+        InstanceOrigin::Folder { folder, .. } => Some(folder),
+        InstanceOrigin::Model { file, at, .. } => at.is_empty().then_some(file),
+        InstanceOrigin::Node { .. } => None,
     }
 }
 
 /// The file that has a script's text, or another one's content.
-fn text_file(origin: &Origin) -> Option<&Path> {
+fn text_file(origin: &InstanceOrigin) -> Option<&Path> {
     match origin {
-        Origin::File { file, .. } => Some(file),
-        Origin::Folder { init, .. } => init.as_deref(),
-        Origin::Model { .. } | Origin::Node { .. } => None,
+        InstanceOrigin::File { file, .. } => Some(file),
+        InstanceOrigin::Folder { init, .. } => init.as_deref(),
+        InstanceOrigin::Model { .. } | InstanceOrigin::Node { .. } => None,
     }
 }
 
 /// The project file and the names of the node that an instance is, or is mounted by.
-fn mount_of(origin: &Origin) -> Option<(&Path, &[String])> {
+fn mount_of(origin: &InstanceOrigin) -> Option<(&Path, &[String])> {
     match origin {
-        Origin::Node { project, names } => Some((project, names)),
-        Origin::File { mounted, .. }
-        | Origin::Folder { mounted, .. }
-        | Origin::Model { mounted, .. } => {
+        InstanceOrigin::Node { project, names } => Some((project, names)),
+        InstanceOrigin::File { mounted, .. }
+        | InstanceOrigin::Folder { mounted, .. }
+        | InstanceOrigin::Model { mounted, .. } => {
             mounted.as_ref().map(|(project, names)| (project.as_path(), names.as_slice()))
         }
     }

@@ -9,26 +9,29 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Format, Node, Scene, reference_of};
 
-use super::Writer;
-use super::json::{self, Document};
-use super::props::{Keys, apply};
-use crate::grow::refer;
-use crate::tree::{Origin, reference_to};
+use super::ChangePlanner;
+use super::json::{self, JsonDocument};
+use super::props::{DescriptionKeys, apply_settings};
+use crate::build_tree::renumber_reference;
+use crate::tree::{InstanceOrigin, reference_to};
 
 /// The keys of `.model.json`, which has some of them in two ways.
-const MODEL: Keys = Keys { properties: ["properties", "Properties"], attributes: "attributes" };
+const MODEL: DescriptionKeys =
+    DescriptionKeys { properties: ["properties", "Properties"], attributes: "attributes" };
 const CHILDREN: [&str; 2] = ["children", "Children"];
 const NAME: [&str; 2] = ["name", "Name"];
 
-impl Writer<'_> {
+impl ChangePlanner<'_> {
     /// Writes the model files that hold something that changed.
     pub(super) fn write_models(&mut self) -> Result<(), Refusal> {
         for root in std::mem::take(&mut self.models) {
             self.check_alone(root)?;
-            let Origin::Model { file, .. } = &self.instance(root).origin else { continue };
-            let Some(bytes) = self.files.read(file)? else { continue };
+            let InstanceOrigin::Model { file, .. } = &self.instance_at(root).origin else {
+                continue;
+            };
+            let Some(bytes) = self.files.read_planned(file)? else { continue };
             let is_json = |end: &std::ffi::OsStr| end == "json" || end == "jsonc";
-            let shown = self.show(file);
+            let shown = self.display_path(file);
             let after = if file.extension().is_some_and(is_json) {
                 self.json_changed(root, &bytes)
             } else {
@@ -37,7 +40,7 @@ impl Writer<'_> {
             let after =
                 after.map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))?;
             if after != bytes {
-                self.files.put(file, true, after);
+                self.files.put_content(file, true, after);
             }
         }
         Ok(())
@@ -45,62 +48,64 @@ impl Writer<'_> {
 
     /// The instances of a model file that are still in it, by their way from the root.
     fn parts_of(&self, root: u32) -> Vec<(u32, Vec<u32>)> {
-        let Origin::Model { file, .. } = &self.instance(root).origin else { return Vec::new() };
+        let InstanceOrigin::Model { file, .. } = &self.instance_at(root).origin else {
+            return Vec::new();
+        };
         let mut parts = Vec::new();
         let mut open = vec![root];
         while let Some(number) = open.pop() {
-            if let Origin::Model { file: own, at, .. } = &self.instance(number).origin
+            if let InstanceOrigin::Model { file: own, at, .. } = &self.instance_at(number).origin
                 && own == file
                 && (number == root || !at.is_empty())
             {
                 parts.push((number, at.clone()));
-                open.extend(&self.instance(number).children);
+                open.extend(&self.instance_at(number).children);
             }
         }
         parts
     }
 
     /// Whether an instance of a model file is still part of it.
-    fn stays(&self, number: u32) -> bool {
-        let node = self.node(number);
+    fn is_kept(&self, number: u32) -> bool {
+        let node = self.node_of(number);
         self.known.get(&node) == Some(&number) && self.scene.is_live(node)
     }
 
     fn touched_names(&self, number: u32) -> Vec<&'static str> {
-        let names = self.touched.get(&self.node(number));
+        let names = self.touched.get(&self.node_of(number));
         names.into_iter().flatten().copied().collect()
     }
 
     fn json_changed(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let document = Document::read(bytes)?;
+        let document = JsonDocument::from_bytes(bytes)?;
         let mut objects: FxHashMap<Node, CstObject> = FxHashMap::default();
         let mut going = Vec::new();
         for (number, at) in self.parts_of(root) {
             let object = json_at(&document, &at)?;
-            if self.stays(number) {
-                objects.insert(self.node(number), object);
+            if self.is_kept(number) {
+                objects.insert(self.node_of(number), object);
             } else {
                 going.push((at, object));
             }
         }
-        for (number, _) in self.parts_of(root).into_iter().filter(|(it, _)| self.stays(*it)) {
-            let (node, instance) = (self.node(number), self.instance(number));
+        for (number, _) in self.parts_of(root).into_iter().filter(|(it, _)| self.is_kept(*it)) {
+            let (node, instance) = (self.node_of(number), self.instance_at(number));
             let Some(object) = objects.get(&node) else { continue };
             let names = self.touched_names(number);
-            let settings = self.settings(number, node, &names)?;
-            apply(object, MODEL, &settings)?;
+            let settings = self.changed_settings(number, node, &names)?;
+            apply_settings(object, MODEL, &settings)?;
             if number == root {
                 continue;
             }
             if self.scene.name(node) != instance.name {
                 let key = json::key_of(object, NAME).unwrap_or(NAME[0]);
-                json::set(object, key, Some(&self.scene.name(node).into()));
+                json::set_value(object, key, Some(&self.scene.name(node).into()));
             }
-            let was = instance.parent.map(|parent| self.node(parent));
+            let was = instance.parent.map(|parent| self.node_of(parent));
             if self.scene.parent(node) != was {
                 return refuse!(
                     "{} would have to change its place in it; move it by hand.",
-                    self.path(node)
+                    self.path_text(node)
                 );
             }
         }
@@ -114,12 +119,12 @@ impl Writer<'_> {
             let new = self.scene.children(*node).filter(|child| self.parts.contains(child));
             let new: Result<Vec<_>, Refusal> =
                 new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
-            json::append(object, key, new?)?;
+            json::append_values(object, key, new?)?;
             if object.array_value(key).is_some_and(|array| array.elements().is_empty()) {
-                json::set(object, key, None);
+                json::set_value(object, key, None);
             }
         }
-        Ok(document.bytes())
+        Ok(document.to_bytes())
     }
 
     /// The fields of a new `.model.json`. The root is called as the file is.
@@ -138,10 +143,10 @@ impl Writer<'_> {
         let mut below: BTreeMap<Node, Vec<CstInputValue>> = BTreeMap::new();
         while let Some(node) = subtree.pop() {
             let mut fields = vec![
-                ("name".to_owned(), json::text(self.scene.name(node))),
-                ("className".to_owned(), json::text(self.scene.class(node))),
+                ("name".to_owned(), json::string_input(self.scene.name(node))),
+                ("className".to_owned(), json::string_input(self.scene.class(node))),
             ];
-            fields.extend(self.described(node, false, None)?);
+            fields.extend(self.describe_instance(node, false, None)?);
             if let Some(mut children) = below.remove(&node) {
                 children.reverse();
                 fields.push(("children".to_owned(), CstInputValue::Array(children)));
@@ -166,7 +171,7 @@ impl Writer<'_> {
         let below = model.root();
         self.copy_into(&mut model, below, root, &mut copies);
         self.set_copies(&mut model, &copies, &copies)?;
-        model.encode().map_err(|why| Refusal(format!("{}: {why}", self.path(root))))
+        model.encode().map_err(|why| Refusal(format!("{}: {why}", self.path_text(root))))
     }
 
     /// Makes instances in a model file as they are in the scene, without their properties.
@@ -194,25 +199,31 @@ impl Writer<'_> {
     ) -> Result<(), Refusal> {
         for (node, copy) in made {
             for (name, value) in self.scene.stored_variants(*node) {
-                let value = self.pointing(value, all).ok_or_else(|| self.outside(*node, &name))?;
+                let value = self
+                    .copy_references(value, all)
+                    .ok_or_else(|| self.outside_reference(*node, &name))?;
                 model.know_property(*copy, &name, value);
             }
         }
         Ok(())
     }
 
-    fn outside(&self, node: Node, name: &str) -> Refusal {
+    fn outside_reference(&self, node: Node, name: &str) -> Refusal {
         Refusal(format!(
             "`{name}` of {} refers to an instance outside of the file, which Rojo's files can hold by \
              the attributes `Rojo_Id` and `Rojo_Target_{name}` alone; write them by hand.",
-            self.path(node)
+            self.path_text(node)
         ))
     }
 
     /// A value with its references to instances of a model file; none where one leads out of it.
-    fn pointing(&self, mut value: Variant, copies: &FxHashMap<Node, Node>) -> Option<Variant> {
+    fn copy_references(
+        &self,
+        mut value: Variant,
+        copies: &FxHashMap<Node, Node>,
+    ) -> Option<Variant> {
         let is_outside = std::cell::Cell::new(false);
-        refer(&mut value, |number| {
+        renumber_reference(&mut value, |number| {
             let to = self.scene.pointed_at(reference_to(number));
             // What is deleted is pointed to by nobody.
             let to = to.filter(|to| self.scene.is_live(*to))?;
@@ -233,33 +244,33 @@ impl Writer<'_> {
             let Some(node) = node_at(&model, at) else {
                 return refuse!("it is not what was read");
             };
-            if self.stays(*number) {
-                copies.insert(self.node(*number), node);
+            if self.is_kept(*number) {
+                copies.insert(self.node_of(*number), node);
             } else {
                 going.insert(node);
             }
         }
-        self.restructure(&mut model, root, &parts, &mut copies)?;
+        self.restructure_model(&mut model, root, &parts, &mut copies)?;
         for node in going {
             // What is in another one goes with it.
             if model.is_live(node) {
                 model.delete(node);
             }
         }
-        for (number, _) in parts.iter().filter(|(number, _)| self.stays(*number)) {
-            let node = self.node(*number);
+        for (number, _) in parts.iter().filter(|(number, _)| self.is_kept(*number)) {
+            let node = self.node_of(*number);
             let Some(copy) = copies.get(&node).copied() else { continue };
             for (name, value) in self.scene.stored_variants(node) {
-                if self.pointing(value, &copies).is_none() {
-                    return Err(self.outside(node, &name));
+                if self.copy_references(value, &copies).is_none() {
+                    return Err(self.outside_reference(node, &name));
                 }
             }
             for name in self.touched_names(*number) {
-                match self.stored(node, name) {
+                match self.stored_property(node, name) {
                     Some(value) => {
                         let value = self
-                            .pointing(value, &copies)
-                            .ok_or_else(|| self.outside(node, name))?;
+                            .copy_references(value, &copies)
+                            .ok_or_else(|| self.outside_reference(node, name))?;
                         model.know_property(copy, name, value);
                     }
                     None => model.set(copy, name, None)?,
@@ -270,7 +281,7 @@ impl Writer<'_> {
     }
 
     /// Names, moves and makes what a model file has otherwise than the scene.
-    fn restructure(
+    fn restructure_model(
         &self,
         model: &mut Scene,
         root: u32,
@@ -285,14 +296,14 @@ impl Writer<'_> {
             }
         }
         copies.extend(&made);
-        for (number, _) in parts.iter().filter(|(it, _)| *it != root && self.stays(*it)) {
-            let (node, instance) = (self.node(*number), self.instance(*number));
+        for (number, _) in parts.iter().filter(|(it, _)| *it != root && self.is_kept(*it)) {
+            let (node, instance) = (self.node_of(*number), self.instance_at(*number));
             let Some(copy) = copies.get(&node).copied() else { continue };
             if self.scene.name(node) != instance.name {
                 model.rename(copy, self.scene.name(node));
             }
             let above = self.scene.parent(node);
-            if above != instance.parent.map(|parent| self.node(parent))
+            if above != instance.parent.map(|parent| self.node_of(parent))
                 && let Some(above) = above.and_then(|above| copies.get(&above))
             {
                 model.move_to(copy, *above, None)?;
@@ -303,11 +314,11 @@ impl Writer<'_> {
 }
 
 /// The object of an instance in a `.model.json`.
-fn json_at(document: &Document, at: &[u32]) -> Result<CstObject, Refusal> {
-    let mut object = document.object();
+fn json_at(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
+    let mut object = document.root_object();
     for n in at {
         let key = json::key_of(&object, CHILDREN).unwrap_or(CHILDREN[0]);
-        let found = json::elements(&object, key).into_iter().nth(*n as usize).flatten();
+        let found = json::object_elements(&object, key).into_iter().nth(*n as usize).flatten();
         let Some(found) = found else { return refuse!("it is not what was read") };
         object = found;
     }

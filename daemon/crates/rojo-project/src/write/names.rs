@@ -5,7 +5,7 @@ use std::path::Path;
 
 use scene_schemas::refusal::{Refusal, refuse};
 
-use crate::middleware::{INITS, Middleware, Script};
+use crate::middleware::{FileMiddleware, INITS, ScriptKind};
 
 /// Names that Windows keeps for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 200;
 ///
 /// # Errors
 /// One cannot.
-pub(super) fn check(name: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     let stem = name.split('.').next().unwrap_or(name).to_lowercase();
     let is_device = DEVICES.iter().any(|device| {
         let rest = stem.strip_prefix(device);
@@ -49,34 +49,41 @@ pub(super) fn check(name: &str) -> Result<(), Refusal> {
 }
 
 /// What stands behind an instance's name in the name of a script's file, without `.lua` or `.luau`.
-pub(super) fn kind_suffix(script: Script) -> &'static str {
+pub(super) fn kind_suffix(script: ScriptKind) -> &'static str {
     match script {
-        Script::Server => ".server",
-        Script::Client => ".client",
-        Script::Plugin => ".plugin",
+        ScriptKind::Server => ".server",
+        ScriptKind::Client => ".client",
+        ScriptKind::Plugin => ".plugin",
         _ => "",
     }
 }
 
 /// The kind of script by which a file is of a class and nearest to a `RunContext`; none where no file
 /// can be of that class.
-pub(super) fn kind(class: &str, run_context: u32, emit_legacy_scripts: bool) -> Option<Script> {
-    let kinds = [Script::Server, Script::Client, Script::Plugin, Script::Module];
-    let of_class = kinds.into_iter().filter(|kind| kind.class(emit_legacy_scripts).0 == class);
-    let of_class: Vec<Script> = of_class.collect();
-    let exact = of_class.iter().find(|kind| kind.class(emit_legacy_scripts).1 == Some(run_context));
+pub(super) fn script_kind(
+    class: &str,
+    run_context: u32,
+    emit_legacy_scripts: bool,
+) -> Option<ScriptKind> {
+    let kinds = [ScriptKind::Server, ScriptKind::Client, ScriptKind::Plugin, ScriptKind::Module];
+    let of_class =
+        kinds.into_iter().filter(|kind| kind.class_and_context(emit_legacy_scripts).0 == class);
+    let of_class: Vec<ScriptKind> = of_class.collect();
+    let exact = of_class
+        .iter()
+        .find(|kind| kind.class_and_context(emit_legacy_scripts).1 == Some(run_context));
     exact.or(of_class.first()).copied()
 }
 
 /// Whether Rojo reads a file of this name, where no rule of the project says otherwise, as a script of
 /// a kind and an instance of a name.
-pub(super) fn is_read_as(file_name: &str, script: Script, name: &str) -> bool {
+pub(super) fn is_read_as(file_name: &str, script: ScriptKind, name: &str) -> bool {
     !INITS.iter().any(|(init, _)| *init == file_name)
-        && Middleware::of(file_name) == Some((Middleware::Script(script), name))
+        && FileMiddleware::of_file(file_name) == Some((FileMiddleware::Script(script), name))
 }
 
 /// What a file's name has behind the name of its instance.
-pub(super) fn suffix<'a>(file: &'a Path, name: &str) -> Option<&'a str> {
+pub(super) fn name_suffix<'a>(file: &'a Path, name: &str) -> Option<&'a str> {
     file.file_name()?.to_str()?.strip_prefix(name)
 }
 
@@ -89,32 +96,32 @@ mod tests {
         for name in
             ["", "a/b", "a:b", "a.", " a", "CON", "nul.server", "com1", "a\n", &"a".repeat(300)]
         {
-            assert!(check(name).is_err(), "{name:?}");
+            assert!(check_name(name).is_err(), "{name:?}");
         }
         for name in ["a", "a.b", "Console", "com", "ä b", ".hidden", "common"] {
-            assert!(check(name).is_ok(), "{name:?}");
+            assert!(check_name(name).is_ok(), "{name:?}");
         }
     }
 
     #[test]
     fn scripts_are_called_by_what_they_are() {
-        let check = |class: &str, run_context, legacy, expected: Option<Script>| {
+        let check = |class: &str, run_context, legacy, expected: Option<ScriptKind>| {
             assert_eq!(
-                kind(class, run_context, legacy),
+                script_kind(class, run_context, legacy),
                 expected,
                 "{class} {run_context} {legacy}"
             );
         };
-        check("Script", 0, true, Some(Script::Server));
-        check("Script", 2, true, Some(Script::Server));
-        check("Script", 3, true, Some(Script::Plugin));
-        check("LocalScript", 0, true, Some(Script::Client));
-        check("ModuleScript", 0, true, Some(Script::Module));
-        check("Script", 1, false, Some(Script::Server));
-        check("Script", 2, false, Some(Script::Client));
+        check("Script", 0, true, Some(ScriptKind::Server));
+        check("Script", 2, true, Some(ScriptKind::Server));
+        check("Script", 3, true, Some(ScriptKind::Plugin));
+        check("LocalScript", 0, true, Some(ScriptKind::Client));
+        check("ModuleScript", 0, true, Some(ScriptKind::Module));
+        check("Script", 1, false, Some(ScriptKind::Server));
+        check("Script", 2, false, Some(ScriptKind::Client));
         check("LocalScript", 0, false, None);
-        assert!(is_read_as("a.luau", Script::Module, "a"));
-        assert!(!is_read_as("a.server.luau", Script::Module, "a.server"));
-        assert!(!is_read_as("init.luau", Script::Module, "init"));
+        assert!(is_read_as("a.luau", ScriptKind::Module, "a"));
+        assert!(!is_read_as("a.server.luau", ScriptKind::Module, "a.server"));
+        assert!(!is_read_as("init.luau", ScriptKind::Module, "init"));
     }
 }

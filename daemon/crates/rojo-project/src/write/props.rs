@@ -8,33 +8,35 @@ use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::Value as Json;
 use vector_place::{Node, reflection};
 
-use super::{Writer, json, mount_of, text, text_file, values};
-use crate::middleware::Middleware;
-use crate::tree::Origin;
+use super::{ChangePlanner, json, mount_of, text, text_file, values};
+use crate::middleware::FileMiddleware;
+use crate::tree::InstanceOrigin;
 
 /// Properties that name an instance for the engine; Rojo's files do without.
 const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
 /// What is set, or taken away where there is no value.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct PropertySettings {
     pub(super) properties: Vec<(String, Option<Json>)>,
     pub(super) attributes: Vec<(String, Option<Json>)>,
 }
 
 /// The keys of an object that describes an instance.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keys {
+pub(super) struct DescriptionKeys {
     pub(super) properties: [&'static str; 2],
     pub(super) attributes: &'static str,
 }
 
 /// Those of meta files.
-const META: Keys = Keys { properties: ["properties", "properties"], attributes: "attributes" };
+const META: DescriptionKeys =
+    DescriptionKeys { properties: ["properties", "properties"], attributes: "attributes" };
 /// Those of project files.
-const NODE: Keys = Keys { properties: ["$properties", "$properties"], attributes: "$attributes" };
+const NODE: DescriptionKeys =
+    DescriptionKeys { properties: ["$properties", "$properties"], attributes: "$attributes" };
 
-impl Writer<'_> {
+impl ChangePlanner<'_> {
     /// Writes what was set on instances that stay in their files.
     pub(super) fn set_all(&mut self) -> Result<(), Refusal> {
         let touched = self.touched;
@@ -43,7 +45,7 @@ impl Writer<'_> {
             if !self.scene.is_live(*node) {
                 continue;
             }
-            if let Origin::Model { mounted, .. } = &self.instance(number).origin
+            if let InstanceOrigin::Model { mounted, .. } = &self.instance_at(number).origin
                 && mounted.is_none()
             {
                 self.models.insert(self.model_root(number));
@@ -64,43 +66,46 @@ impl Writer<'_> {
 
     /// Writes what is the content of a file of its own; false where the property is not.
     fn set_content(&mut self, number: u32, node: Node, name: &str) -> Result<bool, Refusal> {
-        let instance = self.instance(number);
+        let instance = self.instance_at(number);
         let Some(file) = text_file(&instance.origin) else { return Ok(false) };
-        let kind = file.file_name().and_then(|it| it.to_str()).and_then(Middleware::of);
+        let kind = file.file_name().and_then(|it| it.to_str()).and_then(FileMiddleware::of_file);
         let kind = kind.map(|(middleware, _)| middleware);
         let text = match (name, kind) {
-            ("Source", Some(Middleware::Json | Middleware::Toml | Middleware::Yaml)) => {
+            (
+                "Source",
+                Some(FileMiddleware::Json | FileMiddleware::Toml | FileMiddleware::Yaml),
+            ) => {
                 return refuse!(
                     "The text of {} is made of {}, which Rojo turns into a module; edit that file by \
                      hand.",
-                    self.path(node),
-                    self.show(file)
+                    self.path_text(node),
+                    self.display_path(file)
                 );
             }
-            ("Contents", Some(Middleware::Csv)) => {
+            ("Contents", Some(FileMiddleware::Csv)) => {
                 return refuse!(
                     "{} is made of {}; edit that file by hand.",
-                    self.path(node),
-                    self.show(file)
+                    self.path_text(node),
+                    self.display_path(file)
                 );
             }
             ("Source", _) if reflection::is_script(&instance.class) => {
                 self.scene.source(node).unwrap_or_default().into_owned()
             }
-            ("Value", Some(Middleware::Text)) => match self.stored(node, "Value") {
+            ("Value", Some(FileMiddleware::Text)) => match self.stored_property(node, "Value") {
                 Some(Variant::String(text)) => text,
                 _ => String::new(),
             },
             _ => return Ok(false),
         };
         self.check_same_text(number, file, name, &text)?;
-        let Some(before) = self.files.read(file)? else {
-            return refuse!("{} is gone.", self.show(file));
+        let Some(before) = self.files.read_planned(file)? else {
+            return refuse!("{} is gone.", self.display_path(file));
         };
         let after =
-            if name == "Source" { text::written(&before, &text) } else { text.into_bytes() };
+            if name == "Source" { text::script_bytes(&before, &text) } else { text.into_bytes() };
         if after != before {
-            self.files.put(file, true, after);
+            self.files.put_content(file, true, after);
         }
         Ok(true)
     }
@@ -113,13 +118,14 @@ impl Writer<'_> {
         name: &str,
         text: &str,
     ) -> Result<(), Refusal> {
-        let all = super::path_of(&self.instance(number).origin).and_then(|it| self.sharing.get(it));
+        let all =
+            super::path_of(&self.instance_at(number).origin).and_then(|it| self.sharing.get(it));
         let all = all.map_or(&[][..], Vec::as_slice);
         let is_other = |other: &u32| {
-            let node = self.node(*other);
+            let node = self.node_of(*other);
             let theirs = match name {
                 "Source" => self.scene.source(node).map(std::borrow::Cow::into_owned),
-                _ => match self.stored(node, name) {
+                _ => match self.stored_property(node, name) {
                     Some(Variant::String(text)) => Some(text),
                     _ => None,
                 },
@@ -132,8 +138,8 @@ impl Writer<'_> {
         refuse!(
             "{} is mounted in several places, all of which have its text: {}. Give all of them the \
              same text.",
-            self.show(file),
-            self.list(all)
+            self.display_path(file),
+            self.list_paths(all)
         )
     }
 
@@ -142,48 +148,49 @@ impl Writer<'_> {
         let in_project = self.set_in_project(number, node);
         let (project, rest): (Vec<&str>, Vec<&str>) =
             names.iter().partition(|name| in_project(name));
-        if let Some((file, nodes)) = mount_of(&self.instance(number).origin)
+        if let Some((file, nodes)) = mount_of(&self.instance_at(number).origin)
             && !project.is_empty()
         {
             self.check_node_alone(number)?;
-            let settings = self.settings(number, node, &project)?;
+            let settings = self.changed_settings(number, node, &project)?;
             let (file, nodes) = (file.to_owned(), nodes.to_vec());
-            self.in_project(&file, &nodes, |object| apply(object, NODE, &settings))?;
+            self.in_project(&file, &nodes, |object| apply_settings(object, NODE, &settings))?;
         }
         if rest.is_empty() {
             return Ok(());
         }
-        if let Origin::Model { .. } = self.instance(number).origin {
+        if let InstanceOrigin::Model { .. } = self.instance_at(number).origin {
             self.models.insert(self.model_root(number));
             return Ok(());
         }
         self.check_alone(number)?;
-        let Some((file, to)) = self.meta(number, node) else {
-            return refuse!("No file can hold the properties of {}.", self.path(node));
+        let Some((file, to)) = self.meta_paths(number, node) else {
+            return refuse!("No file can hold the properties of {}.", self.path_text(node));
         };
         self.check_meta_alone(number, node, &file)?;
         if !file.is_file() {
-            let is_folder = matches!(self.instance(number).origin, Origin::Folder { .. });
+            let is_folder =
+                matches!(self.instance_at(number).origin, InstanceOrigin::Folder { .. });
             let folder = if is_folder { Some(node) } else { self.scene.parent(node) };
             self.check_read(folder, &file, None)?;
         }
-        let settings = self.settings(number, node, &rest)?;
-        let shown = self.show(&file);
-        self.in_json(&file, &to, |object| apply(object, META, &settings))
+        let settings = self.changed_settings(number, node, &rest)?;
+        let shown = self.display_path(&file);
+        self.in_json(&file, &to, |object| apply_settings(object, META, &settings))
             .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
     }
 
     /// Which properties of an instance the project file has a say in.
     fn set_in_project(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
-        let origin = &self.instance(number).origin;
-        let is_node = matches!(origin, Origin::Node { .. });
+        let origin = &self.instance_at(number).origin;
+        let is_node = matches!(origin, InstanceOrigin::Node { .. });
         let mut said: Vec<String> = Vec::new();
         if let Some((project, names)) = mount_of(origin)
             && !is_node
-            && let Ok(Some(bytes)) = self.files.read(project)
-            && let Ok(document) = super::json::Document::read(&bytes)
+            && let Ok(Some(bytes)) = self.files.read_planned(project)
+            && let Ok(document) = super::json::JsonDocument::from_bytes(&bytes)
         {
-            let mut object = document.object().object_value("tree");
+            let mut object = document.root_object().object_value("tree");
             for name in names {
                 object = object.and_then(|it| it.object_value(name));
             }
@@ -202,25 +209,25 @@ impl Writer<'_> {
 
     /// A node of a project is one instance, unless the project is mounted twice.
     pub(super) fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
-        let own = mount_of(&self.instance(number).origin);
+        let own = mount_of(&self.instance_at(number).origin);
         let others = (0..self.nodes.len() as u32)
-            .filter(|other| mount_of(&self.instance(*other).origin) == own && own.is_some());
+            .filter(|other| mount_of(&self.instance_at(*other).origin) == own && own.is_some());
         let all: Vec<u32> = others.collect();
         if all.len() < 2 {
             return Ok(());
         }
         refuse!(
             "The node is mounted in several places, all of which would change: {}. Change it by hand.",
-            self.list(&all)
+            self.list_paths(&all)
         )
     }
 
     /// The meta file of an instance, where it is and where it will be.
-    fn meta(&self, number: u32, node: Node) -> Option<(PathBuf, PathBuf)> {
-        let file = match &self.instance(number).origin {
-            Origin::File { meta, .. } => meta.clone()?,
-            Origin::Folder { meta, .. } => meta.clone(),
-            Origin::Model { .. } | Origin::Node { .. } => return None,
+    fn meta_paths(&self, number: u32, node: Node) -> Option<(PathBuf, PathBuf)> {
+        let file = match &self.instance_at(number).origin {
+            InstanceOrigin::File { meta, .. } => meta.clone()?,
+            InstanceOrigin::Folder { meta, .. } => meta.clone(),
+            InstanceOrigin::Model { .. } | InstanceOrigin::Node { .. } => return None,
         };
         let end = file.extension().unwrap_or_default().to_owned();
         let to = match self.meta_of.get(&node) {
@@ -230,7 +237,7 @@ impl Writer<'_> {
                 to.push(end);
                 PathBuf::from(to)
             }
-            None => self.files.relocated(&file),
+            None => self.files.path_after(&file),
         };
         Some((file, to))
     }
@@ -239,11 +246,10 @@ impl Writer<'_> {
     fn check_meta_alone(&self, number: u32, node: Node, meta: &Path) -> Result<(), Refusal> {
         let shares = |other: &u32| {
             *other != number
-                && self.scene.is_live(self.node(*other))
-                && match &self.instance(*other).origin {
-                    Origin::File { meta: Some(its), .. } | Origin::Folder { meta: its, .. } => {
-                        its == meta
-                    }
+                && self.scene.is_live(self.node_of(*other))
+                && match &self.instance_at(*other).origin {
+                    InstanceOrigin::File { meta: Some(its), .. }
+                    | InstanceOrigin::Folder { meta: its, .. } => its == meta,
                     _ => false,
                 }
         };
@@ -253,30 +259,30 @@ impl Writer<'_> {
         }
         refuse!(
             "{} would hold not only for {}, but for {} too; give them different names first.",
-            self.show(meta),
-            self.path(node),
-            self.list(&others)
+            self.display_path(meta),
+            self.path_text(node),
+            self.list_paths(&others)
         )
     }
 
     /// What is to be set of some properties.
-    pub(super) fn settings(
+    pub(super) fn changed_settings(
         &self,
         number: u32,
         node: Node,
         names: &[&str],
-    ) -> Result<Settings, Refusal> {
-        let mut settings = Settings::default();
+    ) -> Result<PropertySettings, Refusal> {
+        let mut settings = PropertySettings::default();
         let class = self.scene.class(node);
         for name in names {
-            let now = self.stored(node, name);
+            let now = self.stored_property(node, name);
             if *name == "Attributes" {
-                let before = self.instance(number).properties.get(*name);
-                settings.attributes = attributes(before, now.as_ref())?;
+                let before = self.instance_at(number).properties.get(*name);
+                settings.attributes = changed_attributes(before, now.as_ref())?;
                 continue;
             }
-            let value = now.map(|now| values::property(class, name, &now));
-            let value = value.transpose().map_err(|why| self.of(node, why))?;
+            let value = now.map(|now| values::property_json(class, name, &now));
+            let value = value.transpose().map_err(|why| self.refusal_for(node, why))?;
             settings.properties.push(((*name).to_owned(), value));
         }
         Ok(settings)
@@ -287,7 +293,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// JSON cannot hold it.
-    pub(super) fn described(
+    pub(super) fn describe_instance(
         &self,
         node: Node,
         has_file: bool,
@@ -302,18 +308,19 @@ impl Writer<'_> {
         all.extend(said_apart.map(|value| ("RunContext".to_owned(), value)));
         for (name, value) in all {
             if name == "Attributes" {
-                said = attributes(None, Some(&value))?;
+                said = changed_attributes(None, Some(&value))?;
                 continue;
             }
-            let json = values::property(class, &name, &value).map_err(|why| self.of(node, why))?;
-            properties.push((name, json::input(&json)));
+            let json = values::property_json(class, &name, &value)
+                .map_err(|why| self.refusal_for(node, why))?;
+            properties.push((name, json::to_input(&json)));
         }
         if !properties.is_empty() {
             fields.push(("properties".to_owned(), CstInputValue::Object(properties)));
         }
         if !said.is_empty() {
             let said =
-                said.into_iter().filter_map(|(name, json)| Some((name, json::input(&json?))));
+                said.into_iter().filter_map(|(name, json)| Some((name, json::to_input(&json?))));
             fields.push(("attributes".to_owned(), CstInputValue::Object(said.collect())));
         }
         Ok(fields)
@@ -339,8 +346,8 @@ impl Writer<'_> {
         all
     }
 
-    fn of(&self, node: Node, why: Refusal) -> Refusal {
-        Refusal(format!("{}: {}", self.path(node), why.0))
+    fn refusal_for(&self, node: Node, why: Refusal) -> Refusal {
+        Refusal(format!("{}: {}", self.path_text(node), why.0))
     }
 }
 
@@ -351,7 +358,7 @@ fn is_alias(class: &str, one: &str, other: &str) -> bool {
 }
 
 /// The attributes that differ.
-fn attributes(
+fn changed_attributes(
     before: Option<&Variant>,
     now: Option<&Variant>,
 ) -> Result<Vec<(String, Option<Json>)>, Refusal> {
@@ -364,7 +371,7 @@ fn attributes(
     let mut changed = Vec::new();
     for (name, value) in &now {
         if before.get(name.as_str()) != Some(value) {
-            changed.push((name.clone(), Some(values::attribute(name, value)?)));
+            changed.push((name.clone(), Some(values::attribute_json(name, value)?)));
         }
     }
     let gone = before.iter().filter(|(name, _)| now.get(name.as_str()).is_none());
@@ -373,7 +380,11 @@ fn attributes(
 }
 
 /// Sets properties and attributes in the object that describes an instance.
-pub(super) fn apply(object: &CstObject, keys: Keys, settings: &Settings) -> Result<(), Refusal> {
+pub(super) fn apply_settings(
+    object: &CstObject,
+    keys: DescriptionKeys,
+    settings: &PropertySettings,
+) -> Result<(), Refusal> {
     let key = json::key_of(object, keys.properties).unwrap_or(keys.properties[0]);
     for (key, all) in [(key, &settings.properties), (keys.attributes, &settings.attributes)] {
         if all.iter().all(|(name, value)| {
@@ -381,9 +392,9 @@ pub(super) fn apply(object: &CstObject, keys: Keys, settings: &Settings) -> Resu
         }) {
             continue;
         }
-        let below = json::below(object, key)?;
+        let below = json::object_at(object, key)?;
         for (name, value) in all {
-            json::set(&below, name, value.as_ref());
+            json::set_value(&below, name, value.as_ref());
         }
         json::drop_empty(object, key);
     }

@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::back::{Progress, Rest};
-use super::files::Changes;
-use super::journal::{Change, Content, Journal, Ready};
+use super::back::{RemainingProgress, StepProgress};
+use super::files::PlannedChanges;
+use super::journal::{FileChange, FileContent, ReadyStep, StepJournal};
 
-fn content(text: &str) -> Content {
-    Content { bytes: text.as_bytes().to_vec(), mode: None }
+fn content(text: &str) -> FileContent {
+    FileContent { bytes: text.as_bytes().to_vec(), mode: None }
 }
 
 /// A step that changes, makes, moves and removes, with a folder that comes and one that goes.
-fn step(folder: &Path) -> Changes {
+fn step(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("changed"), "old").unwrap();
     fs::write(folder.join("gone"), "gone").unwrap();
     fs::create_dir_all(folder.join("from/deep")).unwrap();
     fs::write(folder.join("from/deep/moved"), "moved").unwrap();
-    let change = |name: &str, before, after| Change { path: folder.join(name), before, after };
-    Changes {
+    let change = |name: &str, before, after| FileChange { path: folder.join(name), before, after };
+    PlannedChanges {
         files: vec![
             change("changed", Some(content("old")), Some(content("new"))),
             change("from/deep/moved", Some(content("moved")), None),
@@ -53,14 +53,14 @@ fn state(folder: &Path) -> Vec<(String, Option<String>)> {
     all
 }
 
-fn kept(noted: &super::journal::Noted) -> Option<Vec<u8>> {
+fn kept(noted: &super::journal::JournalFile) -> Option<Vec<u8>> {
     ["old", "gone", "moved"].iter().map(|text| text.as_bytes().to_vec()).find(|bytes| {
         Some(scene_schemas::Fingerprint::of(bytes))
             == noted.before.as_ref().map(|it| it.hash.clone())
     })
 }
 
-fn prepared() -> (TempDir, Changes, Vec<(String, Option<String>)>) {
+fn prepared() -> (TempDir, PlannedChanges, Vec<(String, Option<String>)>) {
     let folder = tempfile::tempdir().unwrap();
     let changes = step(folder.path());
     let before = state(folder.path());
@@ -70,13 +70,13 @@ fn prepared() -> (TempDir, Changes, Vec<(String, Option<String>)>) {
 #[test]
 fn a_step_is_done_and_taken_back() {
     let (folder, changes, before) = prepared();
-    let ready = Ready::store(changes, "1-").unwrap();
-    assert_eq!(ready.changed(), None);
-    let journal = Journal::read(&ready.journal.to_bytes()).unwrap();
+    let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
+    assert_eq!(ready.first_changed(), None);
+    let journal = StepJournal::from_bytes(&ready.journal.to_bytes()).unwrap();
     assert_eq!(journal, ready.journal.step);
-    assert_eq!(journal.progress(), Progress::NotBegun);
-    let done = ready.go().unwrap();
-    assert_eq!(journal.progress(), Progress::Done);
+    assert_eq!(journal.find_progress(), StepProgress::NotBegun);
+    let done = ready.perform().unwrap();
+    assert_eq!(journal.find_progress(), StepProgress::Done);
     let file = |name: &str, text: &str| (name.to_owned(), Some(text.to_owned()));
     let dir = |name: &str| (name.to_owned(), None);
     let expected = [
@@ -92,57 +92,57 @@ fn a_step_is_done_and_taken_back() {
 }
 
 /// New folders, and nothing in them.
-fn folders_that_come(folder: &Path) -> Changes {
+fn folders_that_come(folder: &Path) -> PlannedChanges {
     let made = vec![folder.join("a"), folder.join("a/b")];
-    Changes { made, ..Changes::default() }
+    PlannedChanges { made, ..PlannedChanges::default() }
 }
 
 /// Files that go with their folders, and nothing that comes.
-fn all_goes(folder: &Path) -> Changes {
+fn all_goes(folder: &Path) -> PlannedChanges {
     fs::create_dir_all(folder.join("from/deep")).unwrap();
     fs::write(folder.join("from/deep/gone"), "gone").unwrap();
     let path = folder.join("from/deep/gone");
-    let files = vec![Change { path, before: Some(content("gone")), after: None }];
-    Changes {
+    let files = vec![FileChange { path, before: Some(content("gone")), after: None }];
+    PlannedChanges {
         files,
         made: Vec::new(),
         gone: vec![folder.join("from/deep"), folder.join("from")],
-        ..Changes::default()
+        ..PlannedChanges::default()
     }
 }
 
 /// An empty folder that goes.
-fn folder_that_goes(folder: &Path) -> Changes {
+fn folder_that_goes(folder: &Path) -> PlannedChanges {
     fs::create_dir(folder.join("from")).unwrap();
-    Changes { gone: vec![folder.join("from")], ..Changes::default() }
+    PlannedChanges { gone: vec![folder.join("from")], ..PlannedChanges::default() }
 }
 
 /// Two folders that change places: both go, and both are made again.
-fn swap(folder: &Path) -> Changes {
+fn swap(folder: &Path) -> PlannedChanges {
     let (mut files, both) = (Vec::new(), ["a", "b"].map(|name| folder.join(name)));
     for (at, text, other) in [(&both[0], "old", "moved"), (&both[1], "moved", "old")] {
         fs::create_dir(at).unwrap();
         let path = at.join("file");
         fs::write(&path, text).unwrap();
-        files.push(Change { path, before: Some(content(text)), after: Some(content(other)) });
+        files.push(FileChange { path, before: Some(content(text)), after: Some(content(other)) });
         let path = at.join(text);
         fs::write(&path, text).unwrap();
-        files.push(Change { path, before: Some(content(text)), after: None });
+        files.push(FileChange { path, before: Some(content(text)), after: None });
     }
-    Changes {
+    PlannedChanges {
         files,
         made: both.to_vec(),
         gone: both.iter().rev().cloned().collect(),
-        ..Changes::default()
+        ..PlannedChanges::default()
     }
 }
 
 /// A file becomes a folder, and a folder a file.
-fn kinds(folder: &Path) -> Changes {
+fn kinds(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("a"), "old").unwrap();
     fs::create_dir(folder.join("b")).unwrap();
     fs::write(folder.join("b/init"), "moved").unwrap();
-    let change = |name: &str, before, after| Change { path: folder.join(name), before, after };
+    let change = |name: &str, before, after| FileChange { path: folder.join(name), before, after };
     let [old, moved] = ["old", "moved"].map(|text| Some(content(text)));
     let files = vec![
         change("a", old.clone(), None),
@@ -150,20 +150,20 @@ fn kinds(folder: &Path) -> Changes {
         change("b", None, moved.clone()),
         change("b/init", moved, None),
     ];
-    Changes {
+    PlannedChanges {
         files,
         made: vec![folder.join("a")],
         gone: vec![folder.join("b")],
-        ..Changes::default()
+        ..PlannedChanges::default()
     }
 }
 
 /// A file and a folder get names that differ by case alone, which on some systems are the same.
-fn spelled(folder: &Path) -> Changes {
+fn spelled(folder: &Path) -> PlannedChanges {
     fs::write(folder.join("a"), "old").unwrap();
     fs::create_dir(folder.join("box")).unwrap();
     fs::write(folder.join("box/b"), "moved").unwrap();
-    let change = |name: &str, before, after| Change { path: folder.join(name), before, after };
+    let change = |name: &str, before, after| FileChange { path: folder.join(name), before, after };
     let [old, moved] = ["old", "moved"].map(|text| Some(content(text)));
     let files = vec![
         change("A", None, old.clone()),
@@ -171,20 +171,20 @@ fn spelled(folder: &Path) -> Changes {
         change("a", old, None),
         change("box/b", moved, None),
     ];
-    Changes {
+    PlannedChanges {
         files,
         made: vec![folder.join("Box")],
         gone: vec![folder.join("box")],
-        ..Changes::default()
+        ..PlannedChanges::default()
     }
 }
 
 /// Goes the way of whoever finds a step that was cut off: what was not done as a whole is taken back.
-fn recover(journal: &Journal) -> Progress {
-    let progress = journal.progress();
+fn recover(journal: &StepJournal) -> StepProgress {
+    let progress = journal.find_progress();
     match progress {
-        Progress::NotBegun | Progress::Begun => journal.take_back(kept).unwrap(),
-        Progress::Done | Progress::Diverged { .. } => journal.sweep(),
+        StepProgress::NotBegun | StepProgress::Begun => journal.take_back(kept).unwrap(),
+        StepProgress::Done | StepProgress::Diverged { .. } => journal.sweep_temporary(),
     }
     progress
 }
@@ -193,34 +193,34 @@ fn recover(journal: &Journal) -> Progress {
 fn a_step_that_was_cut_off_anywhere_is_taken_back() {
     for plan in [step, folders_that_come, all_goes, folder_that_goes, swap, kinds, spelled] {
         let whole = tempfile::tempdir().unwrap();
-        let ready = Ready::store(plan(whole.path()), "1-").unwrap();
+        let ready = ReadyStep::store_temporary(plan(whole.path()), "1-").unwrap();
         // What is done, one by one: files that go, folders, files that come.
         let steps = ready.acts_in_all();
-        ready.go().unwrap();
+        ready.perform().unwrap();
         let done = state(whole.path());
         for stop in 0..=steps {
             let folder = tempfile::tempdir().unwrap();
             let changes = plan(folder.path());
             let before = state(folder.path());
-            let ready = Ready::store(changes, "1-").unwrap();
+            let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
             let journal = ready.journal.step.clone();
             ready.go_until(stop);
             let progress = recover(&journal);
             let expected = if stop == steps { &done } else { &before };
             assert_eq!(state(folder.path()), *expected, "cut off after {stop}: {progress:?}");
-            assert_eq!(progress == Progress::Done, stop == steps, "cut off after {stop}");
-            assert_eq!(progress == Progress::NotBegun, stop == 0, "cut off after {stop}");
+            assert_eq!(progress == StepProgress::Done, stop == steps, "cut off after {stop}");
+            assert_eq!(progress == StepProgress::NotBegun, stop == 0, "cut off after {stop}");
             // Being cut off in that, too, is no harm; what was done can be taken back as well.
             journal.take_back(kept).unwrap();
             assert_eq!(state(folder.path()), before, "cut off after {stop}");
-            assert_eq!(journal.progress(), Progress::NotBegun);
+            assert_eq!(journal.find_progress(), StepProgress::NotBegun);
         }
     }
 }
 
 /// Does some of a step, as a crash leaves it in the middle of going there or of coming back: these
 /// files, and the folders or not. False where that cannot be.
-fn mix(journal: &Journal, chosen: usize, folders: bool, after: &[Change]) -> bool {
+fn mix(journal: &StepJournal, chosen: usize, folders: bool, after: &[FileChange]) -> bool {
     let is_chosen = |at: usize| chosen & (1 << at) != 0;
     let all = || after.iter().enumerate().filter(|(at, _)| is_chosen(*at)).map(|(_, it)| it);
     for change in all().filter(|it| it.after.is_none()) {
@@ -249,13 +249,13 @@ fn a_step_that_is_done_in_any_part_is_taken_back() {
             let changes = plan(folder.path());
             let before = state(folder.path());
             let after = changes.files.clone();
-            let journal = Ready::store(changes, "1-").unwrap().journal.step.clone();
+            let journal = ReadyStep::store_temporary(changes, "1-").unwrap().journal.step.clone();
             if !mix(&journal, chosen, folders, &after) {
                 continue;
             }
             mixed += 1;
             let progress = recover(&journal);
-            if progress == Progress::Done {
+            if progress == StepProgress::Done {
                 assert_eq!(chosen, (1 << files) - 1, "{folders}");
                 let is_left = |it: &PathBuf| it.is_dir() && !journal.made.contains(it);
                 assert!(journal.made.iter().all(|it| it.is_dir()));
@@ -272,7 +272,7 @@ fn a_step_that_is_done_in_any_part_is_taken_back() {
 #[test]
 fn what_somebody_saves_in_between_is_not_written_over() {
     let (folder, changes, _) = prepared();
-    let done = Ready::store(changes, "1-").unwrap().go().unwrap();
+    let done = ReadyStep::store_temporary(changes, "1-").unwrap().perform().unwrap();
     let theirs = ["changed", "gone", "made"].map(|name| folder.path().join(name));
     for file in &theirs {
         fs::write(file, "theirs").unwrap();
@@ -291,16 +291,16 @@ fn what_somebody_saves_in_between_is_not_written_over() {
 #[test]
 fn everything_that_can_be_taken_back_is() {
     let (folder, changes, before) = prepared();
-    let ready = Ready::store(changes, "1-").unwrap();
+    let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     let journal = ready.journal.step.clone();
-    drop(ready.go().unwrap());
-    let lost = |noted: &super::journal::Noted| kept(noted).filter(|bytes| bytes != b"old");
+    drop(ready.perform().unwrap());
+    let lost = |noted: &super::journal::JournalFile| kept(noted).filter(|bytes| bytes != b"old");
     let why = journal.take_back(lost).unwrap_err().to_string();
     assert!(why.contains("changed") && !why.contains("deep"), "{why}");
     let mut expected = before.clone();
     expected[0].1 = Some("new".to_owned());
     assert_eq!(state(folder.path()), expected);
-    assert_eq!(journal.progress(), Progress::Begun);
+    assert_eq!(journal.find_progress(), StepProgress::Begun);
     // Running it again goes on with it.
     journal.take_back(kept).unwrap();
     assert_eq!(state(folder.path()), before);
@@ -310,7 +310,7 @@ fn everything_that_can_be_taken_back_is() {
 #[test]
 fn what_somebody_puts_into_a_new_folder_stays() {
     let (folder, changes, _) = prepared();
-    let done = Ready::store(changes, "1-").unwrap().go().unwrap();
+    let done = ReadyStep::store_temporary(changes, "1-").unwrap().perform().unwrap();
     fs::write(folder.path().join("to/deep/theirs"), "theirs").unwrap();
     done.take_back().unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("to/deep/theirs")).unwrap(), "theirs");
@@ -325,21 +325,24 @@ fn a_step_without_a_record_is_not_begun() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
-    let files = vec![Change { path, before: None, after: Some(content("x")) }];
-    let changes = Changes { files, ..Changes::default() };
-    assert!(Ready::store(changes, "1-").is_err());
+    let files = vec![FileChange { path, before: None, after: Some(content("x")) }];
+    let changes = PlannedChanges { files, ..PlannedChanges::default() };
+    assert!(ReadyStep::store_temporary(changes, "1-").is_err());
     assert_eq!(state(folder.path()), []);
 }
 
 #[test]
 fn what_somebody_else_changed_is_left_alone() {
     let (folder, changes, _) = prepared();
-    let ready = Ready::store(changes, "1-").unwrap();
+    let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     fs::write(folder.path().join("gone"), "mine").unwrap();
-    assert_eq!(ready.changed(), Some(folder.path().join("gone")));
+    assert_eq!(ready.first_changed(), Some(folder.path().join("gone")));
     let journal = ready.journal.step.clone();
     let theirs = vec![folder.path().join("gone")];
-    assert_eq!(journal.progress(), Progress::Diverged { theirs, rest: Some(Rest::NotBegun) });
+    assert_eq!(
+        journal.find_progress(),
+        StepProgress::Diverged { theirs, rest: Some(RemainingProgress::NotBegun) }
+    );
     drop(ready);
     let left = state(folder.path()).into_iter().filter(|(name, _)| name.starts_with(".vector"));
     assert_eq!(left.count(), 0, "temporary files stay behind");
@@ -350,10 +353,10 @@ fn what_somebody_else_changed_is_left_alone() {
 fn a_step_that_cannot_be_done_leaves_everything() {
     let (folder, mut changes, before) = prepared();
     let path = folder.path().join("gone/below");
-    changes.files.push(Change { path, before: None, after: Some(content("x")) });
+    changes.files.push(FileChange { path, before: None, after: Some(content("x")) });
     // A file stands where a folder would have to be, and is not among those that go.
     changes.files.retain(|change| !change.path.ends_with("gone"));
-    let ready = Ready::store(changes, "1-").unwrap();
-    assert!(ready.go().is_err());
+    let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
+    assert!(ready.perform().is_err());
     assert_eq!(state(folder.path()), before);
 }

@@ -5,7 +5,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// The bytes of a file whose script gets another text. Lines that stay keep their bytes; the others
 /// end as most lines of the file do.
-pub(super) fn written(file: &[u8], text: &str) -> Vec<u8> {
+pub(super) fn script_bytes(file: &[u8], text: &str) -> Vec<u8> {
     let carriages = memchr::memmem::find_iter(file, b"\r\n").count();
     if carriages == 0 {
         return text.as_bytes().to_vec();
@@ -13,7 +13,7 @@ pub(super) fn written(file: &[u8], text: &str) -> Vec<u8> {
     let newlines = memchr::memchr_iter(b'\n', file).count();
     let end: &[u8] = if carriages * 2 > newlines { b"\r\n" } else { b"\n" };
     let old: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
-    let plain: Vec<Vec<u8>> = old.iter().map(|line| unix(line)).collect();
+    let plain: Vec<Vec<u8>> = old.iter().map(|line| unix_line(line)).collect();
     let new: Vec<Vec<u8>> =
         text.as_bytes().split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let mut written = Vec::with_capacity(file.len() + text.len() / 2);
@@ -35,7 +35,7 @@ pub(super) fn written(file: &[u8], text: &str) -> Vec<u8> {
     written
 }
 
-fn unix(line: &[u8]) -> Vec<u8> {
+fn unix_line(line: &[u8]) -> Vec<u8> {
     match line.strip_suffix(b"\r\n") {
         Some(line) => [line, b"\n"].concat(),
         None => line.to_vec(),
@@ -47,7 +47,11 @@ mod tests {
     use super::*;
 
     fn check(file: &str, text: &str, expected: &str) {
-        assert_eq!(written(file.as_bytes(), text), expected.as_bytes(), "{file:?} to {text:?}");
+        assert_eq!(
+            script_bytes(file.as_bytes(), text),
+            expected.as_bytes(),
+            "{file:?} to {text:?}"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::value;
 ///
 /// # Errors
 /// JSON cannot hold it.
-pub(super) fn property(class: &str, name: &str, variant: &Variant) -> Result<Json, Refusal> {
+pub(super) fn property_json(class: &str, name: &str, variant: &Variant) -> Result<Json, Refusal> {
     if let Variant::Ref(_) = variant {
         return refuse!(
             "`{name}` refers to another instance, which this file can hold by the attributes \
@@ -25,11 +25,11 @@ pub(super) fn property(class: &str, name: &str, variant: &Variant) -> Result<Jso
     }
     let wanted = stored_form(class, name, variant.clone());
     let is_read_back = |json: &Json| {
-        value::property(class, name, json)
+        value::parse_property(class, name, json)
             .is_ok_and(|read| stored_form(class, name, read) == wanted)
     };
     let full = || serde_json::to_value(variant).ok();
-    let forms = [short(class, name, variant), full()];
+    let forms = [implicit_json(class, name, variant), full()];
     match forms.into_iter().flatten().find(is_read_back) {
         Some(json) => Ok(json),
         None => refuse!("The value of `{name}` cannot be written in a JSON file."),
@@ -40,7 +40,7 @@ pub(super) fn property(class: &str, name: &str, variant: &Variant) -> Result<Jso
 ///
 /// # Errors
 /// JSON cannot hold it.
-pub(super) fn attribute(name: &str, variant: &Variant) -> Result<Json, Refusal> {
+pub(super) fn attribute_json(name: &str, variant: &Variant) -> Result<Json, Refusal> {
     let text = match variant {
         Variant::BinaryString(bytes) => std::str::from_utf8(bytes.as_ref()).ok(),
         Variant::String(text) => Some(text.as_str()),
@@ -49,23 +49,23 @@ pub(super) fn attribute(name: &str, variant: &Variant) -> Result<Json, Refusal> 
     let short = match (variant, text) {
         (_, Some(text)) => return Ok(text.into()),
         (Variant::Bool(value), _) => Some(Json::Bool(*value)),
-        (Variant::Float64(value), _) => double(*value),
+        (Variant::Float64(value), _) => double_json(*value),
         _ => None,
     };
     let is_read_back =
-        |json: &Json| value::attribute(name, json).is_ok_and(|read| read == *variant);
+        |json: &Json| value::parse_attribute(name, json).is_ok_and(|read| read == *variant);
     match [short, serde_json::to_value(variant).ok()].into_iter().flatten().find(is_read_back) {
         Some(json) => Ok(json),
         None => refuse!("The value of the attribute `{name}` cannot be written in a JSON file."),
     }
 }
 
-fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
+fn implicit_json(class: &str, name: &str, variant: &Variant) -> Option<Json> {
     Some(match variant {
         Variant::Bool(value) => json!(value),
         Variant::String(value) => json!(value),
-        Variant::Float32(value) => number(*value)?,
-        Variant::Float64(value) => double(*value)?,
+        Variant::Float32(value) => float_json(*value)?,
+        Variant::Float64(value) => double_json(*value)?,
         Variant::Int32(value) => json!(value),
         Variant::Int64(value) => json!(value),
         Variant::Enum(item) => {
@@ -74,13 +74,13 @@ fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
             };
             json!(reflection::enum_name(enum_name, item.to_u32())?)
         }
-        Variant::Vector2(it) => numbers(&[it.x, it.y])?,
-        Variant::Vector3(it) => numbers(&[it.x, it.y, it.z])?,
-        Variant::Color3(it) => numbers(&[it.r, it.g, it.b])?,
+        Variant::Vector2(it) => numbers_json(&[it.x, it.y])?,
+        Variant::Vector3(it) => numbers_json(&[it.x, it.y, it.z])?,
+        Variant::Color3(it) => numbers_json(&[it.r, it.g, it.b])?,
         Variant::CFrame(it) => {
             let (at, turned) = (it.position, it.orientation);
             let rows = [at, turned.x, turned.y, turned.z];
-            numbers(&rows.map(|row| [row.x, row.y, row.z]).concat())?
+            numbers_json(&rows.map(|row| [row.x, row.y, row.z]).concat())?
         }
         Variant::Tags(tags) => Json::Array(tags.iter().map(Json::from).collect()),
         Variant::Content(content) => match content.value() {
@@ -94,7 +94,7 @@ fn short(class: &str, name: &str, variant: &Variant) -> Option<Json> {
 }
 
 /// As few digits as tell the number from the others of its type.
-fn number(value: f32) -> Option<Json> {
+fn float_json(value: f32) -> Option<Json> {
     if value.fract() == 0.0 && value.abs() < 1e9 && value.to_bits() != (-0.0_f32).to_bits() {
         return Some(json!(value as i64));
     }
@@ -102,7 +102,7 @@ fn number(value: f32) -> Option<Json> {
     Number::from_f64(shortest).map(Json::Number)
 }
 
-fn double(value: f64) -> Option<Json> {
+fn double_json(value: f64) -> Option<Json> {
     // Whole numbers up to here are exact.
     if value.fract() == 0.0 && value.abs() < 9e15 && value.to_bits() != (-0.0_f64).to_bits() {
         return Some(json!(value as i64));
@@ -110,8 +110,8 @@ fn double(value: f64) -> Option<Json> {
     Number::from_f64(value).map(Json::Number)
 }
 
-fn numbers(values: &[f32]) -> Option<Json> {
-    values.iter().map(|value| number(*value)).collect::<Option<Vec<Json>>>().map(Json::Array)
+fn numbers_json(values: &[f32]) -> Option<Json> {
+    values.iter().map(|value| float_json(*value)).collect::<Option<Vec<Json>>>().map(Json::Array)
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn check(class: &str, name: &str, variant: impl Into<Variant>, expected: &str) {
-        let json = property(class, name, &variant.into()).unwrap();
+        let json = property_json(class, name, &variant.into()).unwrap();
         assert_eq!(json.to_string(), expected, "{class}.{name}");
     }
 
@@ -143,15 +143,15 @@ mod tests {
 
     #[test]
     fn what_json_cannot_hold_is_refused() {
-        assert!(property("Part", "Transparency", &f32::NAN.into()).is_err());
-        assert!(property("ObjectValue", "Value", &rbx_types::Ref::none().into()).is_err());
+        assert!(property_json("Part", "Transparency", &f32::NAN.into()).is_err());
+        assert!(property_json("ObjectValue", "Value", &rbx_types::Ref::none().into()).is_err());
     }
 
     #[test]
     fn attributes_are_short_where_their_type_is_clear() {
-        assert_eq!(attribute("A", &5.0_f64.into()).unwrap().to_string(), "5");
-        assert_eq!(attribute("A", &"x".into()).unwrap().to_string(), r#""x""#);
-        let full = attribute("A", &Vector3::new(1.0, 2.0, 3.0).into()).unwrap().to_string();
+        assert_eq!(attribute_json("A", &5.0_f64.into()).unwrap().to_string(), "5");
+        assert_eq!(attribute_json("A", &"x".into()).unwrap().to_string(), r#""x""#);
+        let full = attribute_json("A", &Vector3::new(1.0, 2.0, 3.0).into()).unwrap().to_string();
         assert_eq!(full, r#"{"Vector3":[1.0,2.0,3.0]}"#);
     }
 }

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
 use vector_core::proposal::by_instance;
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 use vector_text_edit::Words;
 
-use super::proposal_view::{ELSEWHERE, class_reason, decided_by, outcome_text, warnings_view};
+use super::proposal_view::{ELSEWHERE, decided_by, outcome_text, reason_view, warnings_view};
 use super::{diff, proposal_url, table};
 use crate::server::page::format;
 use crate::server::pending::ChangeExtent;
@@ -22,13 +22,13 @@ pub(super) fn card_view(view: &ProposalView) -> Markup {
     let status = format::outcome_name(view);
     html! {
         header {
-            a.title href=(proposal_url(view.seq)) { (shown(&proposal.title)) }
+            a.title href=(proposal_url(view.seq)) { (safe_line(&proposal.title)) }
             span.class { (format::class_name(proposal.class)) }
             span.state data-state=(status) { (status) }
             @if view.status == ProposalStatus::Waiting { span.dim { (diff::size_badge(ChangeExtent::from_proposal(proposal))) } }
         }
         @if view.status == ProposalStatus::Waiting {
-            p.dim { (class_reason(proposal)) }
+            p.dim { (reason_view(proposal)) }
             (warnings_view(proposal))
             (instance_list(view))
             (first_lines(view))

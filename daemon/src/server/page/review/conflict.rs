@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{Conflict, DiffLine, Passage};
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 use vector_luau::{Pieces, highlight};
 use vector_text_edit::Words;
 
@@ -17,8 +17,8 @@ pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup 
     let path = conflict.path.to_string();
     let mut compared = Words::default();
     html! {
-        article.item.conflict data-key=(key) aria-label={ "Changed twice: " (shown(&path)) } {
-            p.title { "Changed twice: " span.path { (shown(&path)) } }
+        article.item.conflict data-key=(key) aria-label={ "Changed twice: " (safe_line(&path)) } {
+            p.title { "Changed twice: " span.path { (safe_line(&path)) } }
             @for passage in &conflict.passages { (passage_columns(passage, &mut compared)) }
             @if conflict.more > 0 {
                 p.dim { "… and " (format::count_text(conflict.more as usize, "further passage")) }

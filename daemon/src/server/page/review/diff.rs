@@ -4,8 +4,8 @@
 
 use maud::{Markup, html};
 use scene_schemas::proposal::{DiffLine, Hunk, Proposal, ScriptDiff};
-use vector_core::proposal::Unit;
-use vector_core::shown::shown;
+use vector_core::proposal::ProposalUnit;
+use vector_core::safe_line::safe_line;
 use vector_luau::{Pieces, highlight};
 use vector_text_edit::{Beside, Words};
 
@@ -29,7 +29,11 @@ pub(super) enum DiffLayout {
 }
 
 /// The changes of all texts.
-pub(super) fn text_changes(proposal: &Proposal, pieces: &[Unit], layout: DiffLayout) -> Markup {
+pub(super) fn text_changes(
+    proposal: &Proposal,
+    pieces: &[ProposalUnit],
+    layout: DiffLayout,
+) -> Markup {
     let mut compared = Words::default();
     html! {
         @for (at, script) in proposal.preview.scripts.iter().enumerate() {
@@ -41,11 +45,11 @@ pub(super) fn text_changes(proposal: &Proposal, pieces: &[Unit], layout: DiffLay
 fn text_change(
     at: usize,
     script: &ScriptDiff,
-    pieces: &[Unit],
+    pieces: &[ProposalUnit],
     layout: DiffLayout,
     compared: &mut Words,
 ) -> Markup {
-    let whole = Unit::Command(script.command as usize);
+    let whole = ProposalUnit::Command(script.command as usize);
     let is_memory = is_memory(script);
     html! {
         section.script data-key={ "s" (at) } aria-label=(name(script)) {
@@ -58,7 +62,7 @@ fn text_change(
             }
             div.whole {}
             @for number in 0..script.hunks.len() {
-                @let unit = Unit::Hunk { script: at, hunk: number };
+                @let unit = ProposalUnit::Hunk { script: at, hunk: number };
                 // A memory is taken or left as a whole.
                 @let unit = if is_memory && number == 0 { whole } else { unit };
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
@@ -85,14 +89,14 @@ fn name(script: &ScriptDiff) -> String {
     if is_memory(script) {
         "Memory".to_owned()
     } else {
-        shown(&script.path.to_string()).into_owned()
+        safe_line(&script.path.to_string()).into_owned()
     }
 }
 
 fn hunk_section(
     (at, number): (usize, usize),
     script: &ScriptDiff,
-    unit: Option<Unit>,
+    unit: Option<ProposalUnit>,
     layout: DiffLayout,
     compared: &mut Words,
 ) -> Markup {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use maud::{Markup, html};
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 use vector_luau::{Piece, Pieces};
 
 /// Bytes of a line that are shown at once. What is behind them is a press away, and plain.
@@ -18,14 +18,14 @@ pub(super) fn line_view(text: &str, pieces: &Pieces, marks: &[Range<usize>]) -> 
     html! {
         @for (text, class) in split_segments(front, pieces, marks) {
             @match class {
-                Some(class) => i class=(class) { (shown(text)) },
-                None => (shown(text)),
+                Some(class) => i class=(class) { (safe_line(text)) },
+                None => (safe_line(text)),
             }
         }
         @if !behind.is_empty() {
             details.rest {
                 summary { "… " (behind.chars().count()) " more characters" }
-                (shown(behind))
+                (safe_line(behind))
             }
         }
     }

@@ -30,8 +30,8 @@ use scene_schemas::proposal::Warning;
 
 pub(super) use self::conflict::{TextVersion, conflict_view, version_columns};
 
-use vector_core::proposal::Unit;
-use vector_core::shown::shown;
+use vector_core::proposal::ProposalUnit;
+use vector_core::safe_line::safe_line;
 
 use self::diff::DiffLayout;
 use super::super::daemon_handle::{DaemonHandle, DaemonRequest};
@@ -90,7 +90,7 @@ fn place_name<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
 
 /// Who proposed it.
 fn author_name(task: &WorkflowView) -> String {
-    let driver = shown(&task.driver);
+    let driver = safe_line(&task.driver);
     match task.state {
         WorkflowState::Disconnected => format!("{driver} (disconnected)"),
         _ => driver.into_owned(),
@@ -110,10 +110,10 @@ fn second_question(view: &ProposalView) -> Option<String> {
 }
 
 /// What a piece of a proposal is called by: `c3` is a command, `h0.2` a hunk of a script.
-fn unit_key(unit: Unit) -> String {
+fn unit_key(unit: ProposalUnit) -> String {
     match unit {
-        Unit::Command(command) => format!("c{command}"),
-        Unit::Hunk { script, hunk } => format!("h{script}.{hunk}"),
+        ProposalUnit::Command(command) => format!("c{command}"),
+        ProposalUnit::Hunk { script, hunk } => format!("h{script}.{hunk}"),
     }
 }
 

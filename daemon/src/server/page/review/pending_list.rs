@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use scene_schemas::api::{Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 
 use super::{author_name, diff, goal_line, place_name, proposal_url};
 use crate::server::page::format;
-use crate::server::pending::PendingProposal;
+use crate::server::pending::PendingSummary;
 
 /// Those that wait, oldest first: one may stand on another.
 pub(super) fn pending_list(
-    waiting: &[PendingProposal],
+    waiting: &[PendingSummary],
     tasks: &BTreeMap<Seq, WorkflowView>,
     sessions: &Sessions,
 ) -> Markup {
@@ -43,7 +43,7 @@ pub(super) fn pending_list(
 }
 
 /// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
-fn at_once(waiting: &[PendingProposal]) -> BTreeSet<Seq> {
+fn at_once(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {
         let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
@@ -71,13 +71,13 @@ fn task_header(task: &WorkflowView, sessions: &Sessions) -> Markup {
     }
 }
 
-fn pending_entry(view: &PendingProposal, is_plain: bool) -> Markup {
+fn pending_entry(view: &PendingSummary, is_plain: bool) -> Markup {
     let class = format::class_name(view.class);
     html! {
         li {
             a.pick href=(proposal_url(view.seq)) data-seq=(view.seq) data-task=(view.workflow) data-patch=(view.patch_id.0) data-base=(view.base.0)
                 data-class=(class) data-plain[is_plain] {
-                span.title { (shown(&view.title)) }
+                span.title { (safe_line(&view.title)) }
                 span.row {
                     span.class { (class) }
                     @if view.warnings > 0 {

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView, Sessions, WorkflowView};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Proposal, WarningKind};
-use vector_core::proposal::{marks, units, why};
-use vector_core::shown::shown;
+use vector_core::proposal::{class_reason, list_units, piece_keys};
+use vector_core::safe_line::safe_line;
 
 use super::diff::{self, DiffLayout};
 use super::{author_name, goal_line, place_name, proposal_url, second_question, table, unit_key};
@@ -26,20 +26,20 @@ pub(super) fn proposal_view(
 ) -> Markup {
     let proposal = &view.proposal;
     let is_open = view.status == ProposalStatus::Waiting && view.session.is_some();
-    let pieces = if is_open { units(proposal) } else { Vec::new() };
+    let pieces = if is_open { list_units(proposal) } else { Vec::new() };
     let replaces: Vec<String> = replaced.iter().map(ToString::to_string).collect();
     let parts: Vec<String> = pieces.iter().map(|unit| unit_key(*unit)).collect();
     html! {
         article.proposal data-key={ "p-" (view.seq) } data-of=(view.seq) data-task=(view.workflow) data-session=[view.session.as_ref()] data-patch-id=(view.proposal.patch_id.0) data-status=(format::status_name(view.status))
-            data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-marks=(marks(proposal, &pieces).join(" "))
+            data-class=(format::class_name(proposal.class)) data-parts=(parts.join(" ")) data-marks=(piece_keys(proposal, &pieces).join(" "))
             data-replaces=(replaces.join(" ")) aria-labelledby="proposal-title" {
             header.about {
                 p.dim {
                     "Proposal " (view.seq) " · in " (format::place_name(place_name(task, sessions))) " · by " (author_name(task)) " · "
                     a href={ "#/now/" (task.seq) } { (goal_line(task)) }
                 }
-                h1 #proposal-title { (shown(&proposal.title)) }
-                p { span.class { (format::class_name(proposal.class)) } " " (class_reason(proposal)) }
+                h1 #proposal-title { (safe_line(&proposal.title)) }
+                p { span.class { (format::class_name(proposal.class)) } " " (reason_view(proposal)) }
                 (outcome_view(view))
                 (remarks_view(proposal, replaced))
             }
@@ -61,8 +61,8 @@ pub(super) fn proposal_view(
 }
 
 /// Why it is classed as it is.
-pub(super) fn class_reason(proposal: &Proposal) -> Markup {
-    html! { (shown(&why(proposal))) }
+pub(super) fn reason_view(proposal: &Proposal) -> Markup {
+    html! { (safe_line(&class_reason(proposal))) }
 }
 
 /// What became of it.
@@ -82,7 +82,7 @@ pub(super) fn outcome_text(view: &ProposalView) -> Markup {
         @if let (true, Some(now)) = (is_replaced, view.successor) {
             "Replaced by " (proposal_link(now)) "."
         } @else {
-            @if let Some(reason) = &view.reason { (shown(reason)) }
+            @if let Some(reason) = &view.reason { (safe_line(reason)) }
             @if let Some(now) = view.successor { " See " (proposal_link(now)) "." }
         }
     }
@@ -97,8 +97,8 @@ pub(super) fn proposal_link(of: Seq) -> Markup {
 fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
     html! {
         ul.remarks {
-            @if let Some(meant) = &proposal.meant { li { (shown(&meant.sentence())) } }
-            @if let Some(files) = proposal.files_sentence() { li { (shown(&files)) } }
+            @if let Some(meant) = &proposal.meant { li { (safe_line(&meant.sentence())) } }
+            @if let Some(files) = proposal.files_sentence() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {
                     "It stands on what comes before it: "
@@ -129,7 +129,7 @@ pub(super) fn warnings_view(proposal: &Proposal) -> Markup {
                     @let (name, meaning) = warning_meaning(kind);
                     li data-twice[kind.needs_second_confirmation()] {
                         b { (name) }
-                        @for warning in proposal.warnings.iter().filter(|it| it.kind == kind) { p { (shown(&warning.text)) } }
+                        @for warning in proposal.warnings.iter().filter(|it| it.kind == kind) { p { (safe_line(&warning.text)) } }
                         p.dim { (meaning) }
                     }
                 }
@@ -246,7 +246,7 @@ fn decision_form(view: &ProposalView) -> Markup {
 pub(super) fn decided_by(view: &ProposalView, buttons: Markup) -> Markup {
     html! {
         div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
-            data-base=(view.proposal.base.0) data-title=(shown(&view.proposal.title)) data-twice=[second_question(view)] {
+            data-base=(view.proposal.base.0) data-title=(safe_line(&view.proposal.title)) data-twice=[second_question(view)] {
             (buttons)
         }
     }

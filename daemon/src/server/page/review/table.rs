@@ -4,15 +4,15 @@ use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::proposal::{Change, Row};
 use scene_schemas::{InstancePath, Value};
-use vector_core::proposal::{Unit, by_instance, note, values};
-use vector_core::shown::shown;
+use vector_core::proposal::{ProposalUnit, by_instance, change_note, short_values};
+use vector_core::safe_line::safe_line;
 
 use super::unit_key;
 use super::value::value_view;
 use crate::server::page::format;
 
 /// The operations, grouped by instance; what the preview leaves out is said.
-pub(super) fn operation_table(proposal: &Proposal, pieces: &[Unit]) -> Markup {
+pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> Markup {
     let rows = &proposal.preview.rows;
     html! {
         @if !rows.is_empty() {
@@ -47,16 +47,16 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
     let mark = group_mark(rows);
     html! {
         span.mark data-mark=(mark) { (mark) } " "
-        span.path { (path_text(&first.path)) } " " span.dim { (shown(&first.class)) }
+        span.path { (path_text(&first.path)) } " " span.dim { (safe_line(&first.class)) }
     }
 }
 
 /// What besides that happens to it: its first values, before and after.
 pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
     let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
-        let (was, now) = values(before, after, Value::brief);
+        let (was, now) = short_values(before, after, Value::brief);
         html! {
-            span.dim { (shown(property)) } " "
+            span.dim { (safe_line(property)) } " "
             @if before.is_some() { del { (value_view(before, &was)) } " → " }
             ins { (value_view(after, &now)) }
         }
@@ -68,9 +68,10 @@ pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
         Change::Set { property, before, after } => {
             vec![arrow(property, before.as_ref(), after.as_ref())]
         }
-        change => {
-            note(change).map(|note| html! { span.dim { (shown(&note)) } }).into_iter().collect()
-        }
+        change => change_note(change)
+            .map(|note| html! { span.dim { (safe_line(&note)) } })
+            .into_iter()
+            .collect(),
     };
     let all: Vec<Markup> = rows.iter().flat_map(of).collect();
     html! {
@@ -101,10 +102,10 @@ fn group_mark(rows: &[&Row]) -> &'static str {
 }
 
 fn path_text(path: &InstancePath) -> String {
-    shown(&path.to_string()).into_owned()
+    safe_line(&path.to_string()).into_owned()
 }
 
-fn instance_group(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
+fn instance_group(at: usize, rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
     let commands: Vec<&[&Row]> = rows.chunk_by(|a, b| a.command == b.command).collect();
     // Where one command is all, it is taken by the line of its instance.
     let whole = if commands.len() == 1 { commands.first().copied() } else { None };
@@ -115,8 +116,8 @@ fn instance_group(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
                     div {
                         @if let Some(rows) = whole { (accept_boxes(rows, pieces)) }
                         (group_headline(rows))
-                        @for note in whole.into_iter().flatten().filter_map(|row| note(&row.change)) {
-                            " " span.dim { (shown(&note)) }
+                        @for note in whole.into_iter().flatten().filter_map(|row| change_note(&row.change)) {
+                            " " span.dim { (safe_line(&note)) }
                         }
                     }
                 }
@@ -135,19 +136,19 @@ fn instance_group(at: usize, rows: &[&Row], pieces: &[Unit]) -> Markup {
 fn command_list(rows: &[&Row]) -> Markup {
     let properties = |row: &&&Row| matches!(row.change, Change::Set { .. });
     let set = rows.iter().filter(properties).count();
-    let notes: Vec<String> = rows.iter().filter_map(|row| note(&row.change)).collect();
+    let notes: Vec<String> = rows.iter().filter_map(|row| change_note(&row.change)).collect();
     let is_made = rows.iter().any(|row| matches!(row.change, Change::Created { .. }));
     html! {
         @if is_made { "is made" }
         @else if set > 0 { "sets " @if set == 1 { "1 property" } @else { (set) " properties" } }
         @else if notes.is_empty() { "goes" }
-        @for note in &notes { (shown(note)) " " }
+        @for note in &notes { (safe_line(note)) " " }
     }
 }
 
 /// Where a person leaves a command out.
-fn accept_boxes(rows: &[&Row], pieces: &[Unit]) -> Markup {
-    let unit = rows.first().map(|row| Unit::Command(row.command as usize));
+fn accept_boxes(rows: &[&Row], pieces: &[ProposalUnit]) -> Markup {
+    let unit = rows.first().map(|row| ProposalUnit::Command(row.command as usize));
     let unit = unit.filter(|unit| pieces.len() > 1 && pieces.contains(unit));
     html! {
         @if let (Some(unit), Some(row)) = (unit, rows.first()) {
@@ -169,15 +170,15 @@ fn property_rows(change: &Change) -> Markup {
     html! {
         @for (name, it) in made {
             tr {
-                th scope="row" { (shown(name)) }
+                th scope="row" { (safe_line(name)) }
                 td.was { span.hush { "nothing" } }
                 td.came { (value_view(Some(it), &it.brief())) }
             }
         }
         @if let Change::Set { property, before, after } = change {
-            @let (was, now) = values(before.as_ref(), after.as_ref(), Value::brief);
+            @let (was, now) = short_values(before.as_ref(), after.as_ref(), Value::brief);
             tr {
-                th scope="row" { (shown(property)) }
+                th scope="row" { (safe_line(property)) }
                 td.was { @if before.is_some() { del { (value_view(before.as_ref(), &was)) } } @else { (was) } }
                 td.came { (value_view(after.as_ref(), &now)) }
             }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use scene_schemas::Value;
 use scene_schemas::value::Content;
-use vector_core::shown::shown;
+use vector_core::safe_line::safe_line;
 
 /// Characters of a value that are shown at most.
 const MOST: usize = 20_000;
@@ -16,8 +16,8 @@ pub(super) fn value_view(value: Option<&Value>, short: &str) -> Markup {
     html! {
         @if let Some(value) = value { (color_swatch(value)) }
         @if let Some(whole) = whole {
-            details.whole { summary { (shown(short)) } pre { (line_count(&whole)) } }
-        } @else { (shown(short)) }
+            details.whole { summary { (safe_line(short)) } pre { (line_count(&whole)) } }
+        } @else { (safe_line(short)) }
     }
 }
 
@@ -46,7 +46,7 @@ fn full_value(value: &Value, short: &str) -> Option<String> {
 }
 
 fn line_count(text: &str) -> String {
-    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(safe_line).collect::<Vec<_>>().join("\n")
 }
 
 /// A colour as it looks, or the colours of a sequence where they stand in it.

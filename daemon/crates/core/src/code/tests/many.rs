@@ -14,19 +14,24 @@ const STORAGE: &str = "game.ReplicatedStorage";
 /// What is asked of the names in one script: at some of its bytes, all that can be.
 fn ask_all(text: &str) -> usize {
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", text)]);
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     let main = at(&scene, "game.ReplicatedStorage.Main");
     let mut hits = 0;
     for byte in [9, text.len() / 2] {
-        if let Some(symbol) = symbol(&index, &scene, main, byte as u32) {
-            definitions(&index, &scene, &symbol);
-            hits += references(&index, &scene, &symbol).len();
+        if let Some(symbol) = symbol_at(&index, &scene, main, byte as u32) {
+            find_definitions(&index, &scene, &symbol);
+            hits += find_references(&index, &scene, &symbol).len();
         }
     }
-    named(&index, &scene, "a");
-    graph(&index, &[main], Direction::Both, 64);
-    let asked = Asked { words: "what is a main", budget: 9_000, most: 9, ..Asked::default() };
-    choose(&index, &scene, &asked);
+    definitions_named(&index, &scene, "a");
+    build_graph(&index, &[main], GraphDirection::Both, 64);
+    let asked = ContextRequest {
+        words: "what is a main",
+        budget: 9_000,
+        most: 9,
+        ..ContextRequest::default()
+    };
+    select_scripts(&index, &scene, &asked);
     hits
 }
 
@@ -36,24 +41,24 @@ fn many_uses_in_one_script_are_found() {
     let text = format!("local M = {{}}\n{}return M\n", "M.a = M.a\n".repeat(many));
     assert!(ask_all(&text) > 0);
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", &text)]);
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     let main = at(&scene, "game.ReplicatedStorage.Main");
     let symbol = Symbol::Member(main, "a".into());
-    assert_eq!(references(&index, &scene, &symbol).len(), 2 * many);
+    assert_eq!(find_references(&index, &scene, &symbol).len(), 2 * many);
     // Each of them is a definition too.
     let text = format!("local M = {{}}\n{}return M\n", "function M.a() end\n".repeat(many));
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", &text)]);
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     let main = at(&scene, "game.ReplicatedStorage.Main");
-    let hits = references(&index, &scene, &Symbol::Member(main, "a".into()));
+    let hits = find_references(&index, &scene, &Symbol::Member(main, "a".into()));
     assert_eq!(hits.iter().filter(|it| it.is_definition).count(), many);
-    assert_eq!(named(&index, &scene, "M.a").len(), many);
-    assert_eq!(definitions(&index, &scene, &Symbol::Loose("a".into())).len(), many);
+    assert_eq!(definitions_named(&index, &scene, "M.a").len(), many);
+    assert_eq!(find_definitions(&index, &scene, &Symbol::Loose("a".into())).len(), many);
     // And each key has a table of its own, and that a variable.
     let text = "local t = { a = 1 }\n".repeat(many);
     let scene = place(&[("ReplicatedStorage/Main", "ModuleScript", &text)]);
-    let index = Index::new(&scene);
-    let hits = references(&index, &scene, &Symbol::Loose("a".into()));
+    let index = CodeIndex::new(&scene);
+    let hits = find_references(&index, &scene, &Symbol::Loose("a".into()));
     assert_eq!(hits.len(), many);
 }
 
@@ -72,12 +77,12 @@ fn many_scripts_that_require_one_are_found() {
         };
         scene.set_source(node, text);
     }
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     assert_eq!(index.required_by(lib).len(), many / 2);
-    let hits = references(&index, &scene, &Symbol::Member(lib, "open".into()));
+    let hits = find_references(&index, &scene, &Symbol::Member(lib, "open".into()));
     assert_eq!(hits.len(), many / 2 + 1);
-    assert_eq!(references(&index, &scene, &Symbol::Module(lib)).len(), many / 2);
-    assert_eq!(graph(&index, &[lib], Direction::Both, 64).scripts.len(), many + 1);
+    assert_eq!(find_references(&index, &scene, &Symbol::Module(lib)).len(), many / 2);
+    assert_eq!(build_graph(&index, &[lib], GraphDirection::Both, 64).scripts.len(), many + 1);
 }
 
 #[test]
@@ -89,12 +94,12 @@ fn rings_of_many_scripts_and_chains_of_many_are_followed() {
         let node = scene.create(storage, "ModuleScript", &format!("M{number}"));
         scene.set_source(node, format!("return require(script.Parent.M{})", (number + 1) % many));
     }
-    let index = Index::new(&scene);
-    let all = graph(&index, index.scripts(), Direction::Requires, 0);
+    let index = CodeIndex::new(&scene);
+    let all = build_graph(&index, index.script_nodes(), GraphDirection::Requires, 0);
     assert_eq!(all.cycles.iter().map(Vec::len).collect::<Vec<_>>(), [many]);
     let first = at(&scene, &format!("{STORAGE}.M0"));
-    assert!(index.script(index.behind(first)).is_some());
-    let hits = references(&index, &scene, &Symbol::Member(first, "a".into()));
+    assert!(index.script_at(index.reexported_module(first)).is_some());
+    let hits = find_references(&index, &scene, &Symbol::Member(first, "a".into()));
     assert_eq!(hits, []);
 }
 
@@ -110,11 +115,11 @@ fn one_script_may_require_very_often() {
         ("ReplicatedStorage/Main", "ModuleScript", &text),
         (&format!("ReplicatedStorage/Main/{name}"), "ModuleScript", ""),
     ]);
-    let index = Index::new(&scene);
+    let index = CodeIndex::new(&scene);
     let main = at(&scene, "game.ReplicatedStorage.Main");
-    assert_eq!(index.requires(main).len(), 1);
-    assert_eq!(index.resolved(main).len(), many);
-    let hits = references(&index, &scene, &Symbol::Module(index.requires(main)[0]));
+    assert_eq!(index.required_modules(main).len(), 1);
+    assert_eq!(index.resolved_requires(main).len(), many);
+    let hits = find_references(&index, &scene, &Symbol::Module(index.required_modules(main)[0]));
     assert_eq!(hits.len(), many);
     // Many different ones, in a place that says long paths; none of them leads anywhere.
     let text: String = (0..many).fold(String::new(), |mut text, number| {
@@ -128,13 +133,16 @@ fn one_script_may_require_very_often() {
     for number in 0..20_000 {
         scene.create(storage, "Folder", &format!("M{}", number % 100));
     }
-    let index = Index::new(&scene);
-    assert_eq!(index.resolved(index.scripts()[0]).iter().filter(|it| it.is_err()).count(), many);
+    let index = CodeIndex::new(&scene);
+    assert_eq!(
+        index.resolved_requires(index.script_nodes()[0]).iter().filter(|it| it.is_err()).count(),
+        many
+    );
     let scene = place(&[(&format!("ReplicatedStorage/{long}/Main"), "Script", &text)]);
-    let index = Index::new(&scene);
-    let main = index.scripts()[0];
-    let lost = index.resolved(main).iter().filter(|it| it.is_err()).count();
-    assert_eq!((index.requires(main).len(), lost), (0, many));
+    let index = CodeIndex::new(&scene);
+    let main = index.script_nodes()[0];
+    let lost = index.resolved_requires(main).iter().filter(|it| it.is_err()).count();
+    assert_eq!((index.required_modules(main).len(), lost), (0, many));
 }
 
 #[test]
@@ -175,17 +183,17 @@ fn texts_that_nobody_writes_are_answered_for() {
 fn readings_that_no_script_has_are_forgotten() {
     let mut scene = place(&[("ReplicatedStorage/Main", "ModuleScript", "")]);
     let main = at(&scene, "game.ReplicatedStorage.Main");
-    let mut index = Index::new(&scene);
+    let mut index = CodeIndex::new(&scene);
     for number in 0..400 {
         scene.set_source(main, format!("return {number}"));
-        index.update(&scene);
+        index.refresh(&scene);
         assert!(index.readings.len() <= 67, "{}", index.readings.len());
     }
     // Long ones sooner.
     let rest = "-".repeat(1 << 20);
     for number in 0..40 {
         scene.set_source(main, format!("return {number} {rest}"));
-        index.update(&scene);
+        index.refresh(&scene);
     }
     assert!(index.readings.len() <= 8, "{}", index.readings.len());
     // Also those of scripts that are gone.
@@ -197,10 +205,10 @@ fn readings_that_no_script_has_are_forgotten() {
             node
         })
         .collect();
-    index.update(&scene);
+    index.refresh(&scene);
     for node in nodes {
         scene.delete(node);
     }
-    index.update(&scene);
+    index.refresh(&scene);
     assert_eq!((index.readings.len(), index.files.len()), (1, 1));
 }

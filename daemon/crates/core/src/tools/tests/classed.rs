@@ -155,12 +155,12 @@ fn joints_between_what_was_there_are_modifying() {
     let to = |node| Some(Value::Ref(Some(scene.target(node))));
     let props = [("Part0".to_owned(), to(wall)), ("Part1".to_owned(), to(door))];
     let workspace = at(&scene, "game.Workspace");
-    let blobs = Blobs::new();
-    let mut draft = crate::proposal::Draft::new(&mut scene, &blobs);
-    draft.create(workspace, "WeldConstraint", "Weld", props.into()).unwrap();
+    let blobs = BlobStore::new();
+    let mut draft = crate::proposal::ProposalDraft::new(&mut scene, &blobs);
+    draft.create_instance(workspace, "WeldConstraint", "Weld", props.into()).unwrap();
     let proposal = draft.finish(&base()).unwrap();
     assert_eq!(proposal.class, Class::Modifying);
-    let why = crate::proposal::why(&proposal);
+    let why = crate::proposal::class_reason(&proposal);
     let said =
         "It adds 1 instance, and game.Workspace.Weld joins, moves or connects what was there.";
     assert_eq!(why, said);
@@ -188,7 +188,7 @@ fn a_reference_to_what_was_there_is_modifying_whatever_the_class() {
         panic!("no proposal");
     };
     assert_eq!(
-        crate::proposal::why(&proposal),
+        crate::proposal::class_reason(&proposal),
         "It adds 1 instance, and game.ServerStorage.New refers to what was there."
     );
 }
@@ -197,12 +197,12 @@ fn a_reference_to_what_was_there_is_modifying_whatever_the_class() {
 fn references_within_what_is_new_are_additive() {
     let mut scene = yard();
     let workspace = at(&scene, "game.Workspace");
-    let blobs = Blobs::new();
-    let mut draft = crate::proposal::Draft::new(&mut scene, &blobs);
-    let tower = draft.create(workspace, "Model", "Tower", Props::new()).unwrap();
-    let base_part = draft.create(tower, "Part", "Base", Props::new()).unwrap();
+    let blobs = BlobStore::new();
+    let mut draft = crate::proposal::ProposalDraft::new(&mut scene, &blobs);
+    let tower = draft.create_instance(workspace, "Model", "Tower", Props::new()).unwrap();
+    let base_part = draft.create_instance(tower, "Part", "Base", Props::new()).unwrap();
     let to = Some(Value::Ref(Some(draft.scene().target(base_part))));
-    draft.set(tower, [("PrimaryPart".to_owned(), to)].into()).unwrap();
+    draft.set_properties(tower, [("PrimaryPart".to_owned(), to)].into()).unwrap();
     assert_eq!(draft.finish(&base()).unwrap().class, Class::Additive);
 }
 
@@ -242,5 +242,5 @@ fn what_needs_studio_says_so_whatever_is_left_out() {
     assert!(refused.contains("Only Roblox Studio can load an asset"), "{refused}");
     let named: Vec<_> = crate::tools::TOOLS.iter().filter(|it| it.needs_studio()).collect();
     assert_eq!(named.len(), 5, "{named:?}");
-    assert!(crate::tools::find("capture_viewport").is_err());
+    assert!(crate::tools::find_tool("capture_viewport").is_err());
 }

@@ -4,14 +4,14 @@ use scene_schemas::proposal::Class;
 use serde_json::{Map, Value as Json, json};
 
 use super::{answer, call, open, propose, refuse};
-use crate::tools::{Offered, Run, TOOLS, lean, offered, print};
+use crate::tools::{AgentTool, TOOLS, ToolAction, agent_tools, compact_schema, tool_list};
 
 /// A server adds two tools of its own, and Cursor reads 40 of them.
 const MOST_TOOLS: usize = 38;
 /// Characters of the list: 20,000 with those two.
 const MOST: usize = 18_000;
 
-fn as_listed(tool: &Offered) -> Json {
+fn as_listed(tool: &AgentTool) -> Json {
     let annotations = match (tool.reads, tool.destroys) {
         (true, _) => json!({ "readOnlyHint": true }),
         (false, false) => json!({ "destructiveHint": false }),
@@ -27,7 +27,7 @@ fn as_listed(tool: &Offered) -> Json {
 
 #[test]
 fn the_list_is_short() {
-    let listed: Vec<Json> = offered().iter().map(as_listed).collect();
+    let listed: Vec<Json> = agent_tools().iter().map(as_listed).collect();
     let size = |json: &Json| json.to_string().chars().count();
     let whole = size(&Json::from(listed.clone()));
     let mut each: Vec<_> = listed.iter().map(|tool| (size(tool), tool["name"].as_str())).collect();
@@ -40,8 +40,8 @@ fn the_list_is_short() {
 /// that are not long (OpenAI, Cursor), arrays that say of what (Gemini, VS Code).
 #[test]
 fn every_schema_is_sound() {
-    let own = print().as_array().cloned().unwrap();
-    let others = offered().iter().map(as_listed).collect::<Vec<_>>();
+    let own = tool_list().as_array().cloned().unwrap();
+    let others = agent_tools().iter().map(as_listed).collect::<Vec<_>>();
     for tool in own.iter().chain(&others) {
         let name = tool["name"].as_str().unwrap();
         // Clients write the server's name in front: at most 60 characters together.
@@ -83,14 +83,14 @@ fn sound(at: &str, schema: &Map<String, Json>) {
 
 #[test]
 fn others_are_offered_all_but_talk_and_the_web() {
-    let names: Vec<_> = offered().iter().map(|tool| tool.name).collect();
+    let names: Vec<_> = agent_tools().iter().map(|tool| tool.name).collect();
     for tool in TOOLS {
-        let is_own = matches!(tool.run, Run::Talk(_)) || tool.name == "fetch_url";
+        let is_own = matches!(tool.run, ToolAction::Talk(_)) || tool.name == "fetch_url";
         assert_eq!(names.contains(&tool.name), !is_own, "{}", tool.name);
     }
     assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
     let hints = |name: &str| {
-        let tool = offered().into_iter().find(|tool| tool.name == name).unwrap();
+        let tool = agent_tools().into_iter().find(|tool| tool.name == name).unwrap();
         (tool.reads, tool.destroys)
     };
     assert_eq!(hints("show_diff"), (true, false));
@@ -117,7 +117,7 @@ fn what_destroys_nothing_only_adds() {
 
 #[test]
 fn a_number_that_is_left_out_or_null_is_the_usual_one() {
-    let schema = (crate::tools::find("find_instances").unwrap().schema)().to_value();
+    let schema = (crate::tools::find_tool("find_instances").unwrap().schema)().to_value();
     let limit = json!({ "type": "integer", "maximum": 1000, "default": 100 });
     assert_eq!(schema["properties"]["limit"], limit);
     let found =
@@ -157,7 +157,7 @@ fn null_counts_as_left_out() {
 #[track_caller]
 fn check(schema: Json, expected: Json) {
     let Json::Object(mut map) = schema else { panic!() };
-    lean::lean(&mut map);
+    compact_schema::compact_schema(&mut map);
     assert_eq!(Json::Object(map), expected);
 }
 

@@ -8,10 +8,10 @@ use scene_schemas::{Command, InstanceId};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
-use super::super::{Plan, plan};
+use super::super::{Plan, plan_call};
 use super::{at, base, call};
 use crate::policy;
-use crate::proposal::{Blobs, perform};
+use crate::proposal::{BlobStore, perform_command};
 
 /// Workspace with a part Wall and a model House; nothing is known of their properties.
 pub(super) fn place() -> Scene {
@@ -78,7 +78,8 @@ fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
     assert!(crate::policy::needs_second_confirmation(&proposal));
     // It is part of the scene on trial, and the next call stands on it.
     let rename = json!({ "path": "game.Workspace.House.Tree.Trunk", "newName": "Stem" });
-    let next = plan(Seq(9), "rename_instance", &rename, &mut scene, &base(), &Blobs::new(), None);
+    let next =
+        plan_call(Seq(9), "rename_instance", &rename, &mut scene, &base(), &BlobStore::new(), None);
     let Ok(Plan::Propose(next, _)) = next else { panic!("{next:?}") };
     assert_eq!(next.commands[0].target().id.0, "new:7.2");
     assert!(scene.take_missing().is_empty());
@@ -94,7 +95,8 @@ fn what_an_asset_brings_has_properties_that_nobody_knows() {
     assert!(read.unwrap_err().contains("not inserted yet"));
     // Anchored is false by default, and may be true in the asset: to set it is a change.
     let set = json!({ "path": path, "props": { "Anchored": false } });
-    let set = plan(Seq(9), "set_properties", &set, &mut scene, &base(), &Blobs::new(), None);
+    let set =
+        plan_call(Seq(9), "set_properties", &set, &mut scene, &base(), &BlobStore::new(), None);
     let Ok(Plan::Propose(set, _)) = set else { panic!("{set:?}") };
     let Change::Set { before: None, .. } = set.preview.rows[0].change else { panic!("{set:?}") };
     assert!(matches!(&set.commands[0], Command::Set { expect: None, .. }));
@@ -112,14 +114,14 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     scene.rollback(mark);
     scene.begin(Seq(7));
-    let done = perform(&mut scene, &proposal.commands[0], &Blobs::new()).unwrap();
-    let back = crate::proposal::inverse(&mut scene, done.backs).unwrap().commands;
+    let done = perform_command(&mut scene, &proposal.commands[0], &BlobStore::new()).unwrap();
+    let back = crate::proposal::build_inverse(&mut scene, done.backs).unwrap().commands;
     let gone: Vec<_> = back.iter().map(Command::target).collect();
     assert_eq!(gone[0].path.to_string(), "game.Workspace.Tree[2]");
     assert_eq!(gone[1].path.to_string(), "game.Workspace.Tree");
     assert_eq!((gone[0].id.0.as_str(), gone[1].id.0.as_str()), ("new:7.3", "new:7.0"));
     for command in &back {
-        perform(&mut scene, command, &Blobs::new()).unwrap();
+        perform_command(&mut scene, command, &BlobStore::new()).unwrap();
     }
     assert_eq!(scene.len(), 3);
 }
@@ -240,7 +242,7 @@ fn the_calls_of_one_proposal_mean_the_same_instance() {
 
 #[test]
 fn schemas_say_what_may_be_left_out() {
-    let printed = super::super::print();
+    let printed = super::super::tool_list();
     let tool = |name: &str| {
         let all = printed.as_array().unwrap();
         all.iter().find(|tool| tool["name"] == name).unwrap()["inputSchema"].clone()

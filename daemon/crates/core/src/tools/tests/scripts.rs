@@ -6,7 +6,7 @@ use vector_place::StyleFile;
 
 use super::*;
 use crate::policy;
-use crate::tools::Look;
+use crate::tools::FetchRequest;
 
 const MAIN_PATH: &str = "game.ServerScriptService.Main";
 
@@ -63,7 +63,7 @@ fn only_the_lines_that_are_meant_are_formatted() {
 fn what_is_to_be_checked_is_told_to_the_shell() {
     let wanted = |args: Json| match call(&mut place(), "get_diagnostics", args) {
         Ok(Plan::Look(look)) => match &*look {
-            Look::Diagnostics(wanted) => wanted.scripts.len(),
+            FetchRequest::Diagnostics(wanted) => wanted.scripts.len(),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),

@@ -7,8 +7,8 @@ use scene_schemas::entry::{Requested, Tokens};
 use scene_schemas::text::TextEdit;
 
 use super::*;
-use crate::prompt::Cost;
-use crate::workflow::{Trouble, before};
+use crate::prompt::MessageCost;
+use crate::workflow::{ModelTrouble, check_call};
 
 const GUARDS: Guards = Guards { scope: 2, needs_script: true, turns: 9 };
 
@@ -44,21 +44,26 @@ fn of(name: &str, commands: Vec<Command>) -> Plan {
     Plan::Propose(Box::new(Proposal { commands, ..proposal(name) }), Json::Null)
 }
 
-fn cost() -> Cost {
+fn cost() -> MessageCost {
     let tokens = Some(Tokens { prompt: 1_000, generated: 10, ..Tokens::default() });
-    Cost { model: "maker/model".to_owned(), tokens, ..Cost::default() }
+    MessageCost { model: "maker/model".to_owned(), tokens, ..MessageCost::default() }
 }
 
 impl Run {
     /// The model is asked, and calls a tool; the entry that came of it is the last.
     fn called(&mut self, tool: &str, args: Json, result: Result<Plan, Refusal>) -> Entry {
         self.requested(4_000);
-        let calls = vec![Call::new(tool, args)];
-        self.input(Input::Replied(Message { calls, cost: Some(cost()), ..Message::default() }))
-            .unwrap();
-        let Some(Want::Plan { call, .. }) = self.wants() else { panic!("no open call") };
-        let result = before(&self.state, WORKFLOW, call).and(result);
-        let entries = self.input(Input::Planned { call, result, after: Vec::new() }).unwrap();
+        let calls = vec![ToolCall::new(tool, args)];
+        self.input(WorkflowInput::Replied(ModelMessage {
+            calls,
+            cost: Some(cost()),
+            ..ModelMessage::default()
+        }))
+        .unwrap();
+        let Some(WantedWork::Plan { call, .. }) = self.wants() else { panic!("no open call") };
+        let result = check_call(&self.state, WORKFLOW, call).and(result);
+        let entries =
+            self.input(WorkflowInput::Planned { call, result, after: Vec::new() }).unwrap();
         entries.into_iter().find(|entry| !matches!(entry, Entry::Told { .. })).unwrap()
     }
 
@@ -76,17 +81,17 @@ impl Run {
             window: 1,
             body: hash,
         };
-        self.input(Input::Requested(Box::new(request))).unwrap();
+        self.input(WorkflowInput::Requested(Box::new(request))).unwrap();
     }
 
-    fn says(&mut self, message: Message) -> Vec<Entry> {
+    fn says(&mut self, message: ModelMessage) -> Vec<Entry> {
         self.requested(4_000);
-        self.input(Input::Replied(Message { cost: Some(cost()), ..message })).unwrap()
+        self.input(WorkflowInput::Replied(ModelMessage { cost: Some(cost()), ..message })).unwrap()
     }
 
     fn plans(&mut self) {
         let steps = vec!["One".to_owned()];
-        let talk = Plan::Talk(Talk::Plan { steps: steps.clone() });
+        let talk = Plan::Talk(ModelAction::Plan { steps: steps.clone() });
         self.called("start_plan", json!({ "steps": steps }), Ok(talk));
     }
 
@@ -99,12 +104,12 @@ impl Run {
     }
 
     fn applies(&mut self) {
-        let Some(Want::Ask(seq)) = self.wants() else { panic!("nothing waits") };
+        let Some(WantedWork::Ask(seq)) = self.wants() else { panic!("nothing waits") };
         self.approve(seq, Approver::Person, false).unwrap();
         let acks = vec![serde_json::from_value(json!({ "outcomes": [], "inverse": [] })).unwrap()];
         let (file, before) = ("place.rbxl".to_owned(), None);
-        self.input(Input::Applying { proposals: vec![seq], file, before, acks }).unwrap();
-        self.input(Input::Applied(vec![seq])).unwrap();
+        self.input(WorkflowInput::Applying { proposals: vec![seq], file, before, acks }).unwrap();
+        self.input(WorkflowInput::Applied(vec![seq])).unwrap();
     }
 
     fn workflow(&self) -> &super::super::Workflow {
@@ -195,7 +200,7 @@ fn only_lines_that_were_read_are_overwritten() {
 
 #[test]
 fn a_script_about_something_else_does_not_make_parts_behave() {
-    let done = || Ok(Plan::Talk(Talk::Done { summary: None }));
+    let done = || Ok(Plan::Talk(ModelAction::Done { summary: None }));
     let about = |path: &str, text: &str| {
         let mut run = run();
         run.plans();
@@ -225,7 +230,7 @@ fn a_script_about_something_else_does_not_make_parts_behave() {
 fn a_plan_is_done_when_its_task_is_complete() {
     let mut run = run();
     run.plans();
-    run.called("complete", json!({}), Ok(Plan::Talk(Talk::Done { summary: None })));
+    run.called("complete", json!({}), Ok(Plan::Talk(ModelAction::Done { summary: None })));
     let plan = &run.state.workflow(WORKFLOW).unwrap().plan;
     assert!(!plan.is_empty() && plan.iter().all(|step| step.done), "{plan:?}");
 }
@@ -240,11 +245,11 @@ fn what_reaches_far_is_confirmed_first() {
     }
     let change = || Ok(of("a", paths.iter().map(|path| edit(path)).collect()));
     is_refused(&run.called("replace_text", json!({ "n": 1 }), change()), "more than 2");
-    let question = Talk::Question { question: "All three?".to_owned(), answers: Vec::new() };
+    let question = ModelAction::Question { question: "All three?".to_owned(), answers: Vec::new() };
     run.called("ask_clarification", json!({ "n": 2 }), Ok(Plan::Talk(question)));
-    assert!(matches!(run.wants(), Some(Want::Answer(_))));
-    run.input(Input::Asked { text: "Yes".to_owned(), attached: Vec::new() }).unwrap();
-    assert_eq!(run.wants(), Some(Want::Reply));
+    assert!(matches!(run.wants(), Some(WantedWork::Answer(_))));
+    run.input(WorkflowInput::Asked { text: "Yes".to_owned(), attached: Vec::new() }).unwrap();
+    assert_eq!(run.wants(), Some(WantedWork::Reply));
     let now = run.called("replace_text", json!({ "n": 3 }), change());
     assert!(matches!(now, Entry::Proposed { .. }), "{now:?}");
 }
@@ -253,12 +258,12 @@ fn what_reaches_far_is_confirmed_first() {
 fn the_person_is_asked_twice_at_most() {
     let mut run = run();
     for n in 1..=3 {
-        let question = Talk::Question { question: "Which?".to_owned(), answers: Vec::new() };
+        let question = ModelAction::Question { question: "Which?".to_owned(), answers: Vec::new() };
         let entry = run.called("ask_clarification", json!({ "n": n }), Ok(Plan::Talk(question)));
         if n == 3 {
             return is_refused(&entry, "asked 2 times");
         }
-        run.input(Input::Asked { text: "This".to_owned(), attached: Vec::new() }).unwrap();
+        run.input(WorkflowInput::Asked { text: "This".to_owned(), attached: Vec::new() }).unwrap();
     }
 }
 
@@ -284,12 +289,12 @@ fn parts_without_a_script_are_not_complete() {
     run.plans();
     run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
     run.applies();
-    let done = || Ok(Plan::Talk(Talk::Done { summary: None }));
+    let done = || Ok(Plan::Talk(ModelAction::Done { summary: None }));
     is_refused(&run.called("complete", json!({ "n": 1 }), done()), "You made 1 part and no script");
     // One that only stops is told once.
-    let said = run.says(Message { text: Some("Done.".to_owned()), ..Message::default() });
+    let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
     assert!(matches!(said.last(), Some(Entry::Told { text }) if text.contains("no script")));
-    let said = run.says(Message { text: Some("Done.".to_owned()), ..Message::default() });
+    let said = run.says(ModelMessage { text: Some("Done.".to_owned()), ..ModelMessage::default() });
     assert!(matches!(said.last(), Some(Entry::Finished { .. })), "{said:?}");
 }
 
@@ -300,7 +305,7 @@ fn a_person_can_opt_out_of_scripts() {
     run.plans();
     run.called("create_instance", json!({}), Ok(of("a", vec![part()])));
     run.applies();
-    let done = Ok(Plan::Talk(Talk::Done { summary: None }));
+    let done = Ok(Plan::Talk(ModelAction::Done { summary: None }));
     let entry = run.called("complete", json!({}), done);
     // The steps of the plan are ticked with it.
     assert!(matches!(entry, Entry::Planned { .. }), "{entry:?}");
@@ -314,9 +319,9 @@ fn three_refusals_in_a_row_ask_for_another_way_and_nine_end_it() {
         let told = matches!(run.records.last().unwrap().entry, Entry::Told { .. });
         assert_eq!(told, n % 3 == 0 && n < 9, "after {n}");
     }
-    assert_eq!(run.wants(), Some(Want::GoAhead));
-    run.input(Input::Resume).unwrap();
-    assert_eq!(run.wants(), Some(Want::Reply));
+    assert_eq!(run.wants(), Some(WantedWork::GoAhead));
+    run.input(WorkflowInput::Resume).unwrap();
+    assert_eq!(run.wants(), Some(WantedWork::Reply));
 }
 
 fn refuse(reason: &str) -> Result<Plan, Refusal> {
@@ -338,8 +343,8 @@ fn the_same_call_again_and_again_is_stopped() {
     is_refused(&run.called("list_children", args(), answer()), "third time in a row");
     run.called("list_children", args(), answer());
     run.called("list_children", args(), answer());
-    assert_eq!(run.wants(), Some(Want::GoAhead));
-    let trouble = run.workflow().talk().trouble().unwrap();
+    assert_eq!(run.wants(), Some(WantedWork::GoAhead));
+    let trouble = run.workflow().conversation().trouble().unwrap();
     assert!(trouble.message.contains("same call 5 times"), "{trouble:?}");
 }
 
@@ -347,17 +352,17 @@ fn the_same_call_again_and_again_is_stopped() {
 fn what_is_said_meanwhile_is_read_with_the_next_request() {
     let mut run = run();
     run.requested(4_000);
-    run.input(Input::Asked { text: "And red.".to_owned(), attached: Vec::new() }).unwrap();
+    run.input(WorkflowInput::Asked { text: "And red.".to_owned(), attached: Vec::new() }).unwrap();
     let said = run
-        .input(Input::Replied(Message {
+        .input(WorkflowInput::Replied(ModelMessage {
             text: Some("Done.".to_owned()),
             cost: Some(cost()),
-            ..Message::default()
+            ..ModelMessage::default()
         }))
         .unwrap();
     assert!(!said.iter().any(|entry| matches!(entry, Entry::Finished { .. })), "{said:?}");
-    let turns = run.state.prompt(WORKFLOW).unwrap().turns;
-    let expected = [Turn::Said("Done.".to_owned()), Turn::Asked("And red.".to_owned())];
+    let turns = run.state.build_prompt(WORKFLOW).unwrap().turns;
+    let expected = [PromptTurn::Said("Done.".to_owned()), PromptTurn::Asked("And red.".to_owned())];
     assert_eq!(turns, expected);
 }
 
@@ -366,7 +371,7 @@ fn what_is_of_no_use_goes_back_and_ends_after_three() {
     let mut run = run();
     for n in 1..=3 {
         let flaw = Some("Your message was empty.".to_owned());
-        let entries = run.says(Message { flaw, ..Message::default() });
+        let entries = run.says(ModelMessage { flaw, ..ModelMessage::default() });
         let is_over = matches!(entries.last(), Some(Entry::Unanswered { .. }));
         assert_eq!(is_over, n == 3, "{entries:?}");
     }
@@ -376,26 +381,27 @@ fn what_is_of_no_use_goes_back_and_ends_after_three() {
 fn a_failure_waits_for_a_person() {
     let mut run = run();
     run.requested(4_000);
-    let trouble = Trouble {
+    let trouble = ModelTrouble {
         code: FailureKind::Provider,
         message: "It is overloaded.".to_owned(),
         retryable: true,
         hint: "Try again.".to_owned(),
         setting: None,
     };
-    run.input(Input::Unanswered(trouble)).unwrap();
-    assert_eq!(run.wants(), Some(Want::GoAhead));
-    run.input(Input::Asked { text: "Go on.".to_owned(), attached: Vec::new() }).unwrap();
-    assert_eq!(run.wants(), Some(Want::Reply));
+    run.input(WorkflowInput::Unanswered(trouble)).unwrap();
+    assert_eq!(run.wants(), Some(WantedWork::GoAhead));
+    run.input(WorkflowInput::Asked { text: "Go on.".to_owned(), attached: Vec::new() }).unwrap();
+    assert_eq!(run.wants(), Some(WantedWork::Reply));
 }
 
 #[test]
 fn a_flawed_call_is_refused_and_never_planned() {
     let mut run = run();
-    let call = Call { flaw: Some("It was cut.".to_owned()), ..Call::new("delete", json!({})) };
-    run.says(Message { calls: vec![call], ..Message::default() });
-    let Some(Want::Plan { call, .. }) = run.wants() else { panic!("no open call") };
-    assert_eq!(before(&run.state, WORKFLOW, call).unwrap_err().0, "It was cut.");
+    let call =
+        ToolCall { flaw: Some("It was cut.".to_owned()), ..ToolCall::new("delete", json!({})) };
+    run.says(ModelMessage { calls: vec![call], ..ModelMessage::default() });
+    let Some(WantedWork::Plan { call, .. }) = run.wants() else { panic!("no open call") };
+    assert_eq!(check_call(&run.state, WORKFLOW, call).unwrap_err().0, "It was cut.");
 }
 
 #[test]
@@ -411,24 +417,29 @@ fn a_long_talk_is_summed_up_and_what_was_decided_stays() {
             Ok(of(&format!("Mend {n}"), vec![edit(&path)])),
         );
         match run.wants() {
-            Some(Want::Ask(seq)) if n % 3 == 0 => {
+            Some(WantedWork::Ask(seq)) if n % 3 == 0 => {
                 let reason = Some(format!("not like this {n}"));
-                run.input(Input::Reject { proposal: seq, reason }).unwrap();
+                run.input(WorkflowInput::Reject { proposal: seq, reason }).unwrap();
             }
             _ => run.applies(),
         }
     }
-    run.input(Input::Summarise { keep: 6 }).unwrap();
-    let prompt = run.state.prompt(WORKFLOW).unwrap();
+    run.input(WorkflowInput::Summarise { keep: 6 }).unwrap();
+    let prompt = run.state.build_prompt(WORKFLOW).unwrap();
     let earlier = prompt.earlier.unwrap();
     assert!((2_800..=3_800).contains(&earlier.len()), "{} bytes:\n{earlier}", earlier.len());
     for words in ["make a farm", "Mend 1", "not like this 0"] {
         assert!(earlier.contains(words), "{words}:\n{earlier}");
     }
-    let calls = prompt.turns.iter().filter(|turn| matches!(turn, Turn::Called { .. })).count();
+    let calls =
+        prompt.turns.iter().filter(|turn| matches!(turn, PromptTurn::Called { .. })).count();
     assert_eq!(calls, 6);
     let now = prompt.now.unwrap();
     assert!(now.lines().count() < 33, "{now}");
-    assert_eq!(run.input(Input::Summarise { keep: 6 }).unwrap(), [], "nothing more can go");
-    assert_eq!(run.workflow().talk().estimate(4_000), 1_000, "as the provider counts");
+    assert_eq!(run.input(WorkflowInput::Summarise { keep: 6 }).unwrap(), [], "nothing more can go");
+    assert_eq!(
+        run.workflow().conversation().estimate_tokens(4_000),
+        1_000,
+        "as the provider counts"
+    );
 }

@@ -11,9 +11,9 @@ use super::*;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/offline/tests/requests.txt");
 
 /// What the tools answer: one instance of a name, but three of `Wall` and none of `Nobody`.
-fn answer(_: usize, call: &Call) -> Outcome {
+fn answer(_: usize, call: &ToolCall) -> CallOutcome {
     if call.tool != FIND {
-        return Outcome::Done(json!({}));
+        return CallOutcome::Done(json!({}));
     }
     let selector = call.args["selector"].as_str().unwrap().trim_start_matches('#').to_owned();
     let paths: Vec<Json> = match selector.as_str() {
@@ -21,7 +21,7 @@ fn answer(_: usize, call: &Call) -> Outcome {
         "Wall" => (1..=3).map(|n| json!({"path": format!("game.Workspace.Wall[{n}]")})).collect(),
         name => vec![json!({"path": format!("game.Workspace.Course.{name}")})],
     };
-    Outcome::Done(json!({ "total": paths.len(), "instances": paths }))
+    CallOutcome::Done(json!({ "total": paths.len(), "instances": paths }))
 }
 
 fn played(request: &str) -> String {

@@ -1,0 +1,84 @@
+//! The requires of a script after instances got other names: what has to be written so that each finds
+//! the module that it found before.
+
+use scene_schemas::text::{Position, TextEdit};
+use vector_luau::index::{self, Renaming, renamings};
+use vector_place::{Node, Scene};
+
+use super::position::PositionTracker;
+use super::resolve::resolve_require;
+
+/// An instance that has another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenamedInstance {
+    /// The instance.
+    pub node: Node,
+    /// The name that it had.
+    pub old: String,
+}
+
+/// The edits after which each require of a script finds what it found before (`wanted`, require by
+/// require); none where that takes more than another name in a path.
+pub fn correct_requires(
+    scene: &Scene,
+    script: Node,
+    wanted: &[Option<Node>],
+    renamed: &[RenamedInstance],
+) -> Option<Vec<TextEdit>> {
+    let source = scene.source_if_known(script)?;
+    let read = index::read(&source);
+    let mut done: Vec<Renaming> = Vec::new();
+    for (number, require) in read.requires.iter().enumerate() {
+        let module = (*wanted.get(number)?).filter(|it| scene.is_live(*it));
+        let (Some(module), now) = (module, resolve_after(scene, script, &source, &done)?) else {
+            continue;
+        };
+        if now.get(number) == Some(&Some(module)) {
+            continue;
+        }
+        let on_the_way = |it: &&RenamedInstance| {
+            std::iter::successors(Some(module), |at| scene.parent(*at)).any(|at| at == it.node)
+        };
+        let mut candidates = renamed
+            .iter()
+            .filter(on_the_way)
+            .flat_map(|it| renamings(&source, require.span, &it.old, scene.name(it.node)));
+        let with = candidates.find_map(|candidate| {
+            let mut with = done.clone();
+            with.push(candidate);
+            with.sort_by_key(|it| it.span);
+            let after = resolve_after(scene, script, &source, &with)?;
+            // It finds its module, and no other one loses what it has.
+            let keeps = |at: usize| now[at] != wanted[at] || after[at] == wanted[at];
+            (after[number] == Some(module) && (0..wanted.len()).all(keeps)).then_some(with)
+        });
+        done = with?;
+    }
+    let mut positions = PositionTracker::new(&source);
+    let edit = |it: Renaming| {
+        let (start, end) = positions.span_range(it.span);
+        let [start, end] =
+            [start, end].map(|it| Position { line: it.line, character: it.character });
+        TextEdit { start, end, text: it.text }
+    };
+    (!done.is_empty()).then(|| done.into_iter().map(edit).collect())
+}
+
+/// What the requires of a script find with these changes; none where they are not as many.
+fn resolve_after(
+    scene: &Scene,
+    script: Node,
+    source: &str,
+    changes: &[Renaming],
+) -> Option<Vec<Option<Node>>> {
+    let (mut text, mut kept) = (String::with_capacity(source.len()), 0);
+    for it in changes {
+        text.push_str(source.get(kept..it.span.start as usize)?);
+        text.push_str(&it.text);
+        kept = it.span.end as usize;
+    }
+    text.push_str(source.get(kept..)?);
+    let read = index::read(&text);
+    let all = read.requires.iter().map(|it| resolve_require(scene, script, &it.what).ok());
+    Some(all.collect())
+}

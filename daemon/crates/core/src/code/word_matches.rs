@@ -1,0 +1,155 @@
+//! Which words of a request a script has, and where: one walk over the words of each script, for all
+//! words of the request at once.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vector_luau::index::{word_hash, word_hashes, words};
+use vector_place::{Node, Scene};
+
+use super::CodeIndex;
+
+/// Words that say nothing of what is meant.
+const EMPTY: [&str; 60] = [
+    "a", "add", "all", "an", "and", "are", "as", "at", "be", "by", "can", "change", "code",
+    "create", "do", "each", "every", "file", "fix", "for", "from", "function", "get", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "local", "make", "me", "module",
+    "my", "new", "not", "of", "on", "or", "please", "script", "set", "should", "so", "that", "the",
+    "their", "them", "then", "there", "this", "to", "when", "where", "with", "you",
+];
+
+/// Of a request, so many different words count; with their plurals they are bits of a number.
+const WORDS: usize = 48;
+
+/// A word of the request.
+pub(super) struct QueryWord {
+    pub(super) text: String,
+    /// The more, the fewer scripts have it.
+    pub(super) weight: f64,
+}
+
+/// The words of a request that say something.
+pub(super) struct QueryWords {
+    pub(super) all: Vec<QueryWord>,
+    /// By their hashes: the bits of the words.
+    bits: FxHashMap<u32, u128>,
+    /// Whether a word may have a hash, by its last bits: most have not.
+    may: [u64; 16],
+}
+
+/// For each word of the request a bit: where a script has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct WordMatches {
+    /// In its name.
+    pub(super) name: u128,
+    /// In the name of what it stands in.
+    pub(super) above: u128,
+    /// In its code.
+    pub(super) said: u128,
+    /// In its code, in the name of a definition.
+    pub(super) defined: u128,
+}
+
+impl WordMatches {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl QueryWords {
+    /// Of a request. None of them has a weight yet.
+    pub(super) fn new(text: &str) -> Self {
+        let mut seen = FxHashSet::default();
+        let is_empty = |word: &str| {
+            EMPTY.contains(&word) || word.strip_suffix('s').is_some_and(|one| EMPTY.contains(&one))
+        };
+        let meant = |word: &String| word.len() > 1 && !is_empty(word);
+        let mut texts: Vec<String> = words(text)
+            .filter(meant)
+            .filter(|word| seen.insert(word.clone()))
+            .take(WORDS)
+            .collect();
+        // A plural stands for one, and one for many.
+        let other = |word: &String| match word.strip_suffix('s') {
+            Some(one) if one.len() > 2 => one.to_owned(),
+            _ => format!("{word}s"),
+        };
+        let other: Vec<String> =
+            texts.iter().map(other).filter(|word| seen.insert(word.clone())).collect();
+        texts.extend(other);
+        let (mut bits, mut may) = (FxHashMap::default(), [0; 16]);
+        for (at, text) in texts.iter().enumerate() {
+            let hash = word_hash(text);
+            *bits.entry(hash).or_default() |= 1 << at;
+            may[hash as usize / 64 % 16] |= 1 << (hash % 64);
+        }
+        let all = texts.into_iter().map(|text| QueryWord { text, weight: 0.0 }).collect();
+        Self { all, bits, may }
+    }
+
+    /// The words that are among some hashes.
+    fn match_hashes(&self, hashes: impl IntoIterator<Item = u32>) -> u128 {
+        let mut found = 0;
+        for hash in hashes {
+            if self.may[hash as usize / 64 % 16] >> (hash % 64) & 1 == 1 {
+                found |= self.bits.get(&hash).copied().unwrap_or_default();
+            }
+        }
+        found
+    }
+
+    /// Where each script has which, in the order of the tree. Then each word has its weight.
+    pub(super) fn match_scripts(&mut self, index: &CodeIndex, scene: &Scene) -> Vec<WordMatches> {
+        let all: Vec<WordMatches> = {
+            // Siblings stand in the same.
+            let mut last = (None, 0);
+            let mut above = |parent: Option<Node>| {
+                if last.0 != parent {
+                    last = (parent, self.match_ancestors(scene, parent));
+                }
+                last.1
+            };
+            let marks = |node: &Node| WordMatches {
+                above: above(scene.parent(*node)),
+                ..self.own_marks(index, scene, *node)
+            };
+            index.script_nodes().iter().map(marks).collect()
+        };
+        let mut having = vec![0_u32; self.all.len()];
+        for marks in &all {
+            let mut said = marks.said;
+            while said != 0 {
+                having[said.trailing_zeros() as usize] += 1;
+                said &= said - 1;
+            }
+        }
+        let scripts = all.len() as f64;
+        for (word, having) in self.all.iter_mut().zip(having) {
+            word.weight = ((scripts + 1.0) / (f64::from(having) + 1.0)).ln().max(0.05);
+        }
+        all
+    }
+
+    /// Where a script has which.
+    pub(super) fn marks_of(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
+        let above = self.match_ancestors(scene, scene.parent(node));
+        WordMatches { above, ..self.own_marks(index, scene, node) }
+    }
+
+    fn own_marks(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
+        let Some(script) = index.script_at(node) else { return WordMatches::default() };
+        let said = self.match_hashes(script.words.iter().copied());
+        let defined =
+            if said == 0 { 0 } else { said & self.match_hashes(script.defined.iter().copied()) };
+        WordMatches {
+            name: self.match_hashes(word_hashes(scene.name(node))),
+            above: 0,
+            said,
+            defined,
+        }
+    }
+
+    fn match_ancestors(&self, scene: &Scene, parent: Option<Node>) -> u128 {
+        // Services tell where code runs, and not what it is about.
+        let parent = parent.filter(|it| scene.parent(*it) != Some(scene.root()));
+        parent.map_or(0, |it| self.match_hashes(word_hashes(scene.name(it))))
+    }
+}

@@ -1,0 +1,315 @@
+//! Dormant scripts that other scripts bring to life: a new text that requires, switches on, moves or
+//! copies them, and a path that comes to mean another module.
+//!
+//! Only paths that are written out are followed. What runs already, or is required by what runs, is no
+//! news.
+
+use std::collections::HashSet;
+
+use scene_schemas::Command;
+use vector_luau::index::{self, Required, Script};
+use vector_place::{Node, Scene};
+
+use super::activation::runs_by_itself;
+use super::{DraftText, ProposalDraft};
+use crate::code::{self, CodeIndex};
+
+/// Scripts with the modules that they require.
+type RequirePairs = HashSet<(Node, Node)>;
+
+/// What a proposal has scripts reach that they did not reach before.
+#[derive(Default)]
+struct NewlyReached {
+    /// The requires that are new.
+    new: RequirePairs,
+    /// Scripts and modules that may be brought to life.
+    nodes: Vec<Node>,
+}
+
+impl ProposalDraft<'_> {
+    /// Notes which module each path means, before the first command after which it may be another: one
+    /// of its name goes, or the script that says it. Nothing is asked for.
+    pub(super) fn note_meant_modules(&mut self, command: &Command) {
+        let target = match command {
+            Command::Set { target, props, .. } if props.contains_key("Name") => target,
+            Command::Move { target, .. } | Command::Delete { target, .. } => target,
+            _ => return,
+        };
+        if self.meant_modules.is_some() || self.goes_back {
+            return;
+        }
+        let Ok(node) = self.scene.locate(target) else {
+            return;
+        };
+        let scene = &*self.scene;
+        let has_twin = scene
+            .parent(node)
+            .is_some_and(|parent| scene.count_named(parent, scene.name(node)) > 1);
+        if has_twin || scene.subtree(node).any(|it| scene.is_script(it)) {
+            self.meant_modules =
+                Some(code::with_known(scene, |index| path_references(scene, index)));
+        }
+    }
+
+    /// Warns of what dormant scripts do that this proposal brings to life by other scripts.
+    pub(super) fn judge_wakes(&mut self) {
+        let before = self.meant_modules.take();
+        let woken = std::mem::take(&mut self.woken);
+        let has_text = self.texts.iter().any(|text| self.scene.is_live(text.node));
+        if self.goes_back || (before.is_none() && woken.is_empty() && !has_text) {
+            return;
+        }
+        let scene = &*self.scene;
+        let mut reached = NewlyReached::default();
+        for text in self.texts.iter().filter(|text| scene.is_live(text.node)) {
+            reached.add_text(scene, text);
+        }
+        let live_woken: Vec<Node> = woken.iter().copied().filter(|it| scene.is_live(*it)).collect();
+        let dormant = code::with_known(scene, |index| {
+            if let Some(before) = before {
+                let before: RequirePairs = before.into_iter().collect();
+                for pair in
+                    path_references(scene, index).into_iter().filter(|it| !before.contains(it))
+                {
+                    reached.new.insert(pair);
+                    reached.nodes.push(pair.1);
+                }
+            }
+            reached.nodes.extend(&live_woken);
+            if reached.nodes.is_empty() {
+                return Vec::new();
+            }
+            let new: HashSet<Node> = self
+                .texts
+                .iter()
+                .filter(|text| text.before.is_empty())
+                .map(|text| text.node)
+                .chain(live_woken.iter().copied())
+                .collect();
+            reached.find_dormant(scene, index, &new)
+        });
+        // What a command itself brings to life was looked through with it.
+        let known: HashSet<Node> = woken.into_iter().collect();
+        let unseen: Vec<Node> = dormant.into_iter().filter(|it| !known.contains(it)).collect();
+        self.judge_activation(&unseen);
+    }
+}
+
+impl NewlyReached {
+    /// What a text reaches that the one before did not.
+    fn add_text(&mut self, scene: &Scene, text: &DraftText) {
+        let after = scene.source(text.node).unwrap_or_default();
+        let (old, new) = (index::read(&text.before), index::read(&after));
+        let had: HashSet<&Required> = old.requires.iter().map(|it| &it.what).collect();
+        let mut known = HashSet::new();
+        for what in new.requires.iter().map(|it| &it.what) {
+            if !had.contains(what) && known.insert(what) {
+                let modules = code::possible_targets(scene, text.node, what).into_iter();
+                for module in modules.filter(|it| is_module(scene, *it)) {
+                    self.new.insert((text.node, module));
+                    self.nodes.push(module);
+                }
+            }
+        }
+        let had: HashSet<&Required> = old.wakes.iter().collect();
+        let (mut known, mut roots) = (HashSet::new(), HashSet::new());
+        for what in new.wakes.iter().filter(|it| !had.contains(it)) {
+            if known.insert(what) {
+                roots.extend(code::possible_targets(scene, text.node, what));
+            }
+        }
+        let within = roots.iter().flat_map(|root| scene.subtree(*root));
+        let scripts: HashSet<Node> = within.filter(|it| scene.is_script(*it)).collect();
+        let mut scripts: Vec<Node> = scripts.into_iter().collect();
+        scripts.sort_unstable();
+        self.nodes.extend(scripts);
+    }
+
+    /// The scripts among these that nothing has run so far, with all that they require, each once. `new`
+    /// are those that begin to run by this proposal.
+    fn find_dormant(self, scene: &Scene, index: &CodeIndex, new: &HashSet<Node>) -> Vec<Node> {
+        let nodes = self.nodes.iter().rev().copied();
+        let mut found = transitive_closure(nodes, |node| index.required_modules(node));
+        if scene.is_open() {
+            // Whether a script runs may have to be asked of Studio: only where that matters.
+            found.retain(|it| scene.source(*it).is_some_and(|text| is_flagged(&text)));
+        }
+        let users = |node| {
+            let users = index.required_by(node).iter().copied();
+            users.filter(|user| !self.new.contains(&(*user, node))).collect()
+        };
+        let above = transitive_closure(found.iter().copied(), users);
+        let running =
+            above.into_iter().filter(|it| !new.contains(it) && runs_by_itself(scene, *it));
+        let required = |node| {
+            let modules = index.required_modules(node).into_iter();
+            modules.filter(|module| !self.new.contains(&(node, *module))).collect()
+        };
+        let live: HashSet<Node> = transitive_closure(running, required).into_iter().collect();
+        found.retain(|it| !live.contains(it));
+        found
+    }
+}
+
+/// These nodes and all that follow from them, each once.
+fn transitive_closure(
+    nodes: impl Iterator<Item = Node>,
+    next: impl Fn(Node) -> Vec<Node>,
+) -> Vec<Node> {
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    let mut open: Vec<Node> = nodes.collect();
+    while let Some(node) = open.pop() {
+        if known.insert(node) {
+            found.push(node);
+            open.extend(next(node));
+        }
+    }
+    found
+}
+
+fn is_flagged(text: &str) -> bool {
+    !vector_luau::scan_script(text).is_empty()
+}
+
+/// Each script with the module that each of its paths means.
+fn path_references(scene: &Scene, index: &CodeIndex) -> Vec<(Node, Node)> {
+    let of = |script: &Node| {
+        let script = *script;
+        let requires = index.script_at(script).map_or(&[][..], |it: &Script| &it.requires);
+        let first =
+            move |what: &Required| code::possible_targets(scene, script, what).first().copied();
+        let modules = requires.iter().filter_map(move |it| first(&it.what));
+        modules.filter(|it| is_module(scene, *it)).map(move |it| (script, it))
+    };
+    index.script_nodes().iter().flat_map(of).collect()
+}
+
+fn is_module(scene: &Scene, node: Node) -> bool {
+    scene.class(node) == "ModuleScript"
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::Seq;
+    use scene_schemas::proposal::WarningKind;
+    use serde_json::{Value as Json, json};
+    use vector_place::{Format, Node, Scene};
+
+    use crate::proposal::BlobStore;
+    use crate::tools::{self, Plan};
+
+    const BACKDOOR: &str = "require(7712345678)\nreturn 1\n";
+
+    /// A place with scripts that do nothing and would be flagged, and some that run.
+    fn place() -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let root = scene.root();
+        let mut services = Vec::new();
+        for name in ["ReplicatedStorage", "ServerScriptService", "ServerStorage", "Workspace"] {
+            services.push(scene.create(root, name, name));
+        }
+        let old = scene.create(services[0], "Folder", "Old");
+        let mut script = |parent: Node, class: &str, name: &str, text: &str| {
+            let node = scene.create(parent, class, name);
+            scene.set_source(node, text.to_owned());
+            node
+        };
+        script(services[0], "ModuleScript", "Mod", "return 1\n");
+        script(services[0], "ModuleScript", "Mod", BACKDOOR);
+        script(old, "ModuleScript", "Mod", BACKDOOR);
+        script(old, "ModuleScript", "Link", "return require(script.Parent.Mod)\n");
+        script(services[0], "ModuleScript", "Live", BACKDOOR);
+        script(services[1], "Script", "Main", "require(game.ReplicatedStorage.Live)\n");
+        script(services[1], "Script", "User", "require(game.ReplicatedStorage.Mod)\n");
+        script(services[1], "Script", "Running", BACKDOOR);
+        script(services[2], "Script", "Stored", BACKDOOR);
+        let off = script(services[1], "Script", "Off", BACKDOOR);
+        scene.set(off, "Disabled", Some(&scene_schemas::Value::Bool(true))).unwrap();
+        let bytes = scene.encode().unwrap();
+        Scene::decode(&bytes).unwrap()
+    }
+
+    #[track_caller]
+    fn warned(tool: &str, args: &Json) -> Vec<String> {
+        let (mut scene, base) = (place(), Fingerprint::of(b"base"));
+        match tools::plan_call(Seq(9), tool, args, &mut scene, &base, &BlobStore::new(), None) {
+            Ok(Plan::Propose(proposal, _)) => {
+                let found = proposal.warnings.into_iter();
+                let found = found.filter(|it| it.kind == WarningKind::Security);
+                found.map(|it| it.text.split(": ").next().unwrap_or_default().to_owned()).collect()
+            }
+            other => panic!("{tool} {args}: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn of_new(source: &str) -> Vec<String> {
+        let props = json!({ "Name": "New", "Source": source });
+        let parent = "game.ServerScriptService";
+        let args = json!({ "className": "Script", "parentPath": parent, "props": props });
+        warned("create_instance", &args)
+    }
+
+    #[test]
+    fn a_new_script_that_wakes_a_dormant_one_has_its_warning() {
+        let (off, module) =
+            ["game.ServerScriptService.Off", "game.ReplicatedStorage.Old.Mod"].into();
+        for (source, path) in [
+            ("script.Parent.Off.Enabled = true\n", off),
+            ("script.Parent.Off.Disabled = false\n", off),
+            ("local off = script.Parent:WaitForChild(\"Off\")\noff.Enabled = true\n", off),
+            ("script.Parent[\"Off\"][\"Enabled\"] = true\n", off),
+            ("require(game.ReplicatedStorage.Old.Mod)\n", module),
+            ("require(game.ReplicatedStorage.Old.Link)\n", module),
+            ("local m = game:GetService(\"ReplicatedStorage\").Old.Mod\nrequire(m)\n", module),
+            ("require(game.ReplicatedStorage.Mod)\n", "game.ReplicatedStorage.Mod[2]"),
+            ("game.ServerStorage.Stored.Parent = workspace\n", "game.ServerStorage.Stored"),
+            (
+                "local s = game.ServerStorage.Stored:Clone()\ns.Parent = workspace\n",
+                "game.ServerStorage.Stored",
+            ),
+        ] {
+            assert_eq!(of_new(source), [path], "{source}");
+        }
+    }
+
+    #[test]
+    fn what_runs_already_is_no_news() {
+        for source in [
+            "require(game.ReplicatedStorage.Live)\n",
+            "script.Parent.Running.Enabled = false\n",
+            "print(script.Parent.Off.Enabled)\n",
+            "workspace.Gravity = 1\n",
+        ] {
+            assert_eq!(of_new(source), [""; 0], "{source}");
+        }
+    }
+
+    #[test]
+    fn an_edit_that_wakes_a_dormant_script_has_its_warning() {
+        let edit = |replace: &str| {
+            let path = "game.ServerScriptService.Main";
+            let args = json!({ "path": path, "search": "require(game.ReplicatedStorage.Live)\n", "replace": replace });
+            warned("replace_text", &args)
+        };
+        let module = "game.ReplicatedStorage.Old.Mod";
+        assert_eq!(edit("require(game.ReplicatedStorage.Old.Mod)\n"), [module]);
+        assert_eq!(edit("require(game.ReplicatedStorage.Live)\nprint(1)\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_path_that_comes_to_mean_a_flagged_module_has_its_warning() {
+        let (first, second) = ("game.ReplicatedStorage.Mod[1]", ["game.ReplicatedStorage.Mod"]);
+        assert_eq!(warned("delete_instance", &json!({ "path": first })), second);
+        assert_eq!(warned("rename_instance", &json!({ "path": first, "newName": "Mod0" })), second);
+        let away = json!({ "path": first, "parentPath": "game.ServerStorage" });
+        assert_eq!(warned("move_instance", &away), second);
+    }
+
+    #[test]
+    fn a_command_that_wakes_a_script_wakes_what_that_requires() {
+        let args = json!({ "path": "game.ReplicatedStorage.Old.Link", "newName": "Kit" });
+        assert_eq!(warned("rename_instance", &args), ["game.ReplicatedStorage.Old.Mod"]);
+    }
+}

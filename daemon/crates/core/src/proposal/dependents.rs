@@ -1,0 +1,375 @@
+//! What others rely on and a change would take away: who finds a module by where it stands, and who uses
+//! a member of it that is gone.
+
+use scene_schemas::proposal::WarningKind;
+use scene_schemas::refusal::Refusal;
+use scene_schemas::{Command, InstancePath};
+use vector_luau::index::{self, Returns};
+use vector_place::{Node, count};
+
+use super::{DraftText, ProposalDraft};
+use crate::code::{self, CodeIndex, RenamedInstance, Symbol};
+
+/// How many scripts are named.
+const NAMED: usize = 5;
+/// How many members of a module are looked for.
+const MEMBERS: usize = 20;
+/// In so many scripts requires are corrected at most; where there are more, a person decides how.
+const CORRECTED: usize = 200;
+
+impl ProposalDraft<'_> {
+    /// Notes who requires what, before the first command that moves modules. Nothing is asked for: of
+    /// an open place it is as far as texts are known.
+    pub(super) fn note_requires(&mut self, command: &Command) {
+        let target = match command {
+            Command::Set { target, props, .. } if props.contains_key("Name") => target,
+            Command::Move { target, .. } | Command::Delete { target, .. } => target,
+            _ => return,
+        };
+        if self.requires.is_some() || self.goes_back {
+            return;
+        }
+        let Ok(node) = self.scene.locate(target) else {
+            return;
+        };
+        if self.scene.subtree(node).any(|it| self.scene.is_script(it)) {
+            self.requires = Some(code::with_known(self.scene, resolved_requires));
+        }
+    }
+
+    /// Corrects the requires of other scripts that would not find what is renamed here, and says which. Where
+    /// that takes more than another name in a path, a warning says so when the proposal is finished.
+    ///
+    /// # Errors
+    /// The proposal would become too large.
+    pub fn correct_requires(&mut self) -> Result<Vec<InstancePath>, Refusal> {
+        let Some(before) = &self.requires else {
+            return Ok(Vec::new());
+        };
+        let renamed: Vec<RenamedInstance> =
+            self.commands.iter().filter_map(|it| self.find_rename(it)).collect();
+        let lost = if renamed.is_empty() { Vec::new() } else { self.broken_requires(before) };
+        if lost.len() > CORRECTED {
+            return Ok(Vec::new());
+        }
+        let wanted = before.iter().filter(|(script, _)| lost.contains(script));
+        let corrected = wanted.filter_map(|(script, modules)| {
+            Some((*script, code::correct_requires(self.scene, *script, modules, &renamed)?))
+        });
+        let mut paths = Vec::new();
+        for (script, edits) in corrected.collect::<Vec<_>>() {
+            self.edit_script(script, edits)?;
+            paths.push(self.scene.path(script));
+        }
+        Ok(paths)
+    }
+
+    /// The instance that a command gave another name.
+    fn find_rename(&self, command: &Command) -> Option<RenamedInstance> {
+        match command {
+            Command::Set { target, props, .. } if props.contains_key("Name") => {
+                let node = self.scene.by_id(&target.id)?;
+                let old = target.path.segments.last()?.name.clone();
+                Some(RenamedInstance { node, old })
+            }
+            _ => None,
+        }
+    }
+
+    /// The scripts that do not find any more what they required. One whose text changes here as well is its
+    /// author's business.
+    fn broken_requires(&self, before: &[(Node, Vec<Option<Node>>)]) -> Vec<Node> {
+        let stays = |node: Node| {
+            self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
+        };
+        code::with_known(self.scene, |index| {
+            let is_lost = |(script, modules): &&(Node, Vec<Option<Node>>)| {
+                stays(*script) && {
+                    let now = index.required_modules(*script);
+                    modules.iter().flatten().any(|module| !now.contains(module))
+                }
+            };
+            before.iter().filter(is_lost).map(|(script, _)| *script).collect()
+        })
+    }
+
+    /// Warns of scripts that would not find what they require.
+    pub(super) fn judge_requires(&mut self) {
+        let Some(before) = self.requires.take() else {
+            return;
+        };
+        let lost = self.broken_requires(&before);
+        if lost.is_empty() {
+            return;
+        }
+        let (one, many) = ("script requires", "scripts require");
+        self.add_warning(
+            WarningKind::References,
+            format!(
+                "{} what is renamed, moved or deleted here, and would not find it any more: {}.",
+                count(lost.len(), one, many),
+                self.list_paths(&lost)
+            ),
+        );
+    }
+
+    /// Warns of scripts that use a member of a module which its new text does not give any more.
+    pub(super) fn judge_members(&mut self) {
+        if self.goes_back {
+            return;
+        }
+        let mut sentences = Vec::new();
+        for text in self.texts.iter().filter(|text| self.scene.is_live(text.node)) {
+            for member in self.gone_members(text).into_iter().take(MEMBERS) {
+                let users = self.member_users(text.node, &member);
+                if users.is_empty() {
+                    continue;
+                }
+                let (one, many) = ("script uses it", "scripts use it");
+                sentences.push(format!(
+                    "{} does not give `{member}` any more, and {}: {}.",
+                    self.scene.path(text.node),
+                    count(users.len(), one, many),
+                    self.list_paths(&users)
+                ));
+            }
+        }
+        for sentence in sentences {
+            self.add_warning(WarningKind::References, sentence);
+        }
+    }
+
+    /// The members that a module gave before, and does not give now.
+    fn gone_members(&self, text: &DraftText) -> Vec<Box<str>> {
+        let after = self.scene.source(text.node).unwrap_or_default();
+        if self.scene.class(text.node) != "ModuleScript" || text.before == *after {
+            return Vec::new();
+        }
+        let (before, after) = (index::read(&text.before), index::read(&after));
+        // Of what is no table that is said by its members, nothing is known.
+        if before.returns != Returns::Table || after.returns != Returns::Table {
+            return Vec::new();
+        }
+        let stays = |it: &&index::Member| after.members.iter().any(|other| other.name == it.name);
+        let gone = before.members.iter().filter(|it| !stays(it));
+        gone.map(|it| it.name.clone()).collect()
+    }
+
+    /// The other scripts that surely use a member of a module, as far as their texts are known.
+    fn member_users(&self, module: Node, member: &str) -> Vec<Node> {
+        let mut users: Vec<Node> = code::with_known(self.scene, |index| {
+            let symbol = Symbol::Member(module, member.into());
+            let hits = code::find_references(index, self.scene, &symbol);
+            hits.into_iter().filter(|it| it.is_certain).map(|it| it.node).collect()
+        });
+        users.dedup();
+        users.retain(|node| *node != module);
+        users
+    }
+
+    /// The paths of the first of some scripts.
+    fn list_paths(&self, nodes: &[Node]) -> String {
+        let mut names: Vec<String> =
+            nodes.iter().take(NAMED).map(|node| self.scene.path(*node).to_string()).collect();
+        if nodes.len() > NAMED {
+            names.push(format!("{} more", nodes.len() - NAMED));
+        }
+        names.join(", ")
+    }
+}
+
+/// Each script that requires something with what that is, require by require.
+fn resolved_requires(index: &CodeIndex) -> Vec<(Node, Vec<Option<Node>>)> {
+    let each = |script: &Node| {
+        let resolved = index.resolved_requires(*script);
+        let modules = || resolved.iter().map(|it| it.as_ref().ok().copied()).collect();
+        (!resolved.is_empty()).then(|| (*script, modules()))
+    };
+    index.script_nodes().iter().filter_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::Seq;
+    use serde_json::json;
+    use vector_place::{Format, Scene};
+
+    use crate::proposal::BlobStore;
+    use crate::tools::{self, Plan};
+
+    /// A module, and scripts that require it by where it stands: beside it, by path, and not at all.
+    fn place() -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let root = scene.root();
+        let service = scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
+        let folder = scene.create(service, "Folder", "Lib");
+        let mut script = |parent, class, name, text: &str| {
+            let node = scene.create(parent, class, name);
+            scene.set_source(node, text.to_owned());
+        };
+        let coins = "local Coins = {}\nfunction Coins.give() end\nfunction Coins.take() end\n\
+                     return Coins\n";
+        script(folder, "ModuleScript", "Coins", coins);
+        script(folder, "ModuleScript", "Shop", "return require(script.Parent.Coins)\n");
+        let main = "local c = require(game.ReplicatedStorage.Lib.Coins)\nc.give()\n";
+        script(service, "Script", "Main", main);
+        script(service, "Script", "Alone", "print(1)\n");
+        scene
+    }
+
+    #[track_caller]
+    fn warnings(tool: &str, args: serde_json::Value) -> Vec<String> {
+        let mut scene = place();
+        let base = Fingerprint::of(b"base");
+        let planned =
+            tools::plan_call(Seq(9), tool, &args, &mut scene, &base, &BlobStore::new(), None);
+        match planned {
+            Ok(Plan::Propose(proposal, _)) => {
+                proposal.warnings.into_iter().map(|it| it.text).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn lost(scripts: &str, names: &str) -> [String; 1] {
+        [format!(
+            "{scripts} what is renamed, moved or deleted here, and would not find it any more: {names}."
+        )]
+    }
+
+    /// The texts of scripts after a call, by name, and the warnings.
+    #[track_caller]
+    fn renamed(text: &str, path: &str, name: &str) -> (String, Vec<String>) {
+        let mut scene = place();
+        let root = scene.root();
+        let starter = scene.create(root, "ServerScriptService", "ServerScriptService");
+        let script = scene.create(starter, "Script", "Uses");
+        scene.set_source(script, text.to_owned());
+        let base = Fingerprint::of(b"base");
+        let args = json!({ "path": path, "newName": name });
+        let tool = "rename_instance";
+        let planned =
+            tools::plan_call(Seq(9), tool, &args, &mut scene, &base, &BlobStore::new(), None);
+        let Ok(Plan::Propose(proposal, _)) = planned else { panic!("{planned:?}") };
+        let warnings = proposal.warnings.into_iter().map(|it| it.text).collect();
+        (scene.source(script).unwrap().into_owned(), warnings)
+    }
+
+    #[test]
+    fn what_requires_a_renamed_module_is_corrected() {
+        let (coins, lib) = ("game.ReplicatedStorage.Lib.Coins", "game.ReplicatedStorage.Lib");
+        for (path, name, before, after) in [
+            (
+                coins,
+                "Gems",
+                "require(game.ReplicatedStorage.Lib.Coins)",
+                "require(game.ReplicatedStorage.Lib.Gems)",
+            ),
+            (
+                coins,
+                "Gold coins",
+                "require(game.ReplicatedStorage.Lib.Coins)",
+                "require(game.ReplicatedStorage.Lib[\"Gold coins\"])",
+            ),
+            (
+                lib,
+                "Kit",
+                "require(game:GetService('ReplicatedStorage'):WaitForChild('Lib').Coins)",
+                "require(game:GetService('ReplicatedStorage'):WaitForChild(\"Kit\").Coins)",
+            ),
+            (
+                lib,
+                "Kit",
+                "local Lib = game.ReplicatedStorage.Lib\nlocal c = require(Lib.Coins)\nlocal s = require(Lib.Shop)",
+                "local Lib = game.ReplicatedStorage.Kit\nlocal c = require(Lib.Coins)\nlocal s = require(Lib.Shop)",
+            ),
+            (
+                coins,
+                "Gems",
+                "require('@game/ReplicatedStorage/Lib/Coins')",
+                "require('@game/ReplicatedStorage/Lib/Gems')",
+            ),
+            // Another instance of that name, and other uses, are not meant.
+            (
+                lib,
+                "Kit",
+                "local m = require(game.ReplicatedStorage.Lib.Coins)\nprint(m.Lib, workspace.Lib, \"Lib\")",
+                "local m = require(game.ReplicatedStorage.Kit.Coins)\nprint(m.Lib, workspace.Lib, \"Lib\")",
+            ),
+        ] {
+            let (found, warnings) = renamed(before, path, name);
+            assert_eq!(found, after);
+            assert_eq!(warnings, Vec::<String>::new(), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_takes_more_than_another_name_is_warned_of() {
+        let before = "local at = { game.ReplicatedStorage.Lib }\nlocal names = \"Lib\"\n\
+                      return require(game.ReplicatedStorage:FindFirstChild(names).Coins), at";
+        let (found, warnings) = renamed(before, "game.ReplicatedStorage.Lib", "Kit");
+        assert_eq!((found.as_str(), warnings.len()), (before, 0), "nobody knows that require");
+        // Both requires of a line go over it; the text of the path is not the only one.
+        let twice = "return require(game.ReplicatedStorage.Lib.Coins), require(game.ReplicatedStorage.Lib.Shop)";
+        let (found, warnings) = renamed(twice, "game.ReplicatedStorage.Lib", "Kit");
+        assert_eq!(found, twice.replace("Lib", "Kit"));
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_would_not_find_a_module_is_named() {
+        let coins = "game.ReplicatedStorage.Lib.Coins";
+        let both = lost(
+            "2 scripts require",
+            "game.ReplicatedStorage.Lib.Shop, game.ReplicatedStorage.Main",
+        );
+        let moved = json!({ "path": coins, "parentPath": "game.ReplicatedStorage" });
+        assert_eq!(warnings("move_instance", moved), both);
+        assert_eq!(warnings("delete_instance", json!({ "path": coins })), both);
+    }
+
+    #[test]
+    fn what_moves_together_finds_itself() {
+        let service = "game.ReplicatedStorage";
+        let moved =
+            json!({ "path": format!("{service}.Lib"), "parentPath": format!("{service}.Alone") });
+        let main = lost("1 script requires", "game.ReplicatedStorage.Main");
+        assert_eq!(warnings("move_instance", moved), main);
+        let other = json!({ "path": "game.ReplicatedStorage.Alone", "newName": "Only" });
+        assert_eq!(warnings("rename_instance", other), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_is_changed_as_well_is_not_warned_of() {
+        let changes = json!({ "title": "Both", "changes": [
+            { "tool": "rename_instance", "args": { "path": "game.ReplicatedStorage.Lib", "newName": "Kit" } },
+            { "tool": "replace_text", "args": {
+                "path": "game.ReplicatedStorage.Main", "search": "Lib", "replace": "Kit" } },
+        ] });
+        assert_eq!(warnings("propose_changes", changes), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_uses_what_a_module_does_not_give_any_more_is_named() {
+        let coins = "game.ReplicatedStorage.Lib.Coins";
+        let edit = |search: &str, replace: &str| {
+            let args = json!({ "path": coins, "search": search, "replace": replace });
+            warnings("replace_text", args)
+        };
+        assert_eq!(
+            edit("Coins.give", "Coins.hand"),
+            [format!(
+                "{coins} does not give `give` any more, and 1 script uses it: game.ReplicatedStorage.Main."
+            )]
+        );
+        assert_eq!(edit("Coins.take", "Coins.get"), Vec::<String>::new());
+        let changes = json!({ "title": "Both", "changes": [
+            { "tool": "replace_text", "args": {
+                "path": coins, "search": "Coins.give", "replace": "Coins.hand" } },
+            { "tool": "replace_text", "args": {
+                "path": "game.ReplicatedStorage.Main", "search": "c.give", "replace": "c.hand" } },
+        ] });
+        assert_eq!(warnings("propose_changes", changes), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,235 @@
+//! What Luau and a reader would say of a script's new text: errors refuse it, the rest are warnings
+//! on the card.
+
+use scene_schemas::command::Props;
+use scene_schemas::proposal::{Class, ScriptDiff, WarningKind};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Command, InstancePath, Value};
+use vector_luau::{Finding, ScanFinding};
+use vector_place::count;
+use vector_place::range::out_of_range;
+
+use super::{CONTEXT, DraftText, ProposalDraft, activation};
+
+/// Scripts of this many characters cannot be written in Studio (`Source` refuses them).
+const MAX_SCRIPT: usize = 200_000;
+
+/// Bytes of all texts of a proposal that are linted, and lints of one that are listed: a person reads
+/// no more.
+const MAX_LINTED: usize = 1 << 20;
+const MAX_LINTS: usize = 5;
+
+/// Properties of services that open a game, and for what.
+const SWITCHES: [(&str, &str); 2] = [
+    ("HttpEnabled", "lets its scripts send and fetch over the internet"),
+    ("LoadStringEnabled", "lets its scripts run text as code"),
+];
+
+/// The class of an edit of a script that was there.
+fn script_class(before: &str, after: &str) -> Class {
+    if vector_luau::only_adds(before, after) {
+        Class::Additive
+    } else {
+        vector_text_edit::loss_class(before, after)
+    }
+}
+
+impl ProposalDraft<'_> {
+    /// Holds a script's new text against Luau, and describes the change.
+    pub(super) fn judge_text(&mut self, text: &DraftText) -> Result<Option<ScriptDiff>, Refusal> {
+        let path = self.scene.path(text.node);
+        let after = self.scene.source(text.node).unwrap_or_default().into_owned();
+        let before = &text.before;
+        if *before == after {
+            return Ok(None);
+        }
+        let length = after.encode_utf16().count();
+        if !self.goes_back && length >= MAX_SCRIPT && after.len() > before.len() {
+            return refuse!(
+                "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
+                 or more. Split it into ModuleScripts."
+            );
+        }
+        if !self.goes_back
+            && let Some(first) = vector_luau::new_errors(before, &after).first()
+        {
+            return refuse!(
+                "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
+                 send it again.",
+                first.line,
+                first.message
+            );
+        }
+        if self.is_known(text.node) {
+            self.class = self.class.max(script_class(before, &after));
+        }
+        let edits = if text.edits.is_empty() {
+            vector_text_edit::whole(before, &after)
+        } else {
+            text.edits.clone()
+        };
+        for sentence in vector_text_edit::duplicated(before, &edits) {
+            self.add_warning(WarningKind::Duplication, format!("{path}: {sentence}"));
+        }
+        self.warn_of(&path, vector_luau::scan_change(before, &after));
+        self.lint_change(&path, before, &after);
+        let hunks = vector_text_edit::hunks(before, &after, CONTEXT);
+        let vector_text_edit::LineCounts { added, removed } =
+            vector_text_edit::line_counts(before, &after);
+        Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
+    }
+
+    /// Warns of what a script reaches for or hides.
+    pub(super) fn warn_of(&mut self, path: &InstancePath, found: Vec<ScanFinding>) {
+        for sentence in vector_luau::list_findings(found) {
+            self.add_warning(WarningKind::Security, format!("{path}: {sentence}"));
+        }
+    }
+
+    /// Warns of a name that is given and looks like a service's.
+    pub(super) fn judge_name(&mut self, name: &str) {
+        if let Some(known) = vector_luau::imitation(name) {
+            let text = format!("The name {name:?} looks like {known}, and is another's.");
+            self.add_warning(WarningKind::Security, text);
+        }
+    }
+
+    /// Warns of what a command sets that opens the game: a name like a service's, a switch.
+    pub(super) fn judge_command(&mut self, command: &Command) {
+        let none = Props::new();
+        let (name, props) = match command {
+            Command::Create { name, props, .. } => (Some(name), props),
+            Command::Clone { name, .. } => (Some(name), &none),
+            Command::Set { props, .. } => (None, props),
+            _ => return,
+        };
+        let named = match props.get("Name") {
+            Some(Some(Value::String(name))) => Some(name),
+            _ => name,
+        };
+        if let Some(name) = named.filter(|_| !self.goes_back) {
+            self.judge_name(name);
+        }
+        if !self.goes_back {
+            self.judge_ranges(command, props);
+        }
+        let path = &command.target().path;
+        for (switch, what) in SWITCHES {
+            if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.goes_back {
+                let text = format!("{path}: {switch} is switched on, which {what}.");
+                self.add_warning(WarningKind::Security, text);
+            }
+        }
+        let link = props.get("LinkedSource").and_then(Option::as_ref);
+        if link.is_some_and(activation::is_link) && !self.goes_back {
+            let path = match command {
+                Command::Create { name, .. } => path.child(name, None),
+                _ => path.clone(),
+            };
+            self.add_warning(WarningKind::Security, activation::linked_source_warning(&path));
+        }
+    }
+
+    /// Warns of values that Roblox does not take, once for each property of a class.
+    fn judge_ranges(&mut self, command: &Command, props: &Props) {
+        let target = command.target();
+        let class = match command {
+            Command::Create { class, .. } => class.clone(),
+            _ => match self.scene.by_id(&target.id) {
+                Some(node) => self.scene.class(node).to_owned(),
+                None => return,
+            },
+        };
+        for (property, value) in props {
+            let Some(why) = value.as_ref().and_then(|value| out_of_range(&class, property, value))
+            else {
+                continue;
+            };
+            let front = format!("`{property}` of {class} is out of range");
+            let is_known = self.warnings.iter().any(|warning| {
+                warning.kind == WarningKind::Range && warning.text.starts_with(&front)
+            });
+            if !is_known {
+                let path = match command {
+                    Command::Create { parent, name, .. } => parent.path.child(name, None),
+                    _ => target.path.clone(),
+                };
+                self.add_warning(WarningKind::Range, format!("{front} ({path}): {why}."));
+            }
+        }
+    }
+
+    /// Warns of what is suspicious in a text and was not before.
+    fn lint_change(&mut self, path: &InstancePath, before: &str, after: &str) {
+        if self.goes_back || self.linted + after.len() > MAX_LINTED {
+            return;
+        }
+        self.linted += after.len();
+        let found = vector_luau::lint(after);
+        if found.is_empty() {
+            return;
+        }
+        let new = vector_luau::new_findings(&vector_luau::lint(before), found);
+        for Finding { at, message, code, .. } in new.iter().take(MAX_LINTS) {
+            let text = format!("{path}: line {}: {message} ({code})", at.line);
+            self.add_warning(WarningKind::Lint, text);
+        }
+        if new.len() > MAX_LINTS {
+            let more = count(new.len() - MAX_LINTS, "more lint", "more lints");
+            self.add_warning(WarningKind::Lint, format!("{path}: {more}."));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::Seq;
+    use scene_schemas::proposal::WarningKind;
+    use serde_json::{Value as Json, json};
+    use vector_place::{Format, Scene};
+
+    use crate::proposal::BlobStore;
+    use crate::tools::{self, Plan};
+
+    /// What a call is warned of as out of range.
+    fn warnings(tool: &str, args: &Json) -> Vec<String> {
+        let mut scene = Scene::empty(Format::Binary);
+        let workspace = scene.create(scene.root(), "Workspace", "Workspace");
+        for _ in 0..3 {
+            scene.create(workspace, "Part", "Wall");
+        }
+        let base = Fingerprint::of(b"base");
+        match tools::plan_call(Seq(9), tool, args, &mut scene, &base, &BlobStore::new(), None) {
+            Ok(Plan::Propose(proposal, _)) => {
+                let ranges =
+                    proposal.warnings.into_iter().filter(|it| it.kind == WarningKind::Range);
+                ranges.map(|it| it.text).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn values_that_roblox_does_not_take_are_warned_of_once_for_a_class() {
+        let set = |props: Json| {
+            warnings("set_properties", &json!({ "selector": "Part", "props": props }))
+        };
+        let found = set(json!({ "Size": [-4, 0, 5], "Transparency": 17 }));
+        assert_eq!(
+            found,
+            [
+                "`Size` of Part is out of range (game.Workspace.Wall[1]): each of its numbers is from \
+                 0.001 to 2048 in Roblox, and -4 is not.",
+                "`Transparency` of Part is out of range (game.Workspace.Wall[1]): it is from 0 to 1 in \
+                 Roblox, and 17 is not.",
+            ]
+        );
+        assert_eq!(set(json!({ "Size": [4, 1, 5], "Transparency": 1 })), [""; 0]);
+        let made = json!({ "className": "Sound", "parentPath": "game.Workspace",
+            "props": { "Name": "Hum", "Volume": 11 } });
+        let found = warnings("create_instance", &made);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("(game.Workspace.Hum): it is from 0 to 10"), "{found:?}");
+    }
+}

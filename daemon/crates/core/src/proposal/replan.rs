@@ -1,0 +1,404 @@
+//! A proposal that is planned again: what a person had chosen of it is found in the new one, and an
+//! instance is not taken for another that has its path by now.
+//!
+//! Both are told by what is done, and to what. Where a place is read anew, an id may be somebody else's,
+//! and there is nothing to tell by but the path.
+
+use std::collections::{HashMap, HashSet};
+
+use scene_schemas::proposal::{DiffLine, Proposal};
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
+use serde_json::{Value as Json, json};
+use vector_place::Scene;
+
+use super::part::{ProposalUnit, is_own, list_units, with_targets};
+
+/// So many paths are named in a refusal.
+const NAMED: usize = 3;
+
+/// What an instance is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InstanceKey {
+    Path,
+    /// What a proposal itself makes has no id that lasts, and is known by its path.
+    Id,
+}
+
+/// What each of these pieces is about and what it does, as two short hashes, wherever in its text or
+/// proposal it stands: when a proposal is planned again, a piece of it is found again by that. Of
+/// several that do the same, each has its own.
+pub fn piece_keys(proposal: &Proposal, pieces: &[ProposalUnit]) -> Vec<String> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mark = |unit: &ProposalUnit| {
+        let [about, done] = describe_piece(proposal, *unit, InstanceKey::Path);
+        let hash = |json: Json| Fingerprint::of(json.to_string().as_bytes()).short().to_owned();
+        let mark = format!("{}.{}", hash(about), hash(done));
+        let before = seen.entry(mark.clone()).or_default();
+        *before += 1;
+        format!("{mark}.{before}")
+    };
+    pieces.iter().map(mark).collect()
+}
+
+/// What a piece is about, and what it does to that.
+fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [Json; 2] {
+    match unit {
+        ProposalUnit::Command(at) => {
+            let command = proposal.commands.get(at);
+            let about = command.map(|command| name(command.target(), by));
+            [json!(about), stable_command(json!(command), by)]
+        }
+        ProposalUnit::Hunk { script, hunk } => {
+            let script = proposal.preview.scripts.get(script);
+            let lines = script.and_then(|script| script.hunks.get(hunk)).map(|hunk| {
+                let is_change = |line: &&DiffLine| !matches!(line, DiffLine::Context(_));
+                hunk.lines.iter().filter(is_change).collect::<Vec<_>>()
+            });
+            let edit = script.and_then(|script| proposal.commands.get(script.command as usize));
+            let about = match edit {
+                Some(edit) if by == InstanceKey::Id => Some(name(edit.target(), by)),
+                _ => script.map(|script| script.path.to_string()),
+            };
+            [json!(about), json!(lines)]
+        }
+    }
+}
+
+fn name(target: &Target, by: InstanceKey) -> String {
+    if by == InstanceKey::Id && !is_own(&target.id) {
+        return target.id.0.clone();
+    }
+    target.path.to_string()
+}
+
+/// What of a command stays as it is when the same is planned again: not what instances are not known
+/// by, nor what is found there.
+fn stable_command(mut command: Json, by: InstanceKey) -> Json {
+    if let Json::Object(members) = &mut command {
+        for passing in ["id", "expect", "count"] {
+            members.remove(passing);
+        }
+        members.values_mut().for_each(|json| *json = replace_ids(json, by));
+    }
+    command
+}
+
+/// The same with each instance named by what it is known by.
+fn replace_ids(json: &Json, by: InstanceKey) -> Json {
+    match json {
+        Json::Object(members) => {
+            let id = members.get("id").and_then(Json::as_str).map(|id| InstanceId(id.to_owned()));
+            let is_target = id.is_some() && members.contains_key("path");
+            let has_id = id.is_some_and(|id| !is_own(&id));
+            let passing = match by {
+                _ if !is_target => None,
+                InstanceKey::Id if has_id => Some("path"),
+                InstanceKey::Id | InstanceKey::Path => Some("id"),
+            };
+            let lasts = members.iter().filter(|(name, _)| Some(name.as_str()) != passing);
+            Json::Object(lasts.map(|(name, json)| (name.clone(), replace_ids(json, by))).collect())
+        }
+        Json::Array(all) => all.iter().map(|json| replace_ids(json, by)).collect(),
+        json => json.clone(),
+    }
+}
+
+/// The pieces of what a call is planned as now that do all that a person had chosen of the whole that it
+/// was before. Where ids are what they were, they tell first what is meant.
+///
+/// # Errors
+/// Some of that is not there, or cannot be told from others.
+pub fn chosen_again(
+    whole: &Proposal,
+    chosen: &Proposal,
+    now: &Proposal,
+    has_ids: bool,
+) -> Result<Vec<ProposalUnit>, Refusal> {
+    let wanted = list_units(chosen);
+    let mut lost = Vec::new();
+    for by in [InstanceKey::Id, InstanceKey::Path]
+        .into_iter()
+        .filter(|by| has_ids || *by == InstanceKey::Path)
+    {
+        let found = match_pieces([whole, chosen, now], by);
+        let missing = wanted.iter().zip(&found).filter(|(_, found)| found.is_none());
+        lost = missing.map(|(unit, _)| subject_path(chosen, *unit)).collect();
+        if lost.is_empty() {
+            return Ok(found.into_iter().flatten().collect());
+        }
+    }
+    lost.dedup();
+    refuse!(
+        "A person had chosen a part of this, or changed it, and not all of that is found in what it \
+         would be by now, so that it is not proposed again: {}. Ask for what they had made of it.",
+        join_names(&lost)
+    )
+}
+
+/// How hunks are told from each other that change the same lines in one script: a text that says something
+/// often is changed often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HunkPrecision {
+    /// Not at all.
+    No,
+    /// By where they stand in a text that is what it was.
+    ByLine,
+    /// By what stands around them.
+    ByContext,
+}
+
+/// What does the same now as each piece that was chosen. Hunks that are alike are told closely enough where
+/// all of them were chosen, and as many are there now.
+fn match_pieces(
+    [whole, chosen, now]: [&Proposal; 3],
+    by: InstanceKey,
+) -> Vec<Option<ProposalUnit>> {
+    let mut found = vec![None; list_units(chosen).len()];
+    for closely in [HunkPrecision::No, HunkPrecision::ByLine, HunkPrecision::ByContext] {
+        let [whole, chosen, now] = [whole, chosen, now].map(|it| pieces_by_key(it, by, closely));
+        for (told, places) in chosen {
+            let same = now.get(&told).map_or(&[][..], Vec::as_slice);
+            let were = whole.get(&told).map_or(0, Vec::len);
+            let is_exact = closely == HunkPrecision::ByLine || were == places.len();
+            for ((at, unit), (_, other)) in places.iter().zip(same) {
+                // Of commands that are alike one is as good as the other.
+                let is_any = matches!(unit, ProposalUnit::Command(_));
+                let is_told = is_any || is_exact && places.len() == same.len();
+                found[*at] = found[*at].or(Some(*other).filter(|_| is_told));
+            }
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    let mut taken = HashSet::new();
+    found.into_iter().map(|unit| unit.filter(|unit| taken.insert(*unit))).collect()
+}
+
+/// The pieces of a proposal by what they do, each with its place among all.
+fn pieces_by_key(
+    proposal: &Proposal,
+    by: InstanceKey,
+    closely: HunkPrecision,
+) -> HashMap<String, Vec<(usize, ProposalUnit)>> {
+    let mut alike: HashMap<String, Vec<(usize, ProposalUnit)>> = HashMap::new();
+    for (at, unit) in list_units(proposal).into_iter().enumerate() {
+        let told =
+            json!([describe_piece(proposal, unit, by), precise_key(proposal, unit, closely)]);
+        alike.entry(told.to_string()).or_default().push((at, unit));
+    }
+    alike
+}
+
+fn precise_key(proposal: &Proposal, unit: ProposalUnit, closely: HunkPrecision) -> Json {
+    let ProposalUnit::Hunk { script, hunk } = unit else {
+        return Json::Null;
+    };
+    let script = proposal.preview.scripts.get(script);
+    let hunk = script.and_then(|script| script.hunks.get(hunk));
+    match closely {
+        HunkPrecision::No => Json::Null,
+        HunkPrecision::ByLine => {
+            let path = script.map(|script| &script.path);
+            let text = proposal.commands.iter().find_map(|command| match command {
+                Command::EditScript { target, expect, .. } if Some(&target.path) == path => {
+                    Some(expect)
+                }
+                _ => None,
+            });
+            json!([text, hunk.map(|hunk| hunk.old_start)])
+        }
+        HunkPrecision::ByContext => json!(hunk.map(|hunk| &hunk.lines)),
+    }
+}
+
+/// The path of what a piece is about.
+fn subject_path(proposal: &Proposal, unit: ProposalUnit) -> String {
+    let path = match unit {
+        ProposalUnit::Command(at) => proposal.commands.get(at).map(|it| &it.target().path),
+        ProposalUnit::Hunk { script, .. } => {
+            proposal.preview.scripts.get(script).map(|it| &it.path)
+        }
+    };
+    path.map_or(String::new(), InstancePath::to_string)
+}
+
+fn join_names(all: &[String]) -> String {
+    let mut text = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() > NAMED {
+        text.push_str(&format!(" and {} more", all.len() - NAMED));
+    }
+    text
+}
+
+/// An instance that a command was about, and that has another path by now.
+#[derive(Debug)]
+pub struct MovedInstance {
+    command: usize,
+    was: Target,
+    now: InstancePath,
+}
+
+/// The instances that a proposal was about and that have other paths by now, where ids are what they
+/// were.
+pub fn moved_instances(scene: &Scene, proposal: &Proposal) -> Vec<MovedInstance> {
+    let of = |(command, it): (usize, &Command)| {
+        let there = command_targets(it).into_iter().filter(|target| !is_own(&target.id));
+        let moved = there.filter_map(move |was| {
+            let node = scene.by_id(&was.id).filter(|node| scene.is_live(*node))?;
+            let now = scene.path(node);
+            (number_path(&now) != number_path(&was.path)).then_some(MovedInstance {
+                command,
+                was,
+                now,
+            })
+        });
+        moved.collect::<Vec<_>>()
+    };
+    proposal.commands.iter().enumerate().flat_map(of).collect()
+}
+
+/// Holds what a call is planned as now against what it was before. A selector may find others now; a path
+/// that leads to another instance may not.
+///
+/// # Errors
+/// By its path another instance is meant than the one that was, which is still there and left alone.
+pub fn check_targets(
+    elsewhere: &[MovedInstance],
+    before: &Proposal,
+    now: &Proposal,
+) -> Result<(), Refusal> {
+    if elsewhere.is_empty() {
+        return Ok(());
+    }
+    let [was_done, is_done] =
+        [before, now].map(|it| it.commands.iter().map(describe_action).collect::<HashSet<_>>());
+    let mut named: HashMap<NumberedPath, Vec<(InstanceId, bool)>> = HashMap::new();
+    for command in &now.commands {
+        let is_new = !was_done.contains(&describe_action(command));
+        for Target { id, path } in command_targets(command) {
+            named.entry(number_path(&path)).or_default().push((id, is_new));
+        }
+    }
+    let (mut is_lost, mut is_found, mut others) = (false, false, Vec::new());
+    for MovedInstance { command, was, now } in elsewhere {
+        is_lost |=
+            before.commands.get(*command).is_some_and(|it| !is_done.contains(&describe_action(it)));
+        let there = named.get(&number_path(&was.path)).map_or(&[][..], Vec::as_slice);
+        if there.is_empty() || there.iter().any(|(id, _)| *id == was.id) {
+            continue;
+        }
+        is_found |= there.iter().any(|(_, is_new)| *is_new);
+        others.push(format!("what was {} when it was planned is {now} now", was.path));
+    }
+    others.dedup();
+    if !is_lost || !is_found {
+        return Ok(());
+    }
+    refuse!(
+        "By its paths this would be about another instance now, so that it is not proposed again: {}. \
+         Ask for it with the path that is right now.",
+        join_names(&others)
+    )
+}
+
+/// What a command does, and to which instances.
+fn describe_action(command: &Command) -> String {
+    stable_command(json!(command), InstanceKey::Id).to_string()
+}
+
+/// The instances that a command names.
+fn command_targets(command: &Command) -> Vec<Target> {
+    let mut all = Vec::new();
+    // Nothing is changed, and so nothing refused.
+    let _ = with_targets(command.clone(), &mut |target| {
+        all.push(target.clone());
+        Ok(target)
+    });
+    all
+}
+
+/// Names with numbers. The first of several may be the only one by now, which has no number.
+type NumberedPath = Vec<(String, u32)>;
+
+fn number_path(path: &InstancePath) -> NumberedPath {
+    path.segments.iter().map(|step| (step.name.clone(), step.index.unwrap_or(1))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::proposal::{Class, Hunk, Preview, ScriptDiff};
+
+    use super::*;
+
+    /// Hunks of one script, each a line above and a line that is new.
+    fn proposal(hunks: &[[&str; 2]]) -> Proposal {
+        let hunk = |(at, [above, new]): (usize, &[&str; 2])| Hunk {
+            old_start: at as u32,
+            new_start: at as u32,
+            lines: vec![DiffLine::Context((*above).to_owned()), DiffLine::Added((*new).to_owned())],
+        };
+        let script = ScriptDiff {
+            command: 0,
+            path: "game.Workspace.Script".parse().unwrap(),
+            added: 1,
+            removed: 0,
+            hunks: hunks.iter().enumerate().map(hunk).collect(),
+        };
+        Proposal {
+            title: String::new(),
+            class: Class::Additive,
+            commands: Vec::new(),
+            base: Fingerprint(String::new()),
+            patch_id: Fingerprint(String::new()),
+            preview: Preview { scripts: vec![script], ..Preview::default() },
+            warnings: Vec::new(),
+            after: Vec::new(),
+            meant: None,
+            files: None,
+            from: None,
+            takes_back: Vec::new(),
+            replaces: None,
+            writes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_piece_is_known_by_what_it_does() {
+        let of = |hunks: &[[&str; 2]]| {
+            let pieces: Vec<ProposalUnit> =
+                (0..hunks.len()).map(|hunk| ProposalUnit::Hunk { script: 0, hunk }).collect();
+            piece_keys(&proposal(hunks), &pieces)
+        };
+        let before = of(&[["local a", "print(1)"], ["local b", "print(2)"]]);
+        let now = of(&[["local c", "print(2)"], ["local d", "print(2)"], ["local a", "print(3)"]]);
+        assert_eq!(now[0], before[1], "wherever it stands");
+        assert_ne!(now[1], now[0], "each of two that are alike is one");
+        assert!(!before.contains(&now[2]), "{now:?}");
+        let about = |mark: &str| mark.split('.').next().map(str::to_owned);
+        assert_eq!(about(&now[2]), about(&before[0]), "the same script");
+    }
+
+    #[test]
+    fn a_command_is_known_whatever_was_found_there() {
+        let mark = |path: &str, id: &str, expect: &str, size: u32| {
+            let set = serde_json::from_value(json!({
+                "op": "set", "target": { "id": id, "path": path }, "expect": expect,
+                "props": {
+                    "Size": size,
+                    "Adornee": { "__t": "Ref", "target": { "id": id, "path": path } },
+                },
+            }));
+            let commands = vec![set.unwrap()];
+            piece_keys(&Proposal { commands, ..proposal(&[]) }, &[ProposalUnit::Command(0)])
+                .remove(0)
+        };
+        let before = mark("game.A", "ref:1", "aa", 1);
+        assert_eq!(mark("game.A", "ref:7", "bb", 1), before);
+        assert_ne!(mark("game.B", "ref:1", "aa", 1), before);
+        let other = mark("game.A", "ref:1", "aa", 2);
+        assert_ne!(other, before, "it does something else");
+        assert_eq!(other.split('.').next(), before.split('.').next(), "to the same");
+    }
+}

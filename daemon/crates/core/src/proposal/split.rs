@@ -1,0 +1,492 @@
+//! Parting a proposal in an open place: what the files of a Rojo project hold, and what Studio does.
+//!
+//! What Rojo owns is written to its file: in Studio it would be overwritten. The commands of a proposal
+//! are done on the scene of the project as far as they are its own, with instances found by their paths.
+//! Neither side may stand on what the other does: each is whole for itself.
+
+use std::collections::{BTreeSet, HashMap};
+
+use scene_schemas::command::Props;
+use scene_schemas::refusal::{Refusal, refuse};
+use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
+use vector_place::{Node, Scene, reflection};
+
+use super::part::{is_own, renumber_ids, with_targets};
+use super::perform::{BlobStore, text_of, try_command};
+
+/// How a project holds one of its instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ownership {
+    /// Files are all of it; what comes below it and is no script may be somebody else's.
+    Files {
+        /// Whether what Rojo does not know below it stays.
+        ignores_unknown: bool,
+    },
+    /// A node of a project file, which says some of it.
+    Node {
+        /// The properties that it says.
+        properties: BTreeSet<String>,
+        /// Whether what Rojo does not know below it stays.
+        ignores_unknown: bool,
+    },
+}
+
+/// What of a proposal goes to files.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SplitProposal {
+    /// Its commands that do, from 0.
+    pub owned: Vec<u32>,
+    /// The same, addressed as in the project.
+    pub commands: Vec<Command>,
+    /// What Studio changes below what files are all of, and no file has: Rojo may take it away.
+    pub loose: Vec<InstancePath>,
+}
+
+/// Parts the commands of a proposal, which are done on trial in the open place, and does in the scene
+/// of the project what is of its files.
+///
+/// # Errors
+/// Something is of both, or not the same in both; what was done in the project's scene stays for
+/// whoever rolls it back.
+pub fn split_by_owner(
+    commands: &[Command],
+    open: &Scene,
+    files: &mut Scene,
+    holder: &dyn Fn(Node) -> Option<Ownership>,
+    blobs: &BlobStore,
+) -> Result<SplitProposal, Refusal> {
+    let mut parting = OwnerSplitter { open, holder, ids: HashMap::new(), moved: Vec::new() };
+    let mut parted = SplitProposal::default();
+    for (at, command) in (0..).zip(commands) {
+        if !parting.is_of_files(files, command)? {
+            parting.check_apart(files, command)?;
+            let path = &command.target().path;
+            if parting.is_loose(files, path) && !parted.loose.contains(path) {
+                parted.loose.push(path.clone());
+            }
+            continue;
+        }
+        let own = parting.translate_command(files, command)?;
+        check_same(files, &own)?;
+        let node = try_command(files, &own, blobs)?;
+        let is_moved = match &own {
+            Command::Set { props, .. } => props.contains_key("Name"),
+            Command::Move { .. } => true,
+            _ => false,
+        };
+        parting.moved.extend(is_moved.then(|| files.path(node)));
+        parted.owned.push(at);
+        parted.commands.push(own);
+    }
+    Ok(parted)
+}
+
+struct OwnerSplitter<'a> {
+    open: &'a Scene,
+    holder: &'a dyn Fn(Node) -> Option<Ownership>,
+    /// What files make, as the proposal calls it and as the project's scene does.
+    ids: HashMap<InstanceId, InstanceId>,
+    /// The new paths of what files rename and move.
+    moved: Vec<InstancePath>,
+}
+
+impl OwnerSplitter<'_> {
+    fn is_of_files(&self, files: &Scene, command: &Command) -> Result<bool, Refusal> {
+        match command {
+            Command::EditScript { target, .. } | Command::Delete { target, .. } => {
+                Ok(self.find_in_files(files, target)?.is_some())
+            }
+            Command::Set { target, props, .. } => match self.find_in_files(files, target)? {
+                Some(node) => self.are_file_properties(files, node, props),
+                None => Ok(false),
+            },
+            // What files were is brought back in files, and nowhere else.
+            Command::Restore { blob: Some(_), .. } => Ok(true),
+            Command::Create { parent, class, .. } | Command::Restore { parent, class, .. } => {
+                self.is_file_parent(files, parent, class)
+            }
+            Command::Clone { source, parent, .. } => {
+                let is_taken = self.is_file_parent(files, parent, self.class_of(source))?;
+                if is_taken && self.find_in_files(files, source)?.is_none() {
+                    return refuse!(
+                        "{} is a copy of {}, which stands in Studio alone, and {} stands in files of \
+                         Rojo. Make it anew there, or copy it to where no files are.",
+                        parent.path,
+                        source.path,
+                        parent.path
+                    );
+                }
+                Ok(is_taken)
+            }
+            Command::Move { target, parent, .. } => {
+                let from = self.find_in_files(files, target)?.is_some();
+                let to = self.is_file_parent(files, parent, self.class_of(target))?;
+                if from == to {
+                    return Ok(from);
+                }
+                let (here, there) = if from { ("files", "Studio") } else { ("Studio", "files") };
+                refuse!(
+                    "{} stands in {here} and would stand in {there} below {}: make it anew there, and \
+                     delete the old one in a second step.",
+                    target.path,
+                    parent.path
+                )
+            }
+            Command::Insert { asset, parent, .. } => {
+                if !self.is_file_parent(files, parent, "Model")? {
+                    return Ok(false);
+                }
+                refuse!(
+                    "Asset {asset} cannot be inserted into files, and {} stands in files of Rojo. Insert \
+                     it elsewhere, for example into game.Workspace.",
+                    parent.path
+                )
+            }
+            Command::EditMemory { .. } => Ok(false),
+        }
+    }
+
+    fn class_of(&self, target: &Target) -> &str {
+        self.open.by_id(&target.id).map_or("", |node| self.open.class(node))
+    }
+
+    /// The instance of the project that is meant; none where the project does not know it.
+    fn find_in_files(&self, files: &Scene, target: &Target) -> Result<Option<Node>, Refusal> {
+        if is_own(&target.id) {
+            return Ok(self.ids.get(&target.id).and_then(|id| files.by_id(id)));
+        }
+        let Some(node) = by_path(files, &target.path)? else {
+            return Ok(None);
+        };
+        let (here, there) = (self.class_of(target), files.class(node));
+        if !here.is_empty() && here != there {
+            return refuse!(
+                "{} is a {here} in Studio and a {there} in the project of Rojo. Let Rojo sync, and ask \
+                 again.",
+                target.path
+            );
+        }
+        Ok(Some(node))
+    }
+
+    /// Whether a new child of a class would stand in files.
+    fn is_file_parent(&self, files: &Scene, parent: &Target, class: &str) -> Result<bool, Refusal> {
+        let Some(parent) = self.find_in_files(files, parent)? else {
+            return Ok(false);
+        };
+        Ok(match (self.holder)(parent) {
+            // It is new itself, and so in a file.
+            None => true,
+            Some(Ownership::Files { ignores_unknown }) => {
+                !ignores_unknown || reflection::is_script(class)
+            }
+            Some(Ownership::Node { ignores_unknown, .. }) => !ignores_unknown,
+        })
+    }
+
+    /// Whether files hold these properties.
+    fn are_file_properties(
+        &self,
+        files: &Scene,
+        node: Node,
+        props: &Props,
+    ) -> Result<bool, Refusal> {
+        let Some(Ownership::Node { properties, .. }) = (self.holder)(node) else {
+            return Ok(true);
+        };
+        let is_said = |name: &String| {
+            let name = if name.starts_with('@') { "Attributes" } else { name };
+            name == "Name" || properties.contains(name)
+        };
+        let said: Vec<&str> = props.keys().filter(|it| is_said(it)).map(String::as_str).collect();
+        if said.is_empty() || said.len() == props.len() {
+            return Ok(!said.is_empty());
+        }
+        refuse!(
+            "The project of Rojo says {} of {} and not the others. Set what it says in a call of its own.",
+            said.join(", "),
+            files.path(node)
+        )
+    }
+
+    /// A command of the open place as the project does it now.
+    fn translate_command(&mut self, files: &Scene, command: &Command) -> Result<Command, Refusal> {
+        let found = with_targets(command.clone(), &mut |target| {
+            if let Some(node) = self.find_in_files(files, &target)? {
+                return Ok(files.target(node));
+            }
+            refuse!(
+                "{} stands in Studio alone, and a file cannot point to it. Leave the reference out.",
+                target.path
+            )
+        })?;
+        let mut own = renumber_ids(files.next_new(), found, &mut self.ids);
+        // What the project is now is looked at when its files are written, and so is no part of this;
+        // but a text is what was read, or nothing is done.
+        match &mut own {
+            Command::Create { expect, .. }
+            | Command::Clone { expect, .. }
+            | Command::Set { expect, .. }
+            | Command::Move { expect, .. }
+            | Command::Delete { expect, .. }
+            | Command::Insert { expect, .. } => *expect = None,
+            Command::Restore { blob: None, name, .. } => {
+                return refuse!(
+                    "What {name} was is kept by Studio, and it stood in files of Rojo. Bring it back \
+                     with Git."
+                );
+            }
+            Command::Restore { .. } | Command::EditScript { .. } | Command::EditMemory { .. } => {}
+        }
+        Ok(own)
+    }
+
+    /// Whether Studio can do a command before it has what files make.
+    fn check_apart(&self, files: &Scene, command: &Command) -> Result<(), Refusal> {
+        with_targets(command.clone(), &mut |target| {
+            let is_moved = |moved: &InstancePath| {
+                target.path.segments.starts_with(&moved.segments) && !moved.segments.is_empty()
+            };
+            if !self.ids.contains_key(&target.id) && !self.moved.iter().any(is_moved) {
+                return Ok(target);
+            }
+            refuse!(
+                "{} stands so in files of Rojo, and in Studio only when Rojo has synced. Do this in a \
+                 second step.",
+                target.path
+            )
+        })?;
+        if let Command::Clone { source, .. } = command
+            && let Some(node) = self.find_in_files(files, source)?
+            && files.subtree(node).any(|node| files.is_script(node))
+        {
+            return refuse!(
+                "{} has scripts in files of Rojo, and Studio would copy what it has of them. Make them \
+                 anew where they are to go.",
+                source.path
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether something that the project does not know stands below what files are all of.
+    fn is_loose(&self, files: &Scene, path: &InstancePath) -> bool {
+        let mut above = path.clone();
+        loop {
+            if let Ok(Some(node)) = by_path(files, &above) {
+                return above.segments.len() < path.segments.len()
+                    && (self.holder)(node) == Some(Ownership::Files { ignores_unknown: false });
+            }
+            if above.segments.pop().is_none() {
+                return false;
+            }
+        }
+    }
+}
+
+/// The instance of a path. Siblings of one name may stand in another order, or only some in files.
+fn by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> {
+    let mut at = files.root();
+    for segment in &path.segments {
+        let named = files.count_named(at, &segment.name);
+        if named == 0 {
+            return Ok(None);
+        }
+        if named > 1 || segment.index.is_some() {
+            return refuse!(
+                "{path}: several instances below {} are called {:?}, and which of them stands in a file \
+                 of Rojo cannot be told. Rename them in their files first.",
+                files.path(at),
+                segment.name
+            );
+        }
+        let Some(child) = files.child(at, &segment.name) else {
+            return Ok(None);
+        };
+        at = child;
+    }
+    Ok(Some(at))
+}
+
+/// Whether what a command takes away or changes is in files what it is in Studio.
+fn check_same(files: &Scene, command: &Command) -> Result<(), Refusal> {
+    match command {
+        Command::EditScript { target, expect, .. } => {
+            let node = files.locate(target)?;
+            let text = text_of(files, node, &target.path)?;
+            if Fingerprint::of(text.as_bytes()) != *expect {
+                return refuse!(
+                    "The file of {} has another text than Studio shows. Let Rojo sync it (`rojo serve`, \
+                     and connect in Studio), read it again, and ask for the edit anew.",
+                    target.path
+                );
+            }
+            Ok(())
+        }
+        Command::Delete { target, count, .. } | Command::Clone { source: target, count, .. } => {
+            let node = files.locate(target)?;
+            let held = files.subtree(node).count() as u32;
+            if held != *count {
+                return refuse!(
+                    "{} has {count} instances in Studio, itself included, and {held} in files of Rojo. Let \
+                     Rojo sync, or choose what stands in files alone.",
+                    target.path
+                );
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::entry::Seq;
+    use serde_json::{Value as Json, json};
+    use vector_place::Format;
+
+    use super::*;
+    use crate::tools::{self, Plan};
+
+    const MAIN: &str = "game.ServerScriptService.Game.Main";
+
+    /// A place that Rojo has synced, or the project of it. Workspace is a node that says one property,
+    /// and so is Zone, below which nothing else may stand; Game and what is in it are files.
+    fn scene(is_open: bool) -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let root = scene.root();
+        let workspace = scene.create(root, "Workspace", "Workspace");
+        scene.create(workspace, "Folder", "Zone");
+        let service = scene.create(root, "ServerScriptService", "ServerScriptService");
+        let game = scene.create(service, "Folder", "Game");
+        let main = scene.create(game, "Script", "Main");
+        scene.set_source(main, "print(1)\n".to_owned());
+        if is_open {
+            scene.create(workspace, "Part", "Wall");
+            scene.create(workspace, "ObjectValue", "Pointer");
+            let alone = scene.create(workspace, "Script", "Alone");
+            scene.set_source(alone, "print(1)\n".to_owned());
+            scene.create(game, "Part", "Extra");
+        }
+        scene
+    }
+
+    fn holder(files: &Scene) -> impl Fn(Node) -> Option<Ownership> + use<> {
+        let node = |path: &str| files.resolve(&path.parse().unwrap()).unwrap();
+        let properties = BTreeSet::from(["Gravity".to_owned()]);
+        let workspace = Ownership::Node { properties, ignores_unknown: true };
+        let zone = Ownership::Node { properties: BTreeSet::new(), ignores_unknown: false };
+        let service = Ownership::Node { properties: BTreeSet::new(), ignores_unknown: true };
+        let own = Ownership::Files { ignores_unknown: false };
+        let known = [
+            (node("game.Workspace"), workspace),
+            (node("game.Workspace.Zone"), zone),
+            (node("game.ServerScriptService"), service),
+            (node("game.ServerScriptService.Game"), own.clone()),
+            (node(MAIN), own),
+        ];
+        move |node| known.iter().find(|(it, _)| *it == node).map(|(_, holder)| holder.clone())
+    }
+
+    /// What becomes of the changes of a proposal.
+    fn part(changes: &Json) -> Result<SplitProposal, String> {
+        let mut open = scene(true);
+        let base = Fingerprint::of(b"base");
+        let args = json!({ "title": "Some", "changes": changes });
+        let blobs = BlobStore::new();
+        let planned =
+            tools::plan_call(Seq(9), "propose_changes", &args, &mut open, &base, &blobs, None);
+        let Ok(Plan::Propose(proposal, _)) = planned else {
+            panic!("{planned:?}");
+        };
+        let mut files = scene(false);
+        let holder = holder(&files);
+        split_by_owner(&proposal.commands, &open, &mut files, &holder, &blobs).map_err(|it| it.0)
+    }
+
+    #[track_caller]
+    fn owned(changes: &Json, expected: &[u32]) {
+        assert_eq!(part(changes).map(|it| it.owned), Ok(expected.to_vec()));
+    }
+
+    #[track_caller]
+    fn refused(changes: &Json, expected: &str) {
+        let why = part(changes).expect_err("it is of both");
+        assert!(why.contains(expected), "{why}");
+    }
+
+    fn change(tool: &str, args: Json) -> Json {
+        json!({ "tool": tool, "args": args })
+    }
+
+    fn create(parent: &str, class: &str, props: Json) -> Json {
+        let args = json!({ "parentPath": parent, "className": class, "props": props });
+        change("create_instance", args)
+    }
+
+    fn edit(path: &str) -> Json {
+        change("replace_text", json!({ "path": path, "search": "1", "replace": "2" }))
+    }
+
+    fn rename(path: &str, name: &str) -> Json {
+        change("rename_instance", json!({ "path": path, "newName": name }))
+    }
+
+    fn set(path: &str, props: Json) -> Json {
+        change("set_properties", json!({ "path": path, "props": props }))
+    }
+
+    #[test]
+    fn what_files_hold_goes_to_files() {
+        let wall = rename("game.Workspace.Wall", "Tower");
+        owned(&json!([edit(MAIN), wall]), &[0]);
+        owned(&json!([edit("game.Workspace.Alone"), rename(MAIN, "Start")]), &[1]);
+        let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
+        let zone = create("game.Workspace.Zone", "Folder", json!({ "Name": "In" }));
+        let part = create("game.Workspace", "Part", json!({ "Name": "New" }));
+        owned(&json!([lib, part, zone]), &[0, 2]);
+        let service = create("game.ServerScriptService", "Script", json!({ "Name": "Other" }));
+        owned(&json!([service]), &[]);
+        owned(&json!([change("delete_instance", json!({ "path": MAIN }))]), &[0]);
+    }
+
+    #[test]
+    fn of_a_node_files_hold_what_it_says() {
+        owned(&json!([set("game.Workspace", json!({ "Gravity": 10 }))]), &[0]);
+        owned(&json!([set("game.Workspace", json!({ "FallenPartsDestroyHeight": -9 }))]), &[]);
+        let both = json!({ "Gravity": 10, "FallenPartsDestroyHeight": -9 });
+        refused(&json!([set("game.Workspace", both)]), "says Gravity of game.Workspace and not");
+    }
+
+    #[test]
+    fn neither_side_stands_on_the_other() {
+        let new = json!({ "path": MAIN, "parentPath": "game.Workspace" });
+        refused(
+            &json!([change("move_instance", new)]),
+            "stands in files and would stand in Studio",
+        );
+        let copy = json!({ "path": MAIN, "parentPath": "game.Workspace" });
+        refused(&json!([change("clone_instance", copy)]), "has scripts in files of Rojo");
+        let wall = json!({
+            "path": "game.Workspace.Wall", "parentPath": "game.ServerScriptService.Game" });
+        refused(&json!([change("clone_instance", wall)]), "stands in Studio alone");
+        let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
+        let point =
+            set("game.Workspace.Pointer", json!({ "Value": "game.ServerScriptService.Game.Lib" }));
+        refused(&json!([lib, point]), "in Studio only when Rojo has synced");
+        let below = rename("game.ServerScriptService.Core.Extra", "More");
+        let renamed = rename("game.ServerScriptService.Game", "Core");
+        refused(&json!([renamed, below]), "in Studio only when Rojo has synced");
+    }
+
+    #[test]
+    fn what_no_file_has_below_files_is_loose() {
+        let loose = part(&json!([rename("game.ServerScriptService.Game.Extra", "More")])).unwrap();
+        assert_eq!(loose.owned, Vec::<u32>::new());
+        assert_eq!(loose.loose[0].to_string(), "game.ServerScriptService.Game.Extra");
+        assert_eq!(part(&json!([rename("game.Workspace.Wall", "W")])).unwrap().loose, []);
+        // A deletion takes what no file has with it.
+        let delete = change("delete_instance", json!({ "path": "game.ServerScriptService.Game" }));
+        refused(&json!([delete]), "has 3 instances in Studio, itself included, and 2 in files");
+    }
+}

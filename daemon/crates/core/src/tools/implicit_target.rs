@@ -1,0 +1,91 @@
+//! A call that leaves out its path: the instance that it means, filled in before the tool sees it.
+
+use scene_schemas::InstancePath;
+use scene_schemas::proposal::{Meant, MeantBy};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::{Map, Value as Json};
+use vector_place::{Pointed, Scene};
+
+use super::{DefaultTarget, ToolSpec};
+
+impl DefaultTarget {
+    /// The argument, the others that stand for it, and whether game.Workspace does at last.
+    fn argument_names(self) -> Option<(&'static str, &'static [&'static str], bool)> {
+        match self {
+            Self::Nothing => None,
+            Self::Path => Some(("path", &["path", "paths", "selector"], false)),
+            Self::Parent => Some(("parentPath", &["parentPath"], false)),
+            Self::ParentOrWorkspace => Some(("parentPath", &["parentPath", "path"], true)),
+        }
+    }
+
+    /// Says in a schema that the argument may be left out.
+    pub(super) fn mark_optional(self, schema: &mut Map<String, Json>) {
+        let Some((argument, _, or_workspace)) = self.argument_names() else {
+            return;
+        };
+        if let Some(Json::Array(required)) = schema.get_mut("required") {
+            required.retain(|name| name != argument);
+            if required.is_empty() {
+                schema.remove("required");
+            }
+        }
+        let or = if or_workspace { ", else game.Workspace" } else { "" };
+        let note = format!("Default: the selection{or}.");
+        if let Some(Json::Object(own)) =
+            schema.get_mut("properties").and_then(|properties| properties.get_mut(argument))
+        {
+            let about = own.get("description").and_then(Json::as_str);
+            let about = about.map_or_else(|| note.clone(), |about| format!("{about} {note}"));
+            own.insert("description".to_owned(), about.into());
+        }
+    }
+}
+
+/// The arguments with what was left out, and what that is.
+///
+/// # Errors
+/// Something was left out, and nobody knows what is meant.
+pub(super) fn fill_default(
+    tool: &ToolSpec,
+    mut args: Json,
+    scene: &Scene,
+) -> Result<(Json, Option<Meant>), Refusal> {
+    if args.is_null() {
+        args = Json::Object(Map::new());
+    }
+    let (Some((argument, instead, or_workspace)), Some(map)) =
+        (tool.own.argument_names(), args.as_object_mut())
+    else {
+        return Ok((args, None));
+    };
+    if instead.iter().any(|name| map.get(*name).is_some_and(|given| !given.is_null())) {
+        return Ok((args, None));
+    }
+    let meant = match scene.pointed()? {
+        Pointed::One(meant) => meant,
+        _ if or_workspace => {
+            let path = InstancePath::root().child("Workspace", None);
+            Meant { target: scene.target_by_path(&path)?, by: MeantBy::Workspace }
+        }
+        Pointed::File => {
+            let others = if instead.len() > 1 { ", `paths` or a `selector`" } else { "" };
+            return refuse!(
+                "`{argument}` is missing: give a path{others}. Only where a place is open in Studio \
+                 does a selected instance stand for it."
+            );
+        }
+        Pointed::Many(count) => {
+            let selected = match count {
+                0 => "nothing is".to_owned(),
+                n => format!("{n} instances are"),
+            };
+            return refuse!(
+                "`{argument}` was left out, and {selected} selected in Studio: select exactly one \
+                 instance, or give a path."
+            );
+        }
+    };
+    map.insert(argument.to_owned(), meant.target.path.to_string().into());
+    Ok((args, Some(meant)))
+}

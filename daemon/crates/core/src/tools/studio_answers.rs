@@ -1,0 +1,50 @@
+//! What Studio answered to a tool that asked it, as the model is told.
+
+use scene_schemas::InstanceId;
+use scene_schemas::api::{Answer, Document};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::{Value as Json, json};
+use vector_place::Scene;
+
+/// The answer to a call whose tool asked Studio.
+///
+/// # Errors
+/// Studio could not tell.
+pub fn describe_answer(scene: &Scene, answer: &Answer) -> Result<Json, Refusal> {
+    Ok(match answer {
+        Answer::ActiveScript { script: None } => json!({ "script": null }),
+        Answer::ActiveScript { script: Some(script) } => document_json(scene, script),
+        Answer::Selection { ids, count } => {
+            let selected: Vec<Json> =
+                ids.iter().filter_map(|id| instance_json(scene, id)).collect();
+            json!({ "selection": selected, "count": count })
+        }
+        Answer::Documents { documents } => {
+            let documents: Vec<Json> =
+                documents.iter().map(|it| document_json(scene, it)).collect();
+            json!({ "documents": documents })
+        }
+        Answer::Revealed {} => json!({ "shown": true }),
+        Answer::Captured { png } => json!({ "png": png }),
+        Answer::Failed { reason } => return refuse!("{reason}"),
+        Answer::Properties { .. } | Answer::Sources { .. } | Answer::Asset { .. } => {
+            return refuse!("Studio answered something else than was asked. Call it again.");
+        }
+    })
+}
+
+fn instance_json(scene: &Scene, id: &InstanceId) -> Option<Json> {
+    let node = scene.by_id(id).filter(|node| scene.is_live(*node))?;
+    Some(json!({ "path": scene.path(node), "class": scene.class(node) }))
+}
+
+fn document_json(scene: &Scene, document: &Document) -> Json {
+    let mut told = instance_json(scene, &document.id).unwrap_or_else(|| json!({}));
+    told["isDirty"] = document.is_dirty.into();
+    for (name, text) in [("text", &document.text), ("selected", &document.selected)] {
+        if let Some(text) = text {
+            told[name] = text.as_str().into();
+        }
+    }
+    told
+}

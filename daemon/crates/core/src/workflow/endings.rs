@@ -1,0 +1,61 @@
+//! What ends: a call that is taken back, a client that has gone, a run that is over.
+
+use scene_schemas::entry::{Entry, Finish, Seq};
+
+use super::decide::{find_pending, refused_entry};
+use super::dependencies::withdraw_later;
+use super::{CallStatus, PendingStatus, Workflow};
+
+/// What nobody has decided upon is not done any more; what was decided upon stands.
+pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
+    let reason = "Whoever called it has taken it back before anybody decided.".to_owned();
+    match workflow.calls.get(&call).map(|call| &call.status) {
+        Some(CallStatus::Open) => vec![refused_entry(call, reason)],
+        Some(CallStatus::Proposed(proposal, _)) => {
+            let proposal = *proposal;
+            if find_pending(workflow, proposal).is_err() {
+                return Vec::new();
+            }
+            let mut entries = vec![Entry::Withdrawn { proposal, reason, again: false }];
+            entries.extend(withdraw_later(workflow, proposal));
+            entries
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What was proposed can still be decided upon, also where nobody hears of it.
+pub(super) fn disconnect_agent(workflow: &Workflow) -> Vec<Entry> {
+    let is_over = workflow.finished.is_some() || workflow.disconnected.is_some();
+    let client = workflow.agent_name().filter(|_| !is_over);
+    client.map(|client| Entry::Disconnected { client: client.to_owned() }).into_iter().collect()
+}
+
+pub(super) fn expire_pending(workflow: &Workflow, after: &str) -> Vec<Entry> {
+    let Some(client) = workflow.disconnected_agent().filter(|_| workflow.finished.is_none()) else {
+        return Vec::new();
+    };
+    let reason = format!("{client} disconnected, and nobody decided within {after}.");
+    end_run(workflow, Finish::NotApproved, &reason)
+}
+
+pub(super) fn finish_workflow(workflow: &Workflow, outcome: Finish) -> Vec<Entry> {
+    end_run(workflow, outcome, "The run ended before anybody decided.")
+}
+
+fn end_run(workflow: &Workflow, outcome: Finish, reason: &str) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = workflow
+        .proposals
+        .iter()
+        .filter(|(_, pending)| pending.status == PendingStatus::Waiting)
+        .map(|(seq, _)| Entry::Withdrawn {
+            proposal: *seq,
+            reason: reason.to_owned(),
+            again: false,
+        })
+        .collect();
+    if workflow.finished.is_none() {
+        entries.push(Entry::Finished { outcome, summary: None });
+    }
+    entries
+}

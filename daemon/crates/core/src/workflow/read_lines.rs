@@ -1,0 +1,178 @@
+//! Which lines of scripts a model has seen: what it overwrites has to be among them.
+//!
+//! Lines are known by their text, not by their numbers, so that edits above them move nothing, and
+//! a line that somebody else has changed since is unknown again.
+
+use std::collections::{HashMap, HashSet};
+
+use scene_schemas::Command;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{DiffLine, Hunk, Proposal};
+use scene_schemas::refusal::{Refusal, refuse};
+use serde_json::Value as Json;
+
+use super::Workflow;
+use super::chain::TaskChain;
+
+/// Search results cut longer lines; so much of a line tells it from others.
+const COMPARED: usize = 300;
+
+/// Tools that change how all of a text is laid out, and replace nothing by something else.
+const LAYS_OUT: &str = "format";
+
+/// The lines that stand in what the model is sent, by the paths of their scripts.
+#[derive(Default)]
+struct ReadLines {
+    /// Scripts of which something was read or written by a call.
+    scripts: HashSet<String>,
+    lines: HashMap<String, HashSet<String>>,
+}
+
+/// No line of a script is overwritten that was not read.
+///
+/// # Errors
+/// Which script, or which lines, are to be read first.
+pub(super) fn check_read(
+    chain: &TaskChain<'_>,
+    own: &Workflow,
+    proposal: &Proposal,
+    tool: &str,
+) -> Result<(), Refusal> {
+    let reading = ReadLines::from_chain(chain, own);
+    let edited = proposal.commands.iter().enumerate().filter_map(|(at, command)| match command {
+        // What this proposal makes is known, and so is what is empty.
+        Command::EditScript { target, edits, .. } if !edits.is_empty() => {
+            (!target.id.0.starts_with("new:")).then(|| (at as u32, target.path.to_string()))
+        }
+        _ => None,
+    });
+    let edited: Vec<_> = edited.collect();
+    let unread: Vec<&str> = edited
+        .iter()
+        .filter(|(_, path)| !reading.scripts.contains(path))
+        .map(|(_, path)| path.as_str())
+        .collect();
+    if !unread.is_empty() {
+        return refuse!(
+            "{tool}: You have not read {}. Call read_script for it, and edit what is there then.",
+            unread.join(", ")
+        );
+    }
+    if tool == LAYS_OUT {
+        return Ok(());
+    }
+    for diff in &proposal.preview.scripts {
+        let path = diff.path.to_string();
+        if !edited.iter().any(|(_, other)| *other == path) {
+            continue;
+        }
+        if let Some((first, last)) = reading.first_unread(&path, &diff.hunks) {
+            return refuse!(
+                "{tool}: This overwrites lines {first} to {last} of {path}, which you have not read. \
+                 Call read_script for them, and send the edit again."
+            );
+        }
+    }
+    Ok(())
+}
+
+impl ReadLines {
+    fn from_chain(chain: &TaskChain<'_>, own: &Workflow) -> Self {
+        let mut reading = Self::default();
+        for script in own.context.iter().flat_map(|context| &context.scripts) {
+            if let Some(text) = &script.text {
+                reading.add_lines(&script.path.to_string(), text.lines());
+            }
+        }
+        let sent_after = chain.newest_summary().map_or(Seq(0), |(_, until, _)| until);
+        for step in chain.steps().filter(|step| step.seq > sent_after) {
+            if let Some(answer) = step.answer() {
+                reading.take_answer(answer);
+            }
+            let Some((_, pending)) = step.proposal().filter(|_| step.is_applied()) else {
+                continue;
+            };
+            reading.take_written(&pending.proposal);
+        }
+        reading
+    }
+
+    /// Takes what an answer shows: objects with a script's `path` and some `text` of it, with the
+    /// lines around that, wherever in the answer they stand.
+    fn take_answer(&mut self, answer: &Json) {
+        match answer {
+            Json::Object(object) => {
+                if let (Some(path), Some(text)) = (answer["path"].as_str(), answer["text"].as_str())
+                {
+                    self.scripts.insert(path.to_owned());
+                    let around = ["before", "after"].map(|side| answer[side].as_array());
+                    let around = around.into_iter().flatten().flatten().filter_map(Json::as_str);
+                    self.add_lines(path, text.lines().chain(around));
+                }
+                object.values().for_each(|value| self.take_answer(value));
+            }
+            Json::Array(list) => list.iter().for_each(|value| self.take_answer(value)),
+            _ => {}
+        }
+    }
+
+    /// Takes what the model wrote itself.
+    fn take_written(&mut self, proposal: &Proposal) {
+        for command in &proposal.commands {
+            let path = match command {
+                Command::EditScript { target, .. } => target.path.to_string(),
+                Command::Create { parent, name, .. } => parent.path.child(name, None).to_string(),
+                _ => continue,
+            };
+            self.scripts.insert(path);
+        }
+        for diff in &proposal.preview.scripts {
+            let lines = diff.hunks.iter().flat_map(|hunk| &hunk.lines);
+            let added = lines.filter_map(|line| match line {
+                DiffLine::Added(text) => Some(text.as_str()),
+                DiffLine::Context(_) | DiffLine::Removed(_) => None,
+            });
+            self.add_lines(&diff.path.to_string(), added);
+        }
+    }
+
+    fn add_lines<'a>(&mut self, path: &str, lines: impl Iterator<Item = &'a str>) {
+        let known = self.lines.entry(path.to_owned()).or_default();
+        known.extend(lines.map(|line| normalize_line(line).to_owned()));
+    }
+
+    /// The first run of lines that go and were not read.
+    fn first_unread(&self, path: &str, hunks: &[Hunk]) -> Option<(u32, u32)> {
+        let known = self.lines.get(path);
+        let is_known = |line: &str| {
+            let line = normalize_line(line);
+            line.is_empty() || known.is_some_and(|known| known.contains(line))
+        };
+        for hunk in hunks {
+            let (mut number, mut run) = (hunk.old_start, None);
+            for line in &hunk.lines {
+                match line {
+                    DiffLine::Removed(text) if !is_known(text) => {
+                        run = Some((run.map_or(number, |(first, _)| first), number));
+                    }
+                    DiffLine::Removed(_) | DiffLine::Context(_) if run.is_some() => return run,
+                    DiffLine::Removed(_) | DiffLine::Context(_) | DiffLine::Added(_) => {}
+                }
+                if !matches!(line, DiffLine::Added(_)) {
+                    number += 1;
+                }
+            }
+            if run.is_some() {
+                return run;
+            }
+        }
+        None
+    }
+}
+
+/// A line as it is compared: without what marks its end, and as long as search results have it.
+fn normalize_line(line: &str) -> &str {
+    let line = line.strip_suffix("\\ No newline at end of file").unwrap_or(line);
+    let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '␍' | '␊'));
+    &line[..line.floor_char_boundary(COMPARED)]
+}

@@ -1,0 +1,202 @@
+//! What was spent on models: a reading of the ledger, and the caps that a person has set.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Known;
+
+use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
+use vector_core::workflow::ModelTrouble;
+use vector_ledger::{Ledger, LedgerError};
+use vector_providers::config::{Caps, FILE};
+
+/// What a message took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageUsage {
+    /// When it came, in milliseconds since 1970.
+    pub at: u64,
+    /// The workflow.
+    pub workflow: Seq,
+    /// What it is spent on.
+    pub project: String,
+    /// The model.
+    pub model: String,
+    /// In tokens, where that is known.
+    pub tokens: Option<Tokens>,
+    /// In US dollars, where that is known.
+    pub dollars: Option<f64>,
+}
+
+/// Everything that was spent, as far as it was read.
+#[derive(Debug)]
+pub struct SpendingMeter {
+    read: Seq,
+    projects: HashMap<Seq, String>,
+    messages: Vec<MessageUsage>,
+}
+
+impl Default for SpendingMeter {
+    fn default() -> Self {
+        Self { read: Seq(0), projects: HashMap::new(), messages: Vec::new() }
+    }
+}
+
+impl SpendingMeter {
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn read_new(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+        for record in ledger.replies_after(self.read)? {
+            self.read = record.seq;
+            let project = match self.projects.entry(record.workflow) {
+                Known::Occupied(known) => known.get().clone(),
+                Known::Vacant(new) => {
+                    let started = ledger.record_at(record.workflow)?;
+                    let project = started.as_ref().map_or(String::new(), project_of);
+                    new.insert(project).clone()
+                }
+            };
+            if let Entry::Replied { model, tokens, cost, .. } = record.entry {
+                let (at, workflow, dollars) = (record.at, record.workflow, cost);
+                self.messages.push(MessageUsage { at, workflow, project, model, tokens, dollars });
+            }
+        }
+        Ok(())
+    }
+
+    /// All messages, oldest first.
+    pub fn messages(&self) -> &[MessageUsage] {
+        &self.messages
+    }
+
+    /// The sum in US dollars of those messages.
+    fn sum(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
+        self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars).sum()
+    }
+
+    /// Why nothing more is to be spent on a workflow; none where something may be. `now` is in
+    /// milliseconds since 1970; a day is one of UTC.
+    pub fn find_cap(
+        &self,
+        caps: &Caps,
+        workflow: Seq,
+        place: &Place,
+        now: u64,
+    ) -> Option<ModelTrouble> {
+        let (today, project) = (day_of(now), project_name(place));
+        let cap =
+            |cap: Option<f64>, spent: f64| cap.filter(|cap| spent >= *cap).map(|cap| (cap, spent));
+        let (what, setting, (cap, spent)) = None
+            .or_else(|| {
+                let spent = self.sum(|it| it.workflow == workflow);
+                Some(("in this task", "workflow_usd", cap(caps.workflow, spent)?))
+            })
+            .or_else(|| {
+                let spent = self.sum(|it| it.project == project);
+                Some(("on this project", "project_usd", cap(caps.project, spent)?))
+            })
+            .or_else(|| {
+                let spent = self.sum(|it| day_of(it.at) == today);
+                Some(("today", "day_usd", cap(caps.day, spent)?))
+            })?;
+        Some(ModelTrouble {
+            code: FailureKind::PaymentRequired,
+            message: format!("${spent:.2} were spent {what}, and the cap is ${cap:.2}."),
+            retryable: true,
+            hint: format!("Raise caps.{setting} in {FILE}, or choose another model, and go on."),
+            setting: Some(Setting::Model),
+        })
+    }
+}
+
+/// The day of a time, from 1970.
+pub fn day_of(at: u64) -> u64 {
+    at / 86_400_000
+}
+
+fn project_of(started: &Record) -> String {
+    match &started.entry {
+        Entry::Started { place, .. } => project_name(place),
+        _ => String::new(),
+    }
+}
+
+/// What a place belongs to: the folder of a file, or the place that is open.
+fn project_name(place: &Place) -> String {
+    let folder_of = |file: &str| {
+        let folder = std::path::Path::new(file).parent();
+        folder.map_or(String::new(), |folder| folder.display().to_string())
+    };
+    match place {
+        Place::File(file) => folder_of(&file.file),
+        Place::Project(project) => folder_of(&project.project),
+        Place::Open(open) if open.place.place_id > 0 => {
+            format!("{} (place {})", open.place.name, open.place.place_id)
+        }
+        Place::Open(open) => format!("{} ({})", open.place.name, open.session),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::{FilePlace, Stance};
+    use scene_schemas::proposal::Mode;
+    use vector_ledger::AppendBatch;
+
+    use super::*;
+
+    fn place(file: &str) -> Place {
+        let hash = Fingerprint::of(b"place");
+        Place::File(FilePlace { file: file.to_owned(), out: None, hash, replaces: None })
+    }
+
+    /// A workflow in a place, in which a model was paid.
+    fn pay(ledger: &Ledger, file: &str, dollars: f64) -> Seq {
+        let started = Entry::Started {
+            place: place(file),
+            goal: "a goal".to_owned(),
+            driver: "maker/model".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+            served: false,
+        };
+        let model = "maker/model".to_owned();
+        let paid = Entry::Replied { model, tokens: None, cost: Some(dollars), replay: None };
+        let batch = AppendBatch { workflow: None, entries: vec![started, paid], blobs: Vec::new() };
+        ledger.append(batch).unwrap()[0].seq
+    }
+
+    #[test]
+    fn caps_count_for_a_task_a_project_and_a_day() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let first = pay(&ledger, "/game/a.rbxl", 1.0);
+        pay(&ledger, "/game/b.rbxl", 2.0);
+        pay(&ledger, "/other/c.rbxl", 4.0);
+        let mut spent = SpendingMeter::default();
+        spent.read_new(&ledger).unwrap();
+        spent.read_new(&ledger).unwrap();
+        assert_eq!(spent.messages().len(), 3, "each is read once");
+        let now = spent.messages()[0].at;
+        let over = |caps: Caps, now: u64| {
+            spent.find_cap(&caps, first, &place("/game/a.rbxl"), now).map(|trouble| trouble.message)
+        };
+        let task = |cap| Caps { workflow: Some(cap), ..Caps::default() };
+        let project = |cap| Caps { project: Some(cap), ..Caps::default() };
+        let today = |cap| Caps { day: Some(cap), ..Caps::default() };
+        assert_eq!(over(task(1.01), now), None);
+        assert_eq!(
+            over(task(1.0), now).unwrap(),
+            "$1.00 were spent in this task, and the cap is $1.00."
+        );
+        assert_eq!(over(project(3.01), now), None);
+        assert!(over(project(3.0), now).unwrap().contains("on this project"));
+        assert_eq!(over(today(7.01), now), None);
+        assert!(over(today(7.0), now).unwrap().contains("$7.00 were spent today"));
+        assert_eq!(over(today(7.0), now + 2 * 86_400_000), None, "another day");
+    }
+}

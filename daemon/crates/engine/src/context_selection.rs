@@ -1,0 +1,198 @@
+//! The scripts that a model is told of when a task begins. What was chosen is an entry, so that every
+//! request is made again of the ledger; the place may have changed since.
+
+use scene_schemas::InstancePath;
+use scene_schemas::command::{Command, Target};
+use scene_schemas::entry::{Attached, Context, ContextLeft, ContextScript, Entry};
+use vector_core::code::{self, CodeIndex, ContextSelection, PositionTracker, SelectedScript};
+use vector_core::workflow::{PendingStatus, Workflow};
+use vector_place::{Node, Scene};
+use vector_providers::Provider;
+
+use crate::model_request;
+use crate::reading;
+use crate::{Engine, ToolDriver, UserRequest};
+
+/// So many scripts are told of.
+const MOST: usize = 12;
+/// So long is what is told of them, in bytes: some 5,000 tokens.
+const BUDGET: u64 = 16_000;
+/// What is left of a model's window is filled to a part of this.
+const PART: u64 = 6;
+
+impl Engine {
+    /// The scripts that may matter for what is asked, where a model is asked and some do.
+    pub(super) fn select_context(
+        &mut self,
+        asked: &UserRequest,
+        driver: &ToolDriver,
+    ) -> Option<Entry> {
+        let ToolDriver::Provider(Provider::Model(models)) = driver else {
+            return None;
+        };
+        let (estimate, window) = model_request::first_message_tokens(models, asked);
+        let budget = (window.saturating_sub(estimate) * 3 / PART).min(BUDGET);
+        let (scene, recent) = (&self.scene, self.recent_scripts());
+        let question = code::ContextRequest {
+            words: &asked.goal,
+            pointed: asked.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
+            recent,
+            budget: budget as usize,
+            most: MOST,
+        };
+        code::read_by(scene, reading::ON_ALL_CORES);
+        let context = code::with_known(scene, |index| {
+            let selection = code::select_scripts(index, scene, &question);
+            context_entry(index, scene, &selection, budget)
+        });
+        let is_worth_it = !context.scripts.is_empty();
+        is_worth_it.then(|| Entry::Context { context: Box::new(context) })
+    }
+
+    /// The scripts that tasks of this conversation have changed, the last first.
+    fn recent_scripts(&self) -> Vec<Node> {
+        let mut changed: Vec<_> = self
+            .state
+            .workflows()
+            .flat_map(|(_, workflow)| Workflow::proposals(workflow))
+            .filter(|(_, pending)| matches!(pending.status, PendingStatus::Applied(_)))
+            .collect();
+        changed.sort_by_key(|(seq, _)| std::cmp::Reverse(*seq));
+        let scripts = changed.into_iter().flat_map(|(_, pending)| &pending.proposal.commands);
+        let mut recent = Vec::new();
+        for command in scripts {
+            if let Command::EditScript { target, .. } = command
+                && let Some(node) = locate_target(&self.scene, target)
+                && !recent.contains(&node)
+            {
+                recent.push(node);
+            }
+        }
+        recent
+    }
+}
+
+fn locate_target(scene: &Scene, target: &Target) -> Option<Node> {
+    let by_id = scene.by_id(&target.id).filter(|node| scene.is_live(*node));
+    by_id.or_else(|| scene.resolve(&target.path).ok())
+}
+
+fn attached_node(scene: &Scene, attached: &Attached) -> Option<Node> {
+    match attached {
+        Attached::Instance { target, .. } | Attached::Text { target, .. } => {
+            locate_target(scene, target)
+        }
+        Attached::File { .. }
+        | Attached::Folder { .. }
+        | Attached::Page { .. }
+        | Attached::Problems { .. } => None,
+    }
+}
+
+fn context_entry(
+    index: &CodeIndex,
+    scene: &Scene,
+    selection: &ContextSelection,
+    budget: u64,
+) -> Context {
+    let path = |node: Node| -> InstancePath { scene.path(node) };
+    let left = selection.left.iter().map(|it| {
+        let room = if it.is_too_long { "there is no room" } else { "others fit better" };
+        ContextLeft { path: path(it.node), why: format!("{}; {room}", it.reason.to_sentence(path)) }
+    });
+    Context {
+        scripts: selection.chosen.iter().map(|it| context_script(index, scene, it)).collect(),
+        left: left.collect(),
+        left_more: selection.more as u32,
+        fitting: selection.fitting as u32,
+        of: selection.scripts as u32,
+        budget,
+        bytes: selection.bytes as u64,
+    }
+}
+
+fn context_script(index: &CodeIndex, scene: &Scene, chosen: &SelectedScript) -> ContextScript {
+    let text = scene.source_if_known(chosen.node).unwrap_or_default();
+    let all = index.script_at(chosen.node).map_or(&[][..], |script| &script.definitions);
+    let mut positions = PositionTracker::new(&text);
+    let definitions: Vec<String> = chosen
+        .definitions
+        .iter()
+        .filter_map(|at| all.get(*at))
+        .map(|it| {
+            let (start, end) = positions.span_range(it.span);
+            format!("{} {}-{}", it.name, start.line + 1, end.line + 1)
+        })
+        .collect();
+    let why: Vec<String> =
+        chosen.reasons.iter().map(|reason| reason.to_sentence(|node| scene.path(node))).collect();
+    ContextScript {
+        path: scene.path(chosen.node),
+        why: why.join(", "),
+        more: (all.len() - definitions.len().min(all.len())) as u32,
+        definitions,
+        text: chosen.has_text.then(|| text.into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vector_core::prompt;
+    use vector_place::Format;
+
+    use super::*;
+
+    /// A place whose names and texts take more room than they seem to.
+    fn place(long: usize) -> Scene {
+        let mut scene = Scene::empty(Format::Binary);
+        let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
+        let folder = scene.create(storage, "Folder", &"\u{1}\"".repeat(long));
+        for at in 0..60 {
+            let lines = "\n".repeat(at * 20);
+            let text = format!(
+                "local Coins = {{}}{lines}\nfunction Coins.buy() end\nCoins[ [[{}\n# Rules\n]] ] = \
+                 function() end\n--{}\nrequire(script.Parent.CoinsModule{})\nreturn Coins\n",
+                "long name ".repeat(at),
+                "`".repeat(at * 9),
+                at + 1
+            );
+            let node = scene.create(folder, "ModuleScript", &format!("CoinsModule{at}"));
+            scene.set_source(node, text);
+        }
+        scene
+    }
+
+    #[test]
+    fn all_that_is_told_is_within_the_budget() {
+        for (long, budget, most) in
+            [(1, 16_000, 12), (40, 16_000, 3), (40, 4_000, 12), (400, 9_000, 12), (1, 500, 12)]
+        {
+            let scene = place(long);
+            let question = code::ContextRequest {
+                words: "coins",
+                budget,
+                most,
+                ..code::ContextRequest::default()
+            };
+            let index = CodeIndex::new(&scene);
+            let selection = code::select_scripts(&index, &scene, &question);
+            let context = context_entry(&index, &scene, &selection, budget as u64);
+            let text = prompt::script_context(&context);
+            let told = format!("{long} {budget} {most}: {} {}", text.len(), context.bytes);
+            assert!(
+                text.len() as u64 <= context.bytes && context.bytes <= context.budget,
+                "{told}"
+            );
+            assert!(context.left.len() <= 20, "{told}");
+            assert_eq!(context.scripts.len() + context.left.len() + context.left_more as usize, 60);
+            let definitions: Vec<&String> =
+                context.scripts.iter().flat_map(|it| &it.definitions).collect();
+            // What a script writes between brackets is no line of its own, and not long.
+            let is_short = |it: &&String| !it.contains('\n') && it.chars().count() <= 104;
+            assert!(definitions.iter().all(is_short), "{definitions:?}");
+            assert!(
+                long > 1 || budget < 9_000 || definitions.iter().any(|it| it.contains("# Rules"))
+            );
+        }
+    }
+}

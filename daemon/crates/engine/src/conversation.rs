@@ -1,0 +1,164 @@
+//! Conversations: which one a person goes on with in a place.
+//!
+//! A conversation is the tasks of one place that follow each other; it is over when it was cleared,
+//! or when nobody has said anything in it for long.
+
+use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
+use vector_core::prompt::is_build_request;
+use vector_ledger::{AppendBatch, Ledger, LedgerError};
+use vector_providers::choose::OFFLINE;
+
+/// After how long a silence a conversation is over, in milliseconds.
+const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// How many of the newest tasks are looked at; each connection of an agent is one.
+const LOOKED_AT: usize = 5_000;
+
+/// The last task of the conversation that goes on in a place; none where a new one begins. `now` is
+/// in milliseconds since 1970.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>, LedgerError> {
+    for started in ledger.recent_starts(LOOKED_AT)? {
+        let Entry::Started { place: own, guards: Some(_), .. } = &started.entry else {
+            continue;
+        };
+        if !is_same(own, place) {
+            continue;
+        }
+        let records = ledger.workflow(started.workflow)?;
+        let is_cleared =
+            records.iter().any(|it| matches!(it.entry, Entry::Cleared {} | Entry::Erased {}));
+        let spoken = records.last().map_or(0, |record| record.at);
+        let is_over = is_cleared || now.saturating_sub(spoken) > EXPIRY;
+        return Ok((!is_over).then_some(started.workflow));
+    }
+    Ok(None)
+}
+
+/// The plan of the offline planner that a request to carry it out means: the last thing that it was
+/// asked for in a place. It has no conversations, and goes on with nothing else.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn find_plan(
+    ledger: &Ledger,
+    place: &Place,
+    (request, stance): (&str, Stance),
+) -> Result<Option<Seq>, LedgerError> {
+    if stance != Stance::Act || !is_build_request(request) {
+        return Ok(None);
+    }
+    let is_its = |it: &Record| match &it.entry {
+        Entry::Started { place: own, driver, .. } => driver == OFFLINE && is_same(own, place),
+        _ => false,
+    };
+    let Some(last) = ledger.recent_starts(LOOKED_AT)?.into_iter().find(is_its) else {
+        return Ok(None);
+    };
+    let is_plan = matches!(last.entry, Entry::Started { stance: Stance::Plan, .. });
+    let is_made = |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Done, .. });
+    let is_made = is_plan && ledger.workflow(last.workflow)?.iter().any(is_made);
+    Ok(is_made.then_some(last.workflow))
+}
+
+/// Ends the conversation of a place; false where there is none.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub fn clear_conversation(ledger: &Ledger, place: &Place, now: u64) -> Result<bool, LedgerError> {
+    let Some(workflow) = last_task(ledger, place, now)? else {
+        return Ok(false);
+    };
+    let entries = vec![Entry::Cleared {}];
+    ledger.append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })?;
+    Ok(true)
+}
+
+/// Whether two are one place: the same file, or the same place in Studio, in whatever window.
+pub fn is_same(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::File(one), Place::File(other)) => written_file(one) == written_file(other),
+        (Place::Project(one), Place::Project(other)) => one.project == other.project,
+        (Place::Open(one), Place::Open(other)) if one.place.place_id > 0 => {
+            one.place.place_id == other.place.place_id
+        }
+        // Studio gives the same name to every file that was never published.
+        (Place::Open(one), Place::Open(other)) => {
+            one.session == other.session && one.place == other.place
+        }
+        _ => false,
+    }
+}
+
+fn written_file(place: &scene_schemas::entry::FilePlace) -> &str {
+    place.out.as_deref().unwrap_or(&place.file)
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::api::{OpenPlace, SessionId};
+    use scene_schemas::entry::{FilePlace, Guards, ProjectPlace, Stance, StudioPlace};
+    use scene_schemas::proposal::Mode;
+
+    use super::*;
+
+    fn file(name: &str) -> Place {
+        let hash = Fingerprint::of(name.as_bytes());
+        Place::File(FilePlace { file: name.to_owned(), out: None, hash, replaces: None })
+    }
+
+    fn open(session: &str, place_id: u64) -> Place {
+        let place = OpenPlace { name: "Place1".to_owned(), place_id };
+        Place::Open(StudioPlace { session: SessionId(session.to_owned()), place })
+    }
+
+    fn talk(ledger: &Ledger, place: Place, guards: Option<Guards>) -> (Seq, u64) {
+        let started = Entry::Started {
+            place,
+            goal: "a goal".to_owned(),
+            driver: "maker/model".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards,
+            served: false,
+        };
+        let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
+        let records = ledger.append(batch).unwrap();
+        (records[0].seq, records[0].at)
+    }
+
+    #[test]
+    fn a_conversation_is_of_its_place_and_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let guards = || Some(Guards { scope: 8, needs_script: true, turns: 50 });
+        let (own, at) = talk(&ledger, file("a.rbxl"), guards());
+        // What no model was asked in is no conversation.
+        talk(&ledger, file("a.rbxl"), None);
+        let last = |place: &Place, now: u64| last_task(&ledger, place, now).unwrap();
+        assert_eq!(last(&file("a.rbxl"), at), Some(own));
+        assert_eq!(last(&file("b.rbxl"), at), None);
+        assert_eq!(last(&file("a.rbxl"), at + EXPIRY), Some(own));
+        assert_eq!(last(&file("a.rbxl"), at + EXPIRY + 1), None, "30 days later");
+        let project = |project: &str, hash: &str| {
+            let (project, hash) = (project.to_owned(), Fingerprint::of(hash.as_bytes()));
+            Place::Project(ProjectPlace { project, hash })
+        };
+        let (in_project, _) = talk(&ledger, project("a.project.json", "before"), guards());
+        assert_eq!(last(&project("a.project.json", "after"), at), Some(in_project));
+        assert_eq!(last(&project("b.project.json", "before"), at), None);
+        let (published, _) = talk(&ledger, open("window-1", 7), guards());
+        assert_eq!(last(&open("window-2", 7), at), Some(published));
+        let (unpublished, _) = talk(&ledger, open("window-1", 0), guards());
+        assert_eq!(last(&open("window-1", 0), at), Some(unpublished));
+        assert_eq!(last(&open("window-2", 0), at), None, "another file of the same name");
+        assert!(clear_conversation(&ledger, &file("a.rbxl"), at).unwrap());
+        assert_eq!(last(&file("a.rbxl"), at), None);
+        assert!(!clear_conversation(&ledger, &file("a.rbxl"), at).unwrap());
+    }
+}

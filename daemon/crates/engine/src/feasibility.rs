@@ -1,0 +1,184 @@
+//! Whether the files of a project can hold what is proposed, and whether it still is what was shown. A
+//! person is not asked about what they cannot.
+
+use std::collections::BTreeMap;
+
+use scene_schemas::Refusal;
+use scene_schemas::entry::Seq;
+use scene_schemas::proposal::{Proposal, Warning, WarningKind, name_files};
+use scene_schemas::{Command, Fingerprint, Hashing};
+use vector_core::tools::{self, Plan, ToolSpec};
+use vector_core::workflow::{PendingStatus, WorkflowInput};
+use vector_providers::Provider;
+use vector_rojo_project::{FileEffects, RojoProject};
+
+use crate::revert::find_way_back;
+use crate::target::RestoreSource;
+use crate::{Engine, EngineError, Target, ToolDriver};
+
+impl Engine {
+    /// Refuses a change of a project that no file can hold, and says of one in an open place what of it
+    /// goes to files.
+    pub(super) fn held_by_files(
+        &mut self,
+        call: Seq,
+        result: Result<Plan, Refusal>,
+        before: &BTreeMap<String, Option<Fingerprint>>,
+    ) -> Result<Result<Plan, Refusal>, EngineError> {
+        let (proposal, answer) = match result {
+            Ok(Plan::Propose(proposal, answer)) if self.studio().is_some() => {
+                let parted = self.part_files(call, *proposal);
+                let parted = parted.and_then(|it| self.warned_of_generated(it));
+                return Ok(parted.map(|it| Plan::Propose(Box::new(it), answer)));
+            }
+            Ok(Plan::Propose(proposal, answer)) => (proposal, answer),
+            other => return Ok(other),
+        };
+        let goes_back = self.goes_back(&proposal)?;
+        let named = match self.with_files(*proposal.clone(), before) {
+            Ok(proposal) => proposal,
+            // Files become what they were, whatever that is.
+            Err(_) if goes_back => *proposal,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let warned = if goes_back { Ok(named) } else { self.warned_of_generated(named) };
+        Ok(warned.map(|it| Plan::Propose(Box::new(it), answer)))
+    }
+
+    /// The changes of files that a project has before a call is planned; nothing where none waits.
+    pub(super) fn files_before(&self, tool: &str) -> BTreeMap<String, Option<Fingerprint>> {
+        let reads = tools::find_tool(tool).is_ok_and(ToolSpec::is_read);
+        match &self.target {
+            Target::Project(project) if !reads && !self.trial.is_empty() => {
+                project.file_hashes(&self.scene).unwrap_or_default()
+            }
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Names the files of a project that a proposal changes, and those that stay although their instances go.
+    pub(super) fn with_files(
+        &self,
+        mut proposal: Proposal,
+        before: &BTreeMap<String, Option<Fingerprint>>,
+    ) -> Result<Proposal, Refusal> {
+        let Target::Project(project) = &self.target else {
+            return Ok(proposal);
+        };
+        let FileEffects { changed, kept } = project.file_effects(&self.scene)?;
+        let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
+        proposal.writes = changed.into_iter().filter(is_new).map(|(name, _)| name).collect();
+        let deletes = proposal.commands.iter().any(|it| matches!(it, Command::Delete { .. }));
+        if deletes && !kept.is_empty() {
+            let files = name_files(&kept);
+            let text = format!(
+                "{files} stays on the disk: the project file names it by $path, and only that entry goes. Delete \
+                 it yourself if it is not needed any more."
+            );
+            proposal.warnings.push(Warning { kind: WarningKind::FilesStay, text });
+        }
+        Ok(proposal)
+    }
+
+    /// Warns of files that another tool will overwrite. A model is sent to their source first, once for each
+    /// file in a task.
+    pub(super) fn warned_of_generated(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
+        let (project, files) = match (&self.target, &proposal.files) {
+            (Target::Project(project), _) => (Some(&**project), &proposal.writes),
+            (_, Some(files)) => (self.linked_project(), &files.files),
+            _ => return Ok(proposal),
+        };
+        let found = project.map(|it| it.generated_files(files)).unwrap_or_default();
+        let is_model = !matches!(
+            self.driver(),
+            None | Some(ToolDriver::Calls | ToolDriver::Provider(Provider::Offline))
+        );
+        let was_told = |file: &str| {
+            let told = format!("{file} is written by");
+            self.current_workflow()
+                .is_some_and(|it| it.refusals().any(|(_, reason)| reason.contains(&told)))
+        };
+        if let Some(first) = found.iter().find(|it| is_model && !was_told(&it.file)) {
+            return Err(Refusal(format!(
+                "{} Nothing was proposed. Tell the person which source to change, or change it yourself where it is \
+                 an instance of this place. If the person wants this very file changed, make the same call again.",
+                first.to_sentence()
+            )));
+        }
+        for it in &found {
+            let warning = Warning { kind: WarningKind::Generated, text: it.to_sentence() };
+            proposal.warnings.push(warning);
+        }
+        Ok(proposal)
+    }
+
+    /// The texts that proposals would take away with what they delete: a deletion itself expects no
+    /// more than a class, a name and a number.
+    pub(super) fn deleted_texts(&self, proposals: &[Seq]) -> BTreeMap<Seq, Fingerprint> {
+        let mut taken = BTreeMap::new();
+        for seq in proposals {
+            let Some((_, pending)) = self.find_proposal(*seq) else {
+                continue;
+            };
+            let mut hashing = Hashing::default();
+            for command in &pending.proposal.commands {
+                let Command::Delete { target, .. } = command else {
+                    continue;
+                };
+                let Ok(root) = self.scene.resolve(&target.path) else {
+                    continue;
+                };
+                for node in self.scene.subtree(root).filter(|node| self.scene.is_script(*node)) {
+                    hashing.add(self.scene.path(node).to_string().as_bytes());
+                    hashing.add(&[0]);
+                    hashing.add(self.scene.source(node).unwrap_or_default().as_bytes());
+                    hashing.add(&[0]);
+                }
+            }
+            taken.insert(*seq, hashing.finish());
+        }
+        taken
+    }
+
+    /// Has those planned again that would take away something else than before.
+    pub(super) fn withdraw_changed(
+        &mut self,
+        before: &BTreeMap<Seq, Fingerprint>,
+    ) -> Result<(), EngineError> {
+        let proposals: Vec<Seq> = before.keys().copied().collect();
+        let now = self.deleted_texts(&proposals);
+        let reason = "A script that this deletes was changed, and it is planned again.";
+        for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
+            let Some((workflow, pending)) = self.find_proposal(seq) else {
+                continue;
+            };
+            if matches!(pending.status, PendingStatus::Waiting | PendingStatus::Approved) {
+                let moved =
+                    WorkflowInput::Moved { reason: reason.to_owned(), not_done: Vec::new() };
+                self.in_turn_of(workflow, |engine| engine.handle_input(moved))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a proposal, with all that is pending, takes back steps whose files are as they left
+    /// them: then the files become what they were, whatever that is.
+    fn goes_back(&mut self, proposal: &Proposal) -> Result<bool, EngineError> {
+        if !matches!(self.target, Target::Project(_)) || proposal.from.is_none() {
+            return Ok(false);
+        }
+        let pending: Vec<Proposal> = self
+            .trial
+            .iter()
+            .filter_map(|(seq, _)| self.find_proposal(*seq))
+            .map(|(_, pending)| pending.proposal.clone())
+            .collect();
+        let all = pending.iter().chain([proposal]);
+        let all: Vec<(Seq, Seq, &Proposal)> = all.map(|it| (Seq(0), Seq(0), it)).collect();
+        let back = find_way_back(&self.ledger, &self.target, &all, &mut self.blobs)?;
+        Ok(match back {
+            RestoreSource::Project(steps) => RojoProject::goes_back(&steps, &self.blobs),
+            RestoreSource::Unknown | RestoreSource::File(_) => false,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! The way back of what was written to files: where Studio did not do its part, where a person undoes
+//! theirs, and where a process was stopped.
+
+use std::path::Path;
+
+use scene_schemas::entry::{Entry, Place, Seq};
+use scene_schemas::proposal::{Ack, Proposal};
+use vector_core::workflow::{PendingStatus, Workflow};
+use vector_files::place_file::PlaceError;
+use vector_ledger::Ledger;
+use vector_rojo_project::{self, FileChanges, StepJournal, StepProgress};
+
+use super::LinkedProject;
+use crate::recover;
+use crate::studio::ObservedState;
+use crate::workflow_state;
+use crate::{Engine, EngineError, required_blobs};
+
+impl Engine {
+    /// How far the files of a proposal had got when an earlier process stopped: whether they are done.
+    /// Otherwise they are what they were before, and what becomes of the proposal is on record.
+    pub(crate) fn are_files_done(
+        &mut self,
+        seq: Seq,
+        predicted: &Ack,
+        seen: ObservedState,
+    ) -> Result<bool, EngineError> {
+        let Some(step) = self.read_journal(predicted)? else {
+            return Ok(true);
+        };
+        let said = match step.find_progress() {
+            StepProgress::Done => return Ok(true),
+            StepProgress::Diverged { theirs, .. } => {
+                let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
+                format!("somebody has changed {} since", files.join(", "))
+            }
+            StepProgress::NotBegun if seen != ObservedState::NotDone => {
+                "its files are what they were before it".to_owned()
+            }
+            StepProgress::NotBegun | StepProgress::Begun => {
+                // Studio is given its part when the files are written, and so was not.
+                let why = "Vector was stopped while it wrote the files of this.";
+                self.handle_stale(seq, why, Some(predicted))?;
+                return Ok(false);
+            }
+        };
+        let reason = format!(
+            "Vector was stopped while it wrote this, and {said}: look whether it is there, and ask for it \
+             again where it is not."
+        );
+        self.not_written(seq, reason)
+    }
+
+    /// The record of what a proposal did to files.
+    fn read_journal(&self, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
+        step_of(&self.ledger, ack)
+    }
+
+    /// Puts files back where Studio did not do its part, and says so; what stays where that cannot be
+    /// done whole.
+    pub(crate) fn take_files_back(
+        &mut self,
+        ack: &Ack,
+    ) -> Result<Result<String, String>, EngineError> {
+        let Some(step) = self.read_journal(ack)? else {
+            return Ok(Ok(String::new()));
+        };
+        let back = recover::put_back(&self.ledger, &step)?;
+        self.follow_own(ack)?;
+        Ok(match back {
+            Ok(()) => Ok(" Its files are what they were.".to_owned()),
+            Err(left) => Err(format!(" Not all of its files could be put back: {left}.")),
+        })
+    }
+
+    /// Reads the project again whose files were put back.
+    fn follow_own(&mut self, ack: &Ack) -> Result<(), EngineError> {
+        let file = ack.files.as_ref().and_then(|ack| ack.file.clone());
+        let is_it = |it: &LinkedProject| Some(it.project.name()) == file;
+        match self.joined.beside.iter().position(is_it) {
+            Some(at) => self.follow_project(at, &FileChanges::All),
+            None => Ok(()),
+        }
+    }
+
+    /// Follows in files what a person undoes in Studio, or does again there, whole or not at all. What is
+    /// left where that cannot be done.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn undo_files(
+        &mut self,
+        proposal: Seq,
+        again: bool,
+    ) -> Result<Option<String>, EngineError> {
+        let Some(record) = self.ledger.record_at(proposal)? else {
+            return Ok(None);
+        };
+        let state = workflow_state::read_workflow(&self.ledger, record.workflow)?;
+        let pending = state.workflow(record.workflow).and_then(|it| it.proposal(proposal));
+        let Some(pending) = pending.filter(|it| it.proposal.files.is_some()) else {
+            return Ok(None);
+        };
+        match &pending.status {
+            PendingStatus::Applied(ack) | PendingStatus::Applying(ack) if !again => {
+                let Some(step) = self.read_journal(ack)? else {
+                    return Ok(None);
+                };
+                if let StepProgress::Diverged { theirs, .. } = step.find_progress() {
+                    let files: Vec<String> =
+                        theirs.iter().map(|it| it.display().to_string()).collect();
+                    return Ok(Some(format!(
+                        "Its files stay as they are, for {} was changed since. Take that back first, or \
+                         change the files by hand.",
+                        files.join(", ")
+                    )));
+                }
+                self.drop_trial();
+                self.joined.ahead.retain(|it| it.call != pending.call);
+                Ok(self.take_files_back(ack)?.err())
+            }
+            PendingStatus::Undone(_) if again => {
+                self.load_hashes(required_blobs(&pending.proposal.commands))?;
+                Ok(self.redo_files((proposal, pending.call), &pending.proposal).err())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes files once more.
+    fn redo_files(&mut self, (seq, call): (Seq, Seq), proposal: &Proposal) -> Result<(), String> {
+        let _alone = vector_rojo_project::lock_project_files();
+        let failed = |why: String| format!("Its files are as they were: {why}");
+        let Some((at, own)) = self.own_part(proposal) else {
+            return Err(failed("their project is not served any more.".to_owned()));
+        };
+        let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
+        let start = scene.mark();
+        let prepared = project.prepare_proposals(scene, &[(seq, call, &own)], &self.blobs, None);
+        let mut prepared = prepared.map_err(|error| failed(error.to_string()))?;
+        let Some(stored) = prepared.stored.take() else {
+            let why = prepared.refused.pop().map(|(_, reason)| reason).unwrap_or_default();
+            return Err(failed(why));
+        };
+        match project.commit_files(stored, scene) {
+            Ok(read) => {
+                if let Some(read) = read {
+                    self.joined.beside[at].replace_scene(read);
+                }
+                self.is_ahead(call, proposal);
+                Ok(())
+            }
+            Err(error) => {
+                scene.rollback(start);
+                Err(match error {
+                    // Not all files are what they were, and it says which.
+                    PlaceError::Torn { .. } | PlaceError::Kept { .. } => error.to_string(),
+                    error => failed(error.to_string()),
+                })
+            }
+        }
+    }
+}
+
+/// Puts back the files of a project that a stopped process had begun to write for an open place, so that
+/// nobody works on half of it. What becomes of the proposals is settled when the place is open again.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub fn put_begun_back(ledger: &Ledger, project: &Path) -> Result<Vec<String>, EngineError> {
+    let name = project.display().to_string();
+    let mut notices = Vec::new();
+    for started in ledger.unfinished_starts()? {
+        let Entry::Started { place: Place::Open(_), .. } = &started.entry else {
+            continue;
+        };
+        // A lease keeps its session from a workflow: what there is to do is looked for without one.
+        if written_in(ledger, started.seq, &name)?.is_empty() {
+            continue;
+        }
+        let Some(_lease) = ledger.try_lease(started.seq)? else {
+            continue;
+        };
+        for (seq, step) in written_in(ledger, started.seq, &name)? {
+            if step.find_progress() != StepProgress::Begun {
+                continue;
+            }
+            let said = match recover::put_back(ledger, &step)? {
+                Ok(()) => "its files are what they were before it".to_owned(),
+                Err(left) => format!("not all of its files could be put back: {left}"),
+            };
+            notices.push(format!("Vector was stopped while it wrote proposal {seq}; {said}."));
+        }
+    }
+    Ok(notices)
+}
+
+/// The proposals of a workflow of which files of a project are being written, and the records of that.
+fn written_in(
+    ledger: &Ledger,
+    workflow: Seq,
+    project: &str,
+) -> Result<Vec<(Seq, StepJournal)>, EngineError> {
+    let state = workflow_state::read_workflow(ledger, workflow)?;
+    let mut written = Vec::new();
+    for (seq, pending) in state.workflow(workflow).into_iter().flat_map(Workflow::proposals) {
+        let PendingStatus::Applying(ack) = &pending.status else {
+            continue;
+        };
+        if ack.files.as_ref().and_then(|ack| ack.file.as_deref()) == Some(project) {
+            written.extend(step_of(ledger, ack)?.map(|step| (seq, step)));
+        }
+    }
+    Ok(written)
+}
+
+/// The record of what a proposal did to files.
+fn step_of(ledger: &Ledger, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
+    let record = ack.files.as_ref().and_then(|ack| ack.bytes.as_ref());
+    let bytes = record.map(|it| ledger.blob(&it.patch)).transpose()?.flatten();
+    Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
+}

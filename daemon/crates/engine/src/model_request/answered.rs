@@ -1,0 +1,210 @@
+//! What an answer of a model means for the work, and what is said where there is none.
+
+use scene_schemas::api::{FailureKind, Setting};
+use scene_schemas::entry::{Replay, Tokens};
+use serde_json::json;
+use vector_core::prompt::{MessageCost, ModelMessage, ToolCall};
+use vector_core::workflow::ModelTrouble;
+use vector_providers::answer::{Answer, Called, Failure, Outcome, Usage};
+use vector_providers::client::Client;
+use vector_providers::config;
+use vector_providers::failure::PAGE;
+use vector_providers::http::HttpError;
+use vector_providers::keys::Found;
+use vector_providers::retry::PATIENCE;
+
+fn to_tokens(usage: &Usage) -> Tokens {
+    Tokens {
+        prompt: usage.prompt,
+        generated: usage.generated,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+    }
+}
+
+/// What an answer took. Where the provider does not say, the request is counted as it was estimated.
+pub(super) fn message_cost(usage: Option<&Usage>, estimate: u64, client: &Client) -> MessageCost {
+    let guessed = Usage { prompt: estimate, ..Usage::default() };
+    MessageCost {
+        model: client.name(),
+        tokens: usage.map(to_tokens),
+        dollars: client.dollars(usage.unwrap_or(&guessed)),
+        replay: None,
+    }
+}
+
+/// What a whole answer says.
+pub(super) fn build_message(
+    answer: Answer,
+    (has_called, estimate): (bool, u64),
+    client: &Client,
+) -> ModelMessage {
+    let chosen = client.chosen();
+    let replay = answer.end.replay.clone().map(|content| {
+        let (provider, model) = (chosen.service.name.clone(), chosen.model.id.clone());
+        Box::new(Replay { provider, model, content })
+    });
+    let cost = MessageCost { replay, ..message_cost(answer.usage.as_ref(), estimate, client) };
+    let declined = answer.is_declined();
+    let flaw = find_flaw(&answer, has_called);
+    let is_cut = answer.end.outcome == Outcome::Truncated;
+    let said = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    let refusal = answer.end.refusal.clone();
+    let why = || answer.end.failure.as_ref().map(|failure| failure.message.clone());
+    let text = if declined { said.or(refusal).or_else(why) } else { said };
+    let is_runnable = answer.end.outcome == Outcome::Ok;
+    let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
+    let calls = calls.map(|it| to_call(it, is_cut)).collect();
+    ModelMessage { text, calls, declined, flaw, cost: Some(cost) }
+}
+
+const SILENT: &str = "Your message was empty. Call a tool, or say what you have to say.";
+
+/// What is wrong with an answer as a whole.
+fn find_flaw(answer: &Answer, has_called: bool) -> Option<String> {
+    let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
+    match answer.end.outcome {
+        Outcome::ModelError => Some(format!(
+            "Your call could not be read by the provider ({}), so nothing was run. Call again, with \
+             arguments that fit the tool's schema.",
+            why()
+        )),
+        Outcome::Empty => Some(SILENT.to_owned()),
+        // Some end so behind their last call, and are done.
+        Outcome::Ok if answer.is_silent() && !has_called => Some(SILENT.to_owned()),
+        Outcome::Truncated if answer.calls.is_empty() => Some(
+            "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
+             in smaller steps."
+                .to_owned(),
+        ),
+        Outcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
+            "Your message was cut off at the token limit. Go on where it ended, or say it shorter."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// A tool's name as every wire takes it back: some models write `functions.NAME`.
+fn clean_tool_name(name: &str) -> String {
+    let name = name.rsplit('.').next().unwrap_or_default();
+    let keep = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = name.chars().filter(keep).take(64).collect();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
+fn to_call(called: Called, is_cut: bool) -> ToolCall {
+    let tool = clean_tool_name(&called.name);
+    let (args, broken) = match called.args {
+        Ok(args) if args.is_object() => (args, None),
+        Ok(args) => (json!({ "unparsed": args }), Some("they are no object".to_owned())),
+        Err(malformed) => (json!({ "unparsed": malformed.text }), Some(malformed.why)),
+    };
+    let flaw = if is_cut {
+        Some(format!(
+            "{tool}: The message was cut off at the token limit within this call, so nothing was run. \
+             Do not send the same again: do it in several smaller calls."
+        ))
+    } else if called.name.is_empty() {
+        Some("The call names no tool. Call one of the tools by its name.".to_owned())
+    } else {
+        broken.map(|why| {
+            format!(
+                "{tool}: The arguments cannot be read, so nothing was run: {why}. Send the call again with \
+                 arguments that are one JSON object."
+            )
+        })
+    };
+    ToolCall { tool, args, id: called.id, flaw }
+}
+
+/// Whom a workflow began with cannot be asked.
+pub(crate) fn missing_model(why: &str) -> ModelTrouble {
+    ModelTrouble {
+        code: FailureKind::Provider,
+        message: why.to_owned(),
+        retryable: true,
+        hint: "Mend that, or choose another model, and go on.".to_owned(),
+        setting: Some(Setting::Model),
+    }
+}
+
+/// Nobody was reached.
+pub(super) fn unreachable_trouble(error: &HttpError, client: &Client) -> ModelTrouble {
+    let hint = match error {
+        HttpError::Unreachable { .. } if client.is_local() => {
+            let address = &client.chosen().service.base_url;
+            format!(
+                "Does the model's server run at {address}? Start it, or correct `base_url`, and try again."
+            )
+        }
+        HttpError::Redirected { .. } | HttpError::Unable(_) => {
+            "Mend the setting, and try again; or choose another model.".to_owned()
+        }
+        _ => "Look at the network, and try again; or choose another model.".to_owned(),
+    };
+    ModelTrouble {
+        code: FailureKind::Provider,
+        message: format!("{}: {error}.", client.name()),
+        retryable: true,
+        hint,
+        setting: Some(Setting::Model),
+    }
+}
+
+/// The provider answered with an error, or not to the end.
+pub(super) fn failure_trouble(failure: &Failure, client: &Client) -> ModelTrouble {
+    let service = &client.chosen().service.name;
+    let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
+    let (code, hint) = match failure.status {
+        _ if failure.quota_exhausted => (
+            FailureKind::PaymentRequired,
+            format!("Pay or wait at {service}, or choose another model."),
+        ),
+        _ if failure.context_overflow => (
+            FailureKind::TooLarge,
+            "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
+        ),
+        _ if failure.kind.as_deref() == Some(PAGE) => {
+            let address = &client.chosen().service.base_url;
+            let variable = config::variable(service, "BASE_URL");
+            let hint = format!(
+                "A network that wants you to sign in answers so: open any web page, and try again. \
+                 Otherwise {address} is not the address of {service}'s API; it is `base_url` of the \
+                 provider in models.toml or vector.toml, or the variable {variable}."
+            );
+            (FailureKind::Provider, hint)
+        }
+        Some(401 | 403) => {
+            let mend = match &client.chosen().found {
+                Found::Variable(name) => format!("Set the variable {name} anew"),
+                _ => format!("Set its key anew with `vector key set {service}`"),
+            };
+            (FailureKind::Provider, format!("{mend}, or choose another model."))
+        }
+        Some(402) => {
+            (FailureKind::PaymentRequired, format!("Pay at {service}, or choose another model."))
+        }
+        Some(404) => (
+            FailureKind::Provider,
+            "Choose a model that it has; `vector models` lists those that are known.".to_owned(),
+        ),
+        _ if failure.retryable => {
+            let wait = failure.retry_after.filter(|wait| *wait > PATIENCE);
+            let wait = wait.map(|wait| format!("It asks to wait {} min. ", wait.as_secs() / 60));
+            let hint = format!("{}Try again, or choose another model.", wait.unwrap_or_default());
+            (FailureKind::Provider, hint)
+        }
+        _ => (FailureKind::Provider, "Choose another model, or ask in other words.".to_owned()),
+    };
+    let said = failure.message.trim_end_matches(['.', ' ', '\n']);
+    // A page is not asked for again at once, but it may be gone when a person tries.
+    let is_page = failure.kind.as_deref() == Some(PAGE);
+    ModelTrouble {
+        code,
+        message: format!("{}{status}: {said}.", client.name()),
+        retryable: failure.retryable || is_page,
+        hint,
+        setting: Some(Setting::Model),
+    }
+}

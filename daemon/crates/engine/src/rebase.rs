@@ -1,0 +1,120 @@
+//! Going on with files that somebody else has changed: they are read again, what still fits stays, and
+//! the rest is planned anew.
+
+use std::collections::BTreeMap;
+
+use scene_schemas::Fingerprint;
+use scene_schemas::Refusal;
+use scene_schemas::entry::Seq;
+use scene_schemas::refusal::refuse;
+use vector_core::code;
+use vector_core::workflow::WorkflowInput;
+use vector_files::place_file::{PlaceError, PlaceFile};
+use vector_place::Scene;
+use vector_rojo_project::FileChanges;
+
+use crate::{Engine, EngineError, Target};
+
+impl Engine {
+    /// Reads the files of a project anew, where somebody else has changed them. What waits is tried again
+    /// on them, and what does not fit any more is planned again.
+    ///
+    /// # Errors
+    /// The project cannot be read now; what is known of it stays.
+    pub fn read_again(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
+        let Target::Project(project) = &mut self.target else {
+            return Ok(());
+        };
+        match project.follow_changes(heard)? {
+            Some(scene) => self.go_on_with(scene),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks whether somebody else has changed the place file, and reads it anew then, as the files of a
+    /// project are; true where it is another one. One that cannot be read now stays known as it was, and
+    /// nothing is planned in it.
+    ///
+    /// # Errors
+    /// The ledger cannot be used.
+    pub fn look_at_file(&mut self) -> Result<bool, EngineError> {
+        let Target::File(file) = &mut self.target else {
+            return Ok(false);
+        };
+        match file.follow_changes() {
+            Some(scene) => self.go_on_with(scene).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether nobody seems to have changed the place file, and what is said of it needs no reading.
+    pub fn looks_as_read(&self) -> bool {
+        self.place_file().is_none_or(PlaceFile::looks_as_read)
+    }
+
+    /// Whether the place file could be read when somebody last looked.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn is_at_hand(&self) -> Result<(), Refusal> {
+        match self.place_file().and_then(PlaceFile::unreadable_reason) {
+            None => Ok(()),
+            Some(why) => refuse!(
+                "{why}. Vector has it open, and does nothing in it until it can be read again: mend that, \
+                 and try again."
+            ),
+        }
+    }
+
+    /// Goes on with a scene that was read anew.
+    fn go_on_with(&mut self, scene: Scene) -> Result<(), EngineError> {
+        self.drop_trial_from(0);
+        let taken = self.deleted_texts(&self.all_proposal_seqs());
+        code::hand_over(&self.scene, &scene);
+        self.scene = scene;
+        self.ids_are_new(self.last);
+        self.retry_waiting();
+        self.withdraw_changed(&taken)
+    }
+
+    fn all_proposal_seqs(&self) -> Vec<Seq> {
+        self.all_proposals().into_iter().map(|(seq, _)| seq).collect()
+    }
+
+    /// Goes on with the file as somebody else left it: what is pending is planned again on it.
+    pub(super) fn rebase_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        let (target, scene) = match self.target.reopen() {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => return self.record_failure(proposals.to_vec(), error),
+            None => {
+                let file = self.target.output();
+                return self.record_failure(proposals.to_vec(), PlaceError::Changed { file });
+            }
+        };
+        let taken = self.deleted_texts(&self.all_proposal_seqs());
+        for seq in proposals {
+            self.keep_planned_texts(*seq);
+            // What a later one saw, it saw with this one done. One that cannot be done was refused.
+            let _ = self.redo_proposals(&[*seq]);
+        }
+        self.moves += 1;
+        self.trial.clear();
+        code::hand_over(&self.scene, &scene);
+        (self.target, self.scene) = (target, scene);
+        self.ids_are_new(self.last);
+        self.retry_waiting();
+        if !self.is_what_it_was(proposals, &taken) {
+            let reason = "The file was changed by somebody else, and this is planned again on it.";
+            let not_done = proposals.to_vec();
+            self.handle_input(WorkflowInput::Moved { reason: reason.to_owned(), not_done })?;
+        }
+        self.withdraw_changed(&taken)
+    }
+
+    /// Whether approved proposals of a project would do on its files as they are now just what was seen.
+    fn is_what_it_was(&mut self, proposals: &[Seq], taken: &BTreeMap<Seq, Fingerprint>) -> bool {
+        let is_project = matches!(self.target, Target::Project(_));
+        let is_same = |(seq, now): (&Seq, &Fingerprint)| taken.get(seq) == Some(now);
+        is_project && self.deleted_texts(proposals).iter().all(is_same) && self.still_fit(proposals)
+    }
+}

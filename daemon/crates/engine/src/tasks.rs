@@ -1,0 +1,345 @@
+//! Whose turn it is: several workflows are at work side by side in one place.
+//!
+//! Scene, target and what is on trial are the place's. A workflow has its driver and its lease. One at a
+//! time has its turn, and all that is said and done then is its.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use scene_schemas::entry::{Entry, Place, Record, Seq};
+use scene_schemas::proposal::Mode;
+use vector_core::proposal::BlobStore;
+use vector_core::tools::FetchRequest;
+use vector_core::workflow::{
+    LedgerState, PendingProposal, PendingStatus, Workflow, WorkflowInput, decide,
+};
+use vector_ledger::{AppendBatch, Ledger, LedgerError, WorkflowLease};
+use vector_place::Scene;
+
+use crate::budget::SpendingMeter;
+use crate::hybrid::LinkedProjects;
+use crate::model_request;
+use crate::open;
+use crate::{Engine, EngineError, EntryListener, Target, ToolDriver, UserRequest};
+
+/// A workflow at work.
+#[derive(Debug)]
+pub(super) struct ActiveTask {
+    pub(super) driver: ToolDriver,
+    /// Whether its entries may name ids of another epoch than the place's.
+    pub(super) is_other_epoch: bool,
+    /// The request that a model is being asked with.
+    pub(super) asking: Option<Seq>,
+    /// The call that waits for a look elsewhere, and what is looked at.
+    pub(super) looking: Option<(Seq, Arc<FetchRequest>)>,
+    _lease: WorkflowLease,
+}
+
+impl Engine {
+    /// A place in which nothing is at work yet.
+    pub fn without_tasks(
+        ledger: &Arc<Ledger>,
+        (target, scene): (impl Into<Target>, Scene),
+        listener: EntryListener,
+    ) -> Self {
+        Self {
+            ledger: Arc::clone(ledger),
+            state: LedgerState::default(),
+            workflow: Seq(0),
+            tasks: BTreeMap::new(),
+            scene,
+            target: target.into(),
+            trial: Vec::new(),
+            blobs: BlobStore::new(),
+            seen: HashMap::new(),
+            moves: 0,
+            at_most: Mode::Dangerous,
+            questions: open::AskedQuestions::default(),
+            joined: LinkedProjects::default(),
+            system: None,
+            spent: SpendingMeter::default(),
+            last: Seq(0),
+            served: false,
+            read_after: Seq(0),
+            listener,
+            unrecorded: Vec::new(),
+        }
+    }
+
+    /// Begins a workflow, and gives it its turn.
+    pub fn begin_workflow(
+        &mut self,
+        asked: impl Into<UserRequest>,
+        driver: ToolDriver,
+        mode: Mode,
+    ) -> Result<Seq, EngineError> {
+        let asked = asked.into();
+        self.load_conversation(asked.follows)?;
+        let context = self.select_context(&asked, &driver);
+        let UserRequest { goal, attached, stance, follows } = asked;
+        let started = Entry::Started {
+            place: self.target.place(),
+            goal,
+            driver: driver.name(),
+            mode,
+            attached,
+            stance,
+            follows,
+            guards: model_request::driver_guards(&driver),
+            served: self.served,
+        };
+        let entries = std::iter::once(started).chain(context).collect();
+        let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
+        let (records, lease) = self.ledger.start(batch)?;
+        self.take_up(lease, driver);
+        self.apply_records(&records);
+        Ok(self.workflow)
+    }
+
+    /// Goes on with a workflow that another process left behind, and gives it its turn.
+    pub(super) fn resume_workflow(
+        &mut self,
+        lease: WorkflowLease,
+        records: &[Record],
+        driver: ToolDriver,
+    ) {
+        self.take_up(lease, driver);
+        for record in records {
+            self.ids_are_new(record.seq);
+            self.state.apply_record(record);
+        }
+    }
+
+    fn take_up(&mut self, lease: WorkflowLease, driver: ToolDriver) {
+        self.workflow = lease.workflow();
+        let task = ActiveTask {
+            driver,
+            is_other_epoch: false,
+            asking: None,
+            looking: None,
+            _lease: lease,
+        };
+        self.tasks.insert(self.workflow, task);
+    }
+
+    /// Goes on with a workflow of an open place that another process, or another epoch, left behind,
+    /// and gives it its turn.
+    pub fn resume_open(
+        &mut self,
+        lease: WorkflowLease,
+        driver: ToolDriver,
+    ) -> Result<Seq, EngineError> {
+        let workflow = lease.workflow();
+        let records = self.ledger.workflow(workflow)?;
+        self.load_conversation(previous_task(&records))?;
+        self.resume_workflow(lease, &records, driver);
+        if let Some(task) = self.tasks.get_mut(&workflow) {
+            task.is_other_epoch = true;
+        }
+        self.retry_waiting();
+        for gone in self.lost_meanwhile()? {
+            self.handle_input(WorkflowInput::Lost(gone))?;
+        }
+        Ok(workflow)
+    }
+
+    /// The proposals of other workflows that those of this one stood on, and that were gone before it
+    /// could be told.
+    fn lost_meanwhile(&self) -> Result<Vec<Seq>, EngineError> {
+        let all = self.current_workflow().into_iter().flat_map(Workflow::proposals);
+        let pending = all.filter(|(_, it)| it.status.is_pending());
+        let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
+        below.sort_unstable();
+        below.dedup();
+        let mut lost = Vec::new();
+        for seq in below {
+            let Some(record) = self.ledger.record_at(seq)? else {
+                continue;
+            };
+            let mut state = LedgerState::default();
+            for record in self.ledger.workflow(record.workflow)? {
+                state.apply_record(&record);
+            }
+            if state.find_proposal(seq).is_some_and(|(_, it)| is_gone(it)) {
+                lost.push(seq);
+            }
+        }
+        Ok(lost)
+    }
+
+    /// The workflows at work, in the order of their turns: whose call has asked Studio something goes
+    /// first, as what was told counts for that call alone.
+    pub fn task_order(&self) -> Vec<Seq> {
+        let mut turns: Vec<Seq> = self.tasks.keys().copied().collect();
+        if let Some(first) = self.asking_workflow() {
+            turns.sort_by_key(|workflow| *workflow != first);
+        }
+        turns
+    }
+
+    /// Gives a workflow its turn.
+    pub fn turn_to(&mut self, workflow: Seq) {
+        self.workflow = workflow;
+    }
+
+    /// Gives the workflow of a proposal its turn; false where none at work has it.
+    pub fn turn_to_proposal(&mut self, proposal: Seq) -> bool {
+        let found = self.find_proposal(proposal).map(|(workflow, _)| workflow);
+        self.workflow = found.unwrap_or(self.workflow);
+        found.is_some()
+    }
+
+    /// Does something in the turn of a workflow, and gives the turn back.
+    pub(super) fn in_turn_of<T>(&mut self, workflow: Seq, act: impl FnOnce(&mut Self) -> T) -> T {
+        let turn = std::mem::replace(&mut self.workflow, workflow);
+        let done = act(self);
+        self.workflow = turn;
+        done
+    }
+
+    /// A proposal of any workflow at work, and whose it is.
+    pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
+        self.at_work().find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+    }
+
+    /// The proposals of all workflows at work, oldest first.
+    pub(super) fn all_proposals(&self) -> Vec<(Seq, &PendingProposal)> {
+        let mut all: Vec<_> = self.at_work().flat_map(|(_, it)| it.proposals()).collect();
+        all.sort_unstable_by_key(|(seq, _)| *seq);
+        all
+    }
+
+    /// The proposals that nobody has decided upon, oldest first.
+    pub fn undecided_proposals(&self) -> Vec<Seq> {
+        let all = self.all_proposals().into_iter();
+        all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()
+    }
+
+    /// The first proposal that somebody said yes to and that is not done.
+    pub(super) fn first_approved(&self) -> Option<Seq> {
+        self.at_work().flat_map(|(_, it)| it.approved_proposals()).min()
+    }
+
+    /// The workflows that are being worked on.
+    pub fn at_work(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+        self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
+    }
+
+    /// The proposal that has to be decided before another.
+    pub fn decided_before(&self, proposal: Seq) -> Option<Seq> {
+        self.state.decided_before(proposal)
+    }
+
+    /// Whether a workflow is at work here.
+    pub fn is_at_work(&self, workflow: Seq) -> bool {
+        self.tasks.contains_key(&workflow)
+    }
+
+    /// The position of the last entry that was made here.
+    pub fn last_position(&self) -> Seq {
+        self.last
+    }
+
+    /// How the ledger names the place.
+    pub fn place(&self) -> Place {
+        self.target.place()
+    }
+
+    /// Who calls the tools in the workflow whose turn it is.
+    pub(super) fn driver(&self) -> Option<&ToolDriver> {
+        self.tasks.get(&self.workflow).map(|task| &task.driver)
+    }
+
+    /// Reads the tasks that a conversation goes on with, as far as they are not known.
+    fn load_conversation(&mut self, follows: Option<Seq>) -> Result<(), EngineError> {
+        let is_known = |workflow| self.state.workflow(workflow).is_some();
+        for record in conversation_records(&self.ledger, follows, is_known)? {
+            self.state.apply_record(&record);
+        }
+        Ok(())
+    }
+
+    /// Takes what has happened to a task that is over, and that another goes on with.
+    pub fn heard_of(&mut self, records: &[Record]) {
+        for record in records {
+            self.state.apply_record(record);
+        }
+    }
+
+    /// Whether a person has to say that the workflow whose turn it is goes on.
+    pub fn has_trouble(&self) -> bool {
+        self.current_workflow().is_some_and(|it| it.conversation().trouble().is_some())
+    }
+
+    /// From now on somebody else answers in the workflow whose turn it is.
+    pub fn set_driver(&mut self, driver: ToolDriver) {
+        if let Some(task) = self.tasks.get_mut(&self.workflow) {
+            task.driver = driver;
+        }
+    }
+
+    /// Lets go of a workflow that is over.
+    pub fn end_workflow(&mut self, workflow: Seq) {
+        if self.asking_workflow() == Some(workflow) {
+            self.forget_questions();
+        }
+        self.tasks.remove(&workflow);
+        self.state.retain_workflows(self.tasks.keys().copied());
+        if self.tasks.is_empty() {
+            self.drop_trial();
+            self.forget_questions();
+            self.state = LedgerState::default();
+            self.blobs.clear();
+            self.seen.clear();
+        }
+    }
+
+    /// What stood on a proposal that is gone is withdrawn in the other workflows as well.
+    pub(super) fn withdraw_elsewhere(&mut self, records: &[Record]) -> Result<(), EngineError> {
+        for record in records {
+            let (Entry::Rejected { proposal, .. } | Entry::Withdrawn { proposal, .. }) =
+                record.entry
+            else {
+                continue;
+            };
+            let others: Vec<Seq> =
+                self.tasks.keys().copied().filter(|it| *it != record.workflow).collect();
+            for other in others {
+                let entries = decide(&self.state, other, WorkflowInput::Lost(proposal))?;
+                self.in_turn_of(other, |engine| engine.append_entries(entries, Vec::new()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The records of the tasks that a conversation goes on with, oldest first, for a plan is handed on
+/// from one to the next. What is known is not read, nor what stands before it.
+pub(super) fn conversation_records(
+    ledger: &Ledger,
+    mut follows: Option<Seq>,
+    is_known: impl Fn(Seq) -> bool,
+) -> Result<Vec<Record>, LedgerError> {
+    let mut tasks = Vec::new();
+    while let Some(workflow) = follows.filter(|workflow| !is_known(*workflow)) {
+        let records = ledger.workflow(workflow)?;
+        follows = previous_task(&records);
+        tasks.push(records);
+    }
+    Ok(tasks.into_iter().rev().flatten().collect())
+}
+
+/// The task that one goes on with, by its first record.
+fn previous_task(records: &[Record]) -> Option<Seq> {
+    let first = records.first()?;
+    match &first.entry {
+        // A task goes on with an earlier one, never with itself.
+        Entry::Started { follows, .. } => follows.filter(|before| *before < first.seq),
+        _ => None,
+    }
+}
+
+/// Whether nothing can stand on a proposal any more.
+fn is_gone(pending: &PendingProposal) -> bool {
+    matches!(pending.status, PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_))
+}

@@ -1,0 +1,163 @@
+//! Workflows as they are read from the ledger, without being worked on.
+
+use std::collections::{HashMap, VecDeque};
+
+use scene_schemas::api::{Sent, Usage};
+use scene_schemas::entry::{Entry, Record, Seq};
+use vector_core::workflow::{LedgerState, Workflow};
+use vector_ledger::{Ledger, LedgerError};
+
+/// How many workflows are kept as they were read, of those that are over.
+const READ: usize = 256;
+
+/// Reads a workflow.
+pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, LedgerError> {
+    let mut state = LedgerState::default();
+    for record in ledger.workflow(workflow)? {
+        state.apply_record(&record);
+    }
+    Ok(state)
+}
+
+/// A workflow as it was read.
+#[derive(Debug)]
+pub struct WorkflowReading {
+    last: Seq,
+    /// How it stands.
+    pub state: LedgerState,
+    /// What models took for it.
+    pub usage: Usage,
+    /// What the model was sent last.
+    pub sent: Option<Sent>,
+}
+
+impl WorkflowReading {
+    fn new() -> Self {
+        let usage = Usage { input: 0, output: 0, cost: None };
+        Self { last: Seq(0), state: LedgerState::default(), usage, sent: None }
+    }
+
+    fn apply_record(&mut self, record: &Record) {
+        self.last = record.seq;
+        self.state.apply_record(record);
+        match &record.entry {
+            Entry::Requested { request } => {
+                let (turns, bytes, window) = (request.turns, request.bytes, request.window);
+                self.sent = Some(Sent { turns, bytes, window });
+            }
+            Entry::Replied { tokens: Some(tokens), cost, .. } => {
+                self.usage.input += tokens.prompt;
+                self.usage.output += tokens.generated;
+                self.usage.cost =
+                    cost.map(|it| it + self.usage.cost.unwrap_or(0.0)).or(self.usage.cost);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Workflows as they were read last; what has happened since is read then.
+#[derive(Debug, Default)]
+pub struct WorkflowCache {
+    read: HashMap<Seq, WorkflowReading>,
+    /// Those that are over, the oldest first. What is not is read again and again, by whoever counts what
+    /// waits, and is kept.
+    over: VecDeque<Seq>,
+}
+
+impl WorkflowCache {
+    /// A workflow as it stands now.
+    pub fn current_state(
+        &mut self,
+        ledger: &Ledger,
+        workflow: Seq,
+    ) -> Result<&LedgerState, LedgerError> {
+        Ok(&self.current_reading(ledger, workflow)?.state)
+    }
+
+    /// The same, with what models took for it.
+    pub fn current_reading(
+        &mut self,
+        ledger: &Ledger,
+        workflow: Seq,
+    ) -> Result<&WorkflowReading, LedgerError> {
+        while self.over.len() > READ
+            && let Some(oldest) = self.over.pop_front()
+        {
+            self.read.remove(&oldest);
+        }
+        let reading = self.read.entry(workflow).or_insert_with(WorkflowReading::new);
+        let is_over =
+            |it: &WorkflowReading| it.state.workflow(workflow).is_some_and(Workflow::is_over);
+        let was_over = is_over(reading);
+        for record in ledger.workflow_after(workflow, reading.last)? {
+            reading.apply_record(&record);
+        }
+        if !was_over && is_over(reading) {
+            self.over.push_back(workflow);
+        }
+        Ok(reading)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scene_schemas::Fingerprint;
+    use scene_schemas::entry::{FilePlace, Finish, Place, Stance};
+    use scene_schemas::proposal::Mode;
+    use vector_ledger::AppendBatch;
+
+    use super::*;
+
+    fn begin(ledger: &Ledger) -> Seq {
+        let (file, hash) = ("a.rbxl".to_owned(), Fingerprint::of(b"a"));
+        let started = Entry::Started {
+            place: Place::File(FilePlace { file, out: None, hash, replaces: None }),
+            goal: "a goal".to_owned(),
+            driver: "calls".to_owned(),
+            mode: Mode::Confirm,
+            attached: Vec::new(),
+            stance: Stance::Act,
+            follows: None,
+            guards: None,
+            served: false,
+        };
+        let batch = AppendBatch { workflow: None, entries: vec![started], blobs: Vec::new() };
+        ledger.append(batch).unwrap()[0].seq
+    }
+
+    fn end(ledger: &Ledger, workflow: Seq) {
+        let entries = vec![Entry::Finished { outcome: Finish::Done, summary: None }];
+        ledger
+            .append(AppendBatch { workflow: Some(workflow), entries, blobs: Vec::new() })
+            .unwrap();
+    }
+
+    #[test]
+    fn the_last_that_are_over_are_kept_however_many_are_not() {
+        let home = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(home.path()).unwrap();
+        let at_work: Vec<Seq> = (0..=READ).map(|_| begin(&ledger)).collect();
+        let over: Vec<Seq> = (0..READ + 2).map(|_| begin(&ledger)).collect();
+        let mut readings = WorkflowCache::default();
+        let mut read = |all: &[Seq]| {
+            for seq in all {
+                readings.current_state(&ledger, *seq).unwrap();
+            }
+            let is_kept = |seq: &&Seq| readings.read.contains_key(*seq);
+            (at_work.iter().filter(is_kept).count(), over.iter().filter(is_kept).count())
+        };
+        assert_eq!(read(&at_work), (READ + 1, 0));
+        // One that was read before it was over counts from then on, and once.
+        read(&over[..1]);
+        for seq in &over {
+            end(&ledger, *seq);
+        }
+        read(&over[..1]);
+        assert_eq!(read(&over[..READ]), (READ + 1, READ));
+        assert_eq!(read(&over[..READ]), (READ + 1, READ));
+        read(&over[READ..]);
+        assert_eq!(read(&at_work), (READ + 1, READ));
+        assert!(!readings.read.contains_key(&over[0]), "the oldest gives way");
+    }
+}

@@ -1,0 +1,225 @@
+//! From snapshots to a tree: every instance gets its number and a key of its own, and what refers to
+//! another one gets the other's number.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rbx_types::{Attributes, Content, ContentType, Ref, Variant};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::snapshot::{InstanceSnapshot, SnapshotChild};
+use super::tree::{
+    InstanceNote, InstanceOrigin, ProjectInstance, ProjectTree, instance_of, reference_to,
+};
+
+/// The attribute by which an instance is called in references.
+const ID: &str = "Rojo_Id";
+/// What stands before the property in the attributes that refer.
+const TARGET: &str = "Rojo_Target_";
+
+/// A tree that grows, of snapshots and of what stays of the tree before.
+#[derive(Debug, Default)]
+pub(super) struct TreeBuilder {
+    pub(super) instances: Vec<ProjectInstance>,
+    pub(super) notes: Vec<InstanceNote>,
+    /// The numbers of those that are new.
+    pub(super) new: Vec<u32>,
+    /// The numbers of those that stayed under another key, and the key that they had.
+    pub(super) renamed: Vec<(u32, String)>,
+    /// Whether something was to stay twice: then this is no tree.
+    pub(super) is_torn: bool,
+    /// The hashes of the keys that are taken.
+    taken: FxHashSet<u64>,
+}
+
+/// What may stay: the instances of the tree before, until they are taken.
+#[derive(Debug, Default)]
+pub(super) struct PreviousInstances {
+    instances: Vec<Option<(ProjectInstance, InstanceNote)>>,
+}
+
+impl PreviousInstances {
+    pub(super) fn new(instances: Vec<ProjectInstance>, notes: Vec<InstanceNote>) -> Self {
+        Self { instances: instances.into_iter().zip(notes).map(Some).collect() }
+    }
+
+    /// What nobody took.
+    pub(super) fn into_rest(self) -> impl Iterator<Item = ProjectInstance> {
+        self.instances.into_iter().flatten().map(|(instance, _)| instance)
+    }
+
+    /// The number behind the last instance of a subtree.
+    fn subtree_end(&self, root: u32) -> u32 {
+        let mut last = root;
+        while let Some(Some((instance, _))) = self.instances.get(last as usize)
+            && let Some(child) = instance.children.last()
+        {
+            last = *child;
+        }
+        last + 1
+    }
+}
+
+impl TreeBuilder {
+    /// Adds a snapshot with all below it; `model` is the number of the root of the model file that it
+    /// is part of.
+    pub(super) fn add_snapshot(
+        &mut self,
+        mut snapshot: InstanceSnapshot,
+        parent: Option<u32>,
+        model: Option<u32>,
+        stock: &mut PreviousInstances,
+    ) {
+        let number = self.instances.len() as u32;
+        let is_part =
+            matches!(&snapshot.origin, InstanceOrigin::Model { at, .. } if !at.is_empty());
+        let model = if is_part { model } else { Some(number) };
+        if snapshot.refers
+            && let Some(model) = model
+        {
+            for value in snapshot.properties.values_mut() {
+                renumber_reference(value, |to| to.checked_add(model).map(reference_to));
+            }
+        }
+        let (key, base) = self.unique_key(snapshot.key, None);
+        self.new.push(number);
+        self.notes.push(InstanceNote {
+            files: snapshot.files,
+            id: snapshot.id,
+            refers: snapshot.refers,
+            entry: snapshot.entry,
+            rules: snapshot.rules,
+            base,
+        });
+        self.instances.push(ProjectInstance {
+            name: snapshot.name,
+            class: snapshot.class,
+            parent,
+            children: Vec::with_capacity(snapshot.children.len()),
+            properties: snapshot.properties,
+            ignores_unknown: snapshot.ignores_unknown,
+            key,
+            origin: snapshot.origin,
+        });
+        for child in snapshot.children {
+            let at = self.instances.len() as u32;
+            self.instances[number as usize].children.push(at);
+            match child {
+                SnapshotChild::New(child) => self.add_snapshot(*child, Some(number), model, stock),
+                SnapshotChild::Old(child) => self.keep_subtree(child, number, stock),
+            }
+        }
+    }
+
+    /// Adds an instance that stays as it was, with all below it: their numbers are shifted.
+    fn keep_subtree(&mut self, root: u32, parent: u32, stock: &mut PreviousInstances) {
+        let shift = (self.instances.len() as u32).wrapping_sub(root);
+        for number in root..stock.subtree_end(root) {
+            let Some((mut instance, mut note)) =
+                stock.instances.get_mut(number as usize).and_then(Option::take)
+            else {
+                self.is_torn = true;
+                continue;
+            };
+            instance.parent = match instance.parent {
+                Some(above) if number != root => Some(above.wrapping_add(shift)),
+                _ => Some(parent),
+            };
+            if shift != 0 {
+                for child in &mut instance.children {
+                    *child = child.wrapping_add(shift);
+                }
+                if note.refers {
+                    for value in instance.properties.values_mut() {
+                        renumber_reference(value, |to| Some(reference_to(to.wrapping_add(shift))));
+                    }
+                }
+            }
+            let was = instance.key.clone();
+            (instance.key, note.base) = self.unique_key(instance.key, note.base);
+            if instance.key != was {
+                self.renamed.push((self.instances.len() as u32, was));
+            }
+            self.instances.push(instance);
+            self.notes.push(note);
+        }
+    }
+
+    /// A key that no instance has, and what it was where it had to be changed: of one file that is
+    /// mounted twice, the second is another.
+    fn unique_key(&mut self, key: String, base: Option<String>) -> (String, Option<String>) {
+        let hash = |key: &str| {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        let key = base.unwrap_or(key);
+        if self.taken.insert(hash(&key)) {
+            return (key, None);
+        }
+        let mut n = 2;
+        loop {
+            let unique = format!("{key}#{n}");
+            if self.taken.insert(hash(&unique)) {
+                return (unique, Some(key));
+            }
+            n += 1;
+        }
+    }
+}
+
+/// Gives a reference, and what refers in a content, another number.
+pub(super) fn renumber_reference(value: &mut Variant, other: impl Fn(u32) -> Option<Ref>) {
+    let to = |to: Ref| instance_of(to).and_then(&other);
+    match value {
+        Variant::Ref(at) if at.is_some() => *at = to(*at).unwrap_or(Ref::none()),
+        Variant::Content(content) => {
+            if let ContentType::Object(at) = content.value() {
+                *content = to(*at).map_or(Content::none(), Content::from_referent);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Sets the properties that refer by attributes, of the ids that the instances have; gives the
+/// instances that refer so.
+pub(super) fn resolve_references(tree: &mut ProjectTree) -> Vec<u32> {
+    let mut called: FxHashMap<String, Option<u32>> = FxHashMap::default();
+    let mut targets = Vec::new();
+    for (number, (instance, note)) in (0..).zip(tree.instances.iter().zip(&tree.notes)) {
+        let attributes = match instance.properties.get("Attributes") {
+            Some(Variant::Attributes(attributes)) => Some(attributes),
+            _ => None,
+        };
+        let id =
+            attributes.and_then(|attributes| attribute_text(attributes, ID)).or(note.id.as_deref());
+        if let Some(id) = id {
+            // An id that two instances have refers to none.
+            called.entry(id.to_owned()).and_modify(|to| *to = None).or_insert(Some(number));
+        }
+        for (name, _) in attributes.into_iter().flat_map(Attributes::iter) {
+            if let (Some(property), Some(to)) =
+                (name.strip_prefix(TARGET), attributes.and_then(|all| attribute_text(all, name)))
+            {
+                targets.push((number, property.to_owned(), to.to_owned()));
+            }
+        }
+    }
+    let holders = targets.iter().map(|(number, _, _)| *number).collect();
+    for (number, property, id) in targets {
+        let properties = &mut tree.instances[number as usize].properties;
+        match called.get(&id) {
+            Some(Some(to)) => _ = properties.insert(property, reference_to(*to).into()),
+            _ => _ = properties.remove(&property),
+        }
+    }
+    holders
+}
+
+fn attribute_text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
+    match attributes.get(name)? {
+        Variant::String(text) => Some(text),
+        Variant::BinaryString(bytes) => std::str::from_utf8(bytes.as_ref()).ok(),
+        _ => None,
+    }
+}

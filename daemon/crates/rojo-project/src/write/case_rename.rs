@@ -1,0 +1,110 @@
+//! Paths of one step that differ by case alone, as where something is renamed from `a` to `A`.
+//!
+//! On some systems both are then one file: each is found under the name of the other. What is there is
+//! what its folder lists, so that a step knows which of the two names it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The paths of a step that differ from another one of it by case alone.
+#[derive(Debug, Default)]
+pub(super) struct CaseTwins(BTreeSet<PathBuf>);
+
+impl CaseTwins {
+    /// Of these paths, and the folders above them.
+    pub(super) fn of_paths<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
+        let mut seen: BTreeSet<&Path> = BTreeSet::new();
+        let mut spelled: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
+        for path in paths {
+            for part in path.ancestors().take_while(|part| seen.insert(part)) {
+                spelled.entry(part.to_string_lossy().to_lowercase()).or_default().push(part);
+            }
+        }
+        let twins = spelled.into_values().filter(|all| all.len() > 1).flatten();
+        Self(twins.map(Path::to_owned).collect())
+    }
+
+    /// Whether a path, where something is found under it, is really called so.
+    pub(super) fn is_called(&self, path: &Path) -> bool {
+        self.is_listed(path, |folder| {
+            let entries = folder.read_dir().into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name()).collect()
+        })
+    }
+
+    /// As [`Twins::is_called`], by what the folders list.
+    fn is_listed(&self, path: &Path, list: impl Fn(&Path) -> Vec<OsString>) -> bool {
+        // A folder with a twin is looked at itself; what is in it is called as it is called there.
+        let doubtful = path.ancestors().filter(|part| self.0.contains(*part));
+        doubtful
+            .filter_map(|part| part.parent().zip(part.file_name()))
+            .all(|(folder, name)| list(folder).iter().any(|entry| entry == name))
+    }
+
+    /// Whether a folder is there, and called so.
+    pub(super) fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir() && self.is_called(path)
+    }
+}
+
+/// Whether something is there that is called so.
+pub(super) fn is_there(path: &Path) -> bool {
+    path.exists()
+        && path.parent().zip(path.file_name()).is_none_or(|(folder, name)| {
+            let entries = folder.read_dir().into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name()).any(|entry| entry == name)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn twins(paths: &[&str]) -> CaseTwins {
+        CaseTwins::of_paths(paths.iter().map(Path::new))
+    }
+
+    /// A disk that takes names for the same that differ by case, and keeps them as they were given.
+    fn list<'a>(names: &'a [&str]) -> impl Fn(&Path) -> Vec<OsString> + 'a {
+        |folder| {
+            let is_in = |name: &&&str| {
+                let above = Path::new(name).parent().unwrap().to_string_lossy().to_lowercase();
+                above == folder.to_string_lossy().to_lowercase()
+            };
+            let inside = names.iter().filter(is_in);
+            inside.map(|name| Path::new(name).file_name().unwrap().to_owned()).collect()
+        }
+    }
+
+    #[test]
+    fn a_file_has_one_of_two_names() {
+        let twins = twins(&["src/a.luau", "src/A.luau", "src/b.luau"]);
+        for (there, other) in [("src/a.luau", "src/A.luau"), ("src/A.luau", "src/a.luau")] {
+            let disk = [there, "src/B.luau"];
+            assert!(twins.is_listed(Path::new(there), list(&disk)));
+            assert!(!twins.is_listed(Path::new(other), list(&disk)));
+            // Nothing of the step is called so: whatever the system finds is meant.
+            assert!(twins.is_listed(Path::new("src/b.luau"), list(&disk)));
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_folder_goes_by_its_name() {
+        let twins = twins(&["src/box/b.luau", "src/Box/b.luau"]);
+        let disk = ["src/box", "src/box/b.luau"];
+        for (path, is_so) in
+            [("src/box", true), ("src/box/b.luau", true), ("src/Box/b.luau", false)]
+        {
+            assert_eq!(twins.is_listed(Path::new(path), list(&disk)), is_so, "{path}");
+        }
+        assert!(twins.is_listed(Path::new("src"), list(&disk)));
+    }
+
+    #[test]
+    fn only_what_differs_by_case_is_looked_at() {
+        assert_eq!(twins(&["src/a", "src/b", "src/a", "SRC2/a"]).0, BTreeSet::new());
+        let found = twins(&["src/Ä.luau", "src/ä.luau"]).0;
+        assert_eq!(found, ["src/Ä.luau", "src/ä.luau"].map(PathBuf::from).into());
+    }
+}

@@ -1,0 +1,130 @@
+//! Instances that are gone: which files go with them, and which stay.
+//!
+//! A file goes where its instance was deleted itself, or with the folder that it is in. What a node of
+//! a project file mounts stays on the disk when the node goes, and so does every file that is no
+//! instance: then the deletion is refused.
+
+use std::path::PathBuf;
+
+use rustc_hash::FxHashSet;
+use scene_schemas::refusal::{Refusal, refuse};
+
+use super::restructure::META_ENDS;
+use super::{ChangePlanner, MovedMeta, json, mount_of};
+use crate::tree::InstanceOrigin;
+
+impl ChangePlanner<'_> {
+    /// Takes the files away of instances that are gone, or are written anew elsewhere.
+    pub(super) fn drop_gone(&mut self) -> Result<(), Refusal> {
+        let is_gone = |number: &u32| !self.scene.is_live(self.node_of(*number));
+        let mut gone: Vec<u32> = (0..self.nodes.len() as u32).filter(is_gone).collect();
+        gone.append(&mut self.left);
+        let all: FxHashSet<u32> = gone.iter().copied().collect();
+        self.files.may_go(gone.iter().flat_map(|it| self.read_for(*it)).collect());
+        for number in gone {
+            if self.is_below_mounted(number, &all) {
+                continue;
+            }
+            let instance = self.instance_at(number);
+            let is_below = instance.parent.is_some_and(|parent| all.contains(&parent));
+            match &instance.origin {
+                origin if mount_of(origin).is_some() => {
+                    if !is_below {
+                        self.delete_mounted(number)?;
+                    }
+                }
+                InstanceOrigin::Folder { folder, .. } => {
+                    self.check_alone(number)?;
+                    self.files.remove_folder(folder);
+                }
+                InstanceOrigin::File { file, .. } => {
+                    self.check_alone(number)?;
+                    self.files.remove_file(file);
+                    self.metas.push(MovedMeta {
+                        file: file.clone(),
+                        name: instance.name.clone(),
+                        to: None,
+                    });
+                }
+                InstanceOrigin::Model { file, at, .. } if at.is_empty() => {
+                    self.check_alone(number)?;
+                    self.files.remove_file(file);
+                }
+                InstanceOrigin::Model { .. } => {
+                    let root = self.model_root(number);
+                    if !all.contains(&root) {
+                        self.models.insert(root);
+                    }
+                }
+                InstanceOrigin::Node { .. } => {}
+            }
+        }
+        self.models.retain(|root| !all.contains(root));
+        Ok(())
+    }
+
+    /// Whether an instance goes only because a node of a project file does, which mounts it: its file
+    /// stays. One that stands elsewhere now leaves its file, with what is below it, before that.
+    fn is_below_mounted(&self, number: u32, gone: &FxHashSet<u32>) -> bool {
+        let mut at = number;
+        while !self.scene.is_live(self.node_of(at))
+            && let Some(parent) = self.instance_at(at).parent
+            && gone.contains(&parent)
+        {
+            if mount_of(&self.instance_at(parent).origin).is_some() {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
+    /// The files that an instance was read from.
+    fn read_for(&self, number: u32) -> Vec<PathBuf> {
+        let instance = self.instance_at(number);
+        let mut files = match self.tree.notes.get(number as usize) {
+            Some(note) => note.files.clone(),
+            None => Vec::new(),
+        };
+        files.extend(mount_of(&instance.origin).map(|(project, _)| project.to_owned()));
+        match &instance.origin {
+            InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
+                files.push(file.clone())
+            }
+            InstanceOrigin::Folder { folder, init: Some(init), .. } => {
+                files.push(init.clone());
+                // Rojo reads a meta file of the folder's own name for its `init` file, too.
+                let metas = META_ENDS.iter().filter_map(|end| {
+                    let name = folder.file_name()?.to_str()?;
+                    Some(folder.join(format!("{name}.meta.{end}")))
+                });
+                files.extend(metas);
+            }
+            InstanceOrigin::Folder { .. } | InstanceOrigin::Node { .. } => {}
+        }
+        files
+    }
+
+    /// Takes a node out of a project file. What it mounts stays on the disk.
+    fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
+        self.check_node_alone(number)?;
+        let (project, names) = self.mounted_node(number, self.node_of(number))?;
+        self.kept.extend(match &self.instance_at(number).origin {
+            InstanceOrigin::Folder { folder, .. } => Some(folder.clone()),
+            InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
+                Some(file.clone())
+            }
+            InstanceOrigin::Node { .. } => None,
+        });
+        let Some((last, above)) = names.split_last() else {
+            return refuse!(
+                "{} is a project of its own; delete it by hand.",
+                self.display_path(&project)
+            );
+        };
+        self.in_project(&project, above, |parent| {
+            json::set_value(parent, last, None);
+            Ok(())
+        })
+    }
+}
