@@ -13,9 +13,9 @@ const STACK: usize = 64 << 20;
 
 /// The definitions that a parser finds and the reader does not, or the other way round.
 fn differences(path: &str, source: &str) -> Vec<String> {
-    let Ok(parsed) = vector_luau::outline(source) else { return Vec::new() };
+    let Ok(parsed) = vector_luau::outline_script(source) else { return Vec::new() };
     let line = |byte: u32| source[..byte as usize].matches('\n').count() as u32 + 1;
-    let read = index::read(source);
+    let read = index::summarize(source);
     let told = |name: &str, kind, line, end| format!("{path}:{line}-{end} {kind:?} {name}");
     let of_parser = parsed.iter().map(|it| told(&it.name, it.kind, it.line, it.end_line));
     let of_reader = read
@@ -43,7 +43,9 @@ fn real_scripts_define_what_a_parser_finds() {
         };
         let sources: Vec<(String, String)> = scene
             .descendants(scene.root())
-            .filter_map(|it| Some((scene.path(it).to_string(), scene.source(it)?.into_owned())))
+            .filter_map(|it| {
+                Some((scene.path(it).to_string(), scene.script_text(it)?.into_owned()))
+            })
             .collect();
         scripts += sources.len();
         let thread = thread::Builder::new().stack_size(STACK);
@@ -54,7 +56,7 @@ fn real_scripts_define_what_a_parser_finds() {
         // Every name can be asked for, whatever it is.
         let index = CodeIndex::new(&scene);
         for node in index.script_nodes().iter().take(20) {
-            let text = scene.source(*node).unwrap_or_default();
+            let text = scene.script_text(*node).unwrap_or_default();
             for byte in (0..text.len() as u32).step_by(97) {
                 if let Some(symbol) = code::symbol_at(&index, &scene, *node, byte) {
                     code::find_definitions(&index, &scene, &symbol);

@@ -42,7 +42,7 @@ fn report(problems: &[String]) {
 fn luau_compiles() {
     let mut problems = Vec::new();
     for (path, text) in files() {
-        let found = vector_luau::check(&text);
+        let found = vector_luau::compile_errors(&text);
         problems.extend(found.into_iter().map(|it| format!("{path}: {it}")));
     }
     report(&problems);
@@ -106,7 +106,7 @@ fn the_lints_find_something() {
 fn checker() -> Checker<toml::Value> {
     let config: CheckerConfig<toml::Value> =
         toml::from_str(&repository::read("selene.toml")).unwrap();
-    Checker::new(config, vector_luau::roblox().unwrap()).unwrap()
+    Checker::new(config, vector_luau::roblox_library().unwrap()).unwrap()
 }
 
 fn lint(checker: &Checker<toml::Value>, path: &str, text: &str) -> Vec<String> {

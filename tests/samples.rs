@@ -1,5 +1,5 @@
 //! The samples that a new user edits first: they read, check, and their scripts are as good as ours.
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 use vector_tests::binary::Home;
 use vector_tests::{places, repository};
 
@@ -7,7 +7,7 @@ const OBBY: &str = "samples/obby.rbxlx";
 
 fn obby() -> Scene {
     let scene = Scene::decode(repository::read(OBBY).as_bytes()).unwrap();
-    assert_eq!(scene.format(), Format::Xml);
+    assert_eq!(scene.format(), FileFormat::Xml);
     assert!(scene.is_place());
     scene
 }
@@ -26,10 +26,10 @@ fn the_sample_is_a_small_game() {
     assert!(of("TextLabel") == 1 && of("LocalScript") == 1);
     assert!(tagged("KillBrick") >= 3 && tagged("Checkpoint") >= 2);
     for node in all {
-        let Some(source) = scene.source(node) else {
+        let Some(source) = scene.script_text(node) else {
             continue;
         };
-        assert_eq!(vector_luau::check(&source), [], "{}", scene.path(node));
+        assert_eq!(vector_luau::compile_errors(&source), [], "{}", scene.path(node));
         assert_eq!(vector_luau::scan_script(&source), [], "{}", scene.path(node));
     }
 }

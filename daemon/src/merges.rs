@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::git::{WorkTree, program_command};
 use vector_files::place_file;
 use vector_files::write_file;
-use vector_place::merge::{Conflict, OpenMerge, view};
+use vector_place::merge::{MergeConflict, OpenMerge, to_view};
 
 /// The name of the folder beside a file ends so.
 const BESIDE: &str = ".vector-merge";
@@ -111,9 +111,13 @@ impl MergeState {
     ///
     /// # Errors
     /// There is no room, or Git does not take the filter.
-    pub fn save_conflicts(mut self, output: &Path, conflicts: &[Conflict]) -> anyhow::Result<Self> {
+    pub fn save_conflicts(
+        mut self,
+        output: &Path,
+        conflicts: &[MergeConflict],
+    ) -> anyhow::Result<Self> {
         self.written = place_file::hash(output)?;
-        let kept = |conflict| KeptConflict { conflict: view(conflict), choice: None };
+        let kept = |conflict| KeptConflict { conflict: to_view(conflict), choice: None };
         self.conflicts = conflicts.iter().map(kept).collect();
         self.save()?;
         if let Some(InGit { tree, path }) = &self.in_git {
@@ -221,7 +225,7 @@ impl MergeState {
         let (file, mut ours) = place_file::PlaceFile::open(&kept.ours, Some(&self.file))?;
         let mut merge = OpenMerge::new(&base, &mut ours, &theirs);
         // As JSON: what is no number is like itself there.
-        let found = merge.conflicts().iter().map(|it| serde_json::to_value(view(it)));
+        let found = merge.conflicts().iter().map(|it| serde_json::to_value(to_view(it)));
         let kept = self.conflicts.iter().map(|it| serde_json::to_value(&it.conflict));
         if found.collect::<Result<Vec<_>, _>>()? != kept.collect::<Result<Vec<_>, _>>()? {
             bail!(
@@ -232,7 +236,7 @@ impl MergeState {
         }
         for (at, kept) in self.conflicts.iter().enumerate() {
             if let Some(choice) = &kept.choice {
-                let chosen = merge.choose(&mut ours, at, choice);
+                let chosen = merge.apply_choice(&mut ours, at, choice);
                 chosen.map_err(|refusal| anyhow::anyhow!("conflict {}: {}", at + 1, refusal.0))?;
             }
         }

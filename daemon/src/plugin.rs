@@ -6,7 +6,7 @@
 
 use scene_schemas::Value;
 use serde_json::Value as Json;
-use vector_place::{CodecError, Format, Node, Scene};
+use vector_place::{CodecError, FileFormat, Node, Scene};
 
 /// The files, by their paths in the repository, with their texts.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
@@ -36,7 +36,7 @@ pub fn build_plugin() -> Result<Vec<u8>, CodecError> {
             root.add_file(below, text);
         }
     }
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     root.insert_into(&mut scene, game, name);
     scene.encode()
@@ -85,7 +85,7 @@ fn script_of_file(file: &str) -> Option<(&str, &'static str)> {
 fn create_script(scene: &mut Scene, parent: Node, class: &str, name: &str, text: &str) -> Node {
     let node = scene.create(parent, class, name);
     // A text is a property like any other until the file is written.
-    let _ = scene.set(node, "Source", Some(&Value::String(text.to_owned())));
+    let _ = scene.set_property(node, "Source", Some(&Value::String(text.to_owned())));
     node
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let at = |path: &str| scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
         let schema = at("game.Vector.Schema");
         assert_eq!(scene.class(schema), "ModuleScript");
-        assert!(scene.source(schema).unwrap().starts_with("--!strict"));
+        assert!(scene.script_text(schema).unwrap().starts_with("--!strict"));
     }
 
     #[test]

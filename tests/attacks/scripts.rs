@@ -60,7 +60,7 @@ fn expand(source: &str) -> String {
 /// The scripts of which it is not so that they are flagged, or not.
 fn others(family: &str, is_flagged: bool) -> Vec<String> {
     let all = scripts(family).into_iter().filter(|(name, source)| {
-        assert_eq!(vector_luau::check(source), [], "{name} does not compile");
+        assert_eq!(vector_luau::compile_errors(source), [], "{name} does not compile");
         vector_luau::scan_script(source).is_empty() == is_flagged
     });
     all.map(|(name, _)| name).collect()
@@ -115,7 +115,9 @@ fn clean_scripts_are_passed_over() {
         }
         let scene = Scene::decode(&fs::read(&file).unwrap()).unwrap();
         for node in scene.descendants(scene.root()) {
-            let Some(source) = scene.source(node).filter(|it| !it.is_empty()) else { continue };
+            let Some(source) = scene.script_text(node).filter(|it| !it.is_empty()) else {
+                continue;
+            };
             count += 1;
             if let Some(first) = vector_luau::scan_script(&source).first() {
                 flagged.push(format!("{}: {first}", scene.path(node)));

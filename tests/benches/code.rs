@@ -31,7 +31,7 @@ use vector_core::code::{self, CodeIndex, ContextRequest};
 use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
 use vector_engine::reading::ON_ALL_CORES;
-use vector_place::{Format, Node, Scene};
+use vector_place::{FileFormat, Node, Scene};
 
 use self::measure::{machine, option};
 
@@ -73,7 +73,7 @@ fn made(scripts: usize, lines: usize) -> (Scene, TempDir, usize) {
     let project = json!({ "name": "bench", "tree": { "$className": "DataModel",
         "ReplicatedStorage": { "$path": "src" } } });
     fs::write(home.path().join("default.project.json"), project.to_string()).expect("a file");
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let (mut bytes, mut folder) = (0, storage);
     for number in 0..scripts {
@@ -141,7 +141,7 @@ fn indexed(scripts: usize, runs: usize) {
     let mut times = Vec::new();
     for run in 0..runs.max(20) {
         let node = nodes[run * 37 % nodes.len()];
-        let text = format!("{}-- {run}\n", scene.source(node).unwrap_or_default());
+        let text = format!("{}-- {run}\n", scene.script_text(node).unwrap_or_default());
         scene.set_source(node, text);
         times.push(median(1, |_| index.refresh(&scene)));
     }

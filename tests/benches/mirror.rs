@@ -70,7 +70,7 @@ fn take_in(messages: &[Vec<u8>]) -> Scene {
     let mut scene = Scene::open_place();
     for message in messages {
         let update: SceneUpdate = serde_json::from_slice(message).unwrap();
-        update.parts.iter().for_each(|part| scene.hear(part).unwrap());
+        update.parts.iter().for_each(|part| scene.update_mirror(part).unwrap());
     }
     scene
 }
@@ -133,7 +133,7 @@ pub(crate) fn snapshot(instances: usize) {
     let others: Vec<Scene> = (0..PLACES).map(|_| take_in(&messages)).collect();
     let held = resident().saturating_sub(before) / PLACES;
     drop(others);
-    assert_eq!(scene.mirrored() as usize, instances);
+    assert_eq!(scene.mirrored_count() as usize, instances);
     // All take their turns, so that what else the machine does hits them alike.
     let (mut derived, mut parse, mut all) = (vec![], vec![], vec![]);
     for _ in 0..RUNS {

@@ -164,7 +164,7 @@ fn compare(cases: &[Case]) {
         for case in cases.iter().filter(|case| case.kind == kind) {
             own.add(case, with_vector);
             ranges.add(case, |case| {
-                let patched = vector_text_edit::patch(&case.before, &case.patch, &[]).ok()?;
+                let patched = vector_text_edit::apply_patch(&case.before, &case.patch, &[]).ok()?;
                 std::hint::black_box(patched);
                 None
             });
@@ -192,8 +192,8 @@ fn compare(cases: &[Case]) {
 }
 
 fn with_vector(case: &Case) -> Option<String> {
-    let patched = vector_text_edit::patch(&case.before, &case.patch, &[]).ok()?;
-    vector_text_edit::apply(&case.before, &patched.edits).ok()
+    let patched = vector_text_edit::apply_patch(&case.before, &case.patch, &[]).ok()?;
+    vector_text_edit::apply_edits(&case.before, &patched.edits).ok()
 }
 
 fn with_diffy(case: &Case) -> Option<String> {

@@ -88,13 +88,13 @@ fn edit(input: &str, output: &str, count: usize) {
     let step = (all.len() / count.clamp(1, all.len())).max(1);
     for node in all.into_iter().step_by(step) {
         if scene.class(node) == "Part" {
-            scene.set(node, "Color", Some(&colour)).unwrap();
+            scene.set_property(node, "Color", Some(&colour)).unwrap();
         } else {
-            let text = format!("{LINE}{}", scene.source(node).unwrap_or_default());
+            let text = format!("{LINE}{}", scene.script_text(node).unwrap_or_default());
             scene.set_source(node, text);
         }
     }
-    scene.make().unwrap();
+    scene.rebuild_file().unwrap();
     let mut file = fs::File::create(output).unwrap();
     for run in scene.runs() {
         file.write_all(run).unwrap();

@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use vector_text_edit::Replacement;
+use vector_text_edit::TextReplacement;
 
 use super::texts::{Random, script, text};
 
@@ -70,31 +70,32 @@ impl Table<'_> {
         if self.skips(name) {
             return;
         }
-        let edits = vector_text_edit::whole(before, after);
-        let patch = vector_text_edit::unified(&vector_text_edit::hunks(before, after, 3));
+        let edits = vector_text_edit::diff_lines(before, after);
+        let patch = vector_text_edit::format_hunks(&vector_text_edit::diff_hunks(before, after, 3));
         let spoiled = spoiled(&patch);
         let other = rotated(after);
-        let search = |find: String| Replacement { search: find, replace: "x\n".into(), all: false };
+        let search =
+            |find: String| TextReplacement { search: find, replace: "x\n".into(), all: false };
         let first: String = after.split_inclusive('\n').take(100).collect();
         let near = search(first + "and nothing else");
         let last: String = before.split_inclusive('\n').rev().take(119).collect();
         let far = search(last.replace('e', "3"));
         let times = [
-            self.time(name, "hunks", || vector_text_edit::hunks(before, after, 3)),
-            self.time(name, "whole", || vector_text_edit::whole(before, after)),
+            self.time(name, "hunks", || vector_text_edit::diff_hunks(before, after, 3)),
+            self.time(name, "whole", || vector_text_edit::diff_lines(before, after)),
             self.time(name, "counts", || vector_text_edit::line_counts(before, after)),
             self.time(name, "class", || vector_text_edit::change_class(before, after)),
-            self.time(name, "duplicated", || vector_text_edit::duplicated(before, &edits)),
-            self.time(name, "apply", || vector_text_edit::patch(before, &patch, &[])),
-            self.time(name, "refuse", || vector_text_edit::patch(before, &spoiled, &[])),
+            self.time(name, "duplicated", || vector_text_edit::find_duplicates(before, &edits)),
+            self.time(name, "apply", || vector_text_edit::apply_patch(before, &patch, &[])),
+            self.time(name, "refuse", || vector_text_edit::apply_patch(before, &spoiled, &[])),
             self.time(name, "search", || {
-                vector_text_edit::replace(before, std::slice::from_ref(&near))
+                vector_text_edit::replace_all(before, std::slice::from_ref(&near))
             }),
             self.time(name, "search far", || {
-                vector_text_edit::replace(before, std::slice::from_ref(&far))
+                vector_text_edit::replace_all(before, std::slice::from_ref(&far))
             }),
-            self.time(name, "merge", || vector_text_edit::merge(before, after, &other)),
-            self.time(name, "merge alike", || vector_text_edit::merge(before, after, after)),
+            self.time(name, "merge", || vector_text_edit::merge_texts(before, after, &other)),
+            self.time(name, "merge alike", || vector_text_edit::merge_texts(before, after, after)),
         ];
         println!("  {name}\n      {}", times.join(", "));
     }
@@ -252,11 +253,11 @@ fn singles(table: &mut Table<'_>, count: usize) {
     let distinct: String = (0..count).map(|n| format!("local v{n} = {n}\n")).collect();
     let ordinary = text(&script(&mut random, count));
     let patch = |text: &str, patch: &str| {
-        vector_text_edit::patch(text, patch, &[]).map_err(|error| error.to_string())
+        vector_text_edit::apply_patch(text, patch, &[]).map_err(|error| error.to_string())
     };
     let replace = |text: &str, search: &str, put: &str, all: bool| {
-        let one = Replacement { search: search.into(), replace: put.into(), all };
-        vector_text_edit::replace(text, &[one]).map_err(|error| error.to_string())
+        let one = TextReplacement { search: search.into(), replace: put.into(), all };
+        vector_text_edit::replace_all(text, &[one]).map_err(|error| error.to_string())
     };
 
     let almost =

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value as Json;
-use vector_place::diff::diff;
-use vector_place::{Format as Kind, Scene};
+use vector_place::diff::diff_scenes;
+use vector_place::{FileFormat as Kind, Scene};
 use vector_tests::binary::{Home, vector};
 use vector_tests::cases::cases;
 use vector_tests::places::{self, Format};
@@ -109,8 +109,8 @@ fn real_places_say_the_same_in_the_other_format() {
         }
         let scene = Scene::decode(&fs::read(&file).unwrap()).unwrap();
         for format in [Kind::Binary, Kind::Xml] {
-            let other = scene.converted(format).unwrap();
-            assert_eq!(diff(&scene, &other), [], "{}", file.display());
+            let other = scene.convert_to(format).unwrap();
+            assert_eq!(diff_scenes(&scene, &other), [], "{}", file.display());
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vector_text_edit::{Merged, merge};
+use vector_text_edit::{MergeResult, merge_texts};
 
 use super::chance::Chance;
 
@@ -105,17 +105,17 @@ fn all_small_texts_merge_to_what_one_reading_gives() {
                         .filter_map(|by| merged_by(&base, [ours, theirs], by))
                         .collect();
                     let [base_text, text, other_text] = [&base, ours, theirs].map(|it| written(it));
-                    let merged = merge(&base_text, &text, &other_text);
+                    let merged = merge_texts(&base_text, &text, &other_text);
                     let what = format!("{base_text:?} {text:?} {other_text:?}: {merged:?}");
-                    let Merged::Text(found) = &merged else {
-                        let mirrored = merge(&base_text, &other_text, &text);
-                        assert!(matches!(mirrored, Merged::Conflicts(_)), "{what}");
+                    let MergeResult::Text(found) = &merged else {
+                        let mirrored = merge_texts(&base_text, &other_text, &text);
+                        assert!(matches!(mirrored, MergeResult::Conflicts(_)), "{what}");
                         assert!(ours != theirs && *ours != base && *theirs != base, "{what}");
                         *counts.entry("conflicts").or_default() += 1;
                         continue;
                     };
                     *counts.entry("merged").or_default() += 1;
-                    assert_eq!(merge(&base_text, &other_text, &text), merged, "{what}");
+                    assert_eq!(merge_texts(&base_text, &other_text, &text), merged, "{what}");
                     let found: Letters = found.lines().map(|it| it.as_bytes()[0] - b'a').collect();
                     assert!(right.contains(&found), "{what}, not one of {right:?}");
                     // A side that has all that the other one did is the merge: nothing is done twice.
@@ -167,13 +167,13 @@ fn what_both_inserted_or_deleted_in_lines_that_repeat_is_done_once() {
         let base = joined(&[], &repeated, &[]);
         let ours = joined(&["ours"], &one, &[]);
         let theirs = joined(&[], &other, &["theirs"]);
-        let both = Merged::Text(joined(&["ours"], &one, &["theirs"]));
-        assert_eq!(merge(&base, &ours, &theirs), both, "{base}");
-        assert_eq!(merge(&base, &theirs, &ours), both, "{base}");
+        let both = MergeResult::Text(joined(&["ours"], &one, &["theirs"]));
+        assert_eq!(merge_texts(&base, &ours, &theirs), both, "{base}");
+        assert_eq!(merge_texts(&base, &theirs, &ours), both, "{base}");
         // One of the two has the change of the other, and another one beside it.
         let own = joined(&[], &one, &[]);
-        assert_eq!(merge(&base, &own, &theirs), Merged::Text(theirs.clone()), "{base}");
-        assert_eq!(merge(&base, &ours, &own), Merged::Text(ours.clone()), "{base}");
+        assert_eq!(merge_texts(&base, &own, &theirs), MergeResult::Text(theirs.clone()), "{base}");
+        assert_eq!(merge_texts(&base, &ours, &own), MergeResult::Text(ours.clone()), "{base}");
     }
 }
 
@@ -182,6 +182,6 @@ fn a_function_that_both_wrote_is_there_once() {
     let base = "f\nend\n\nreturn M\n";
     let ours = "f\nend\n\ng\nend\n\nreturn M\n";
     let theirs = "h\nf\nend\n\ng\nend\n\nreturn M\n";
-    assert_eq!(merge(base, ours, theirs), Merged::Text(theirs.to_owned()));
-    assert_eq!(merge(base, theirs, ours), Merged::Text(theirs.to_owned()));
+    assert_eq!(merge_texts(base, ours, theirs), MergeResult::Text(theirs.to_owned()));
+    assert_eq!(merge_texts(base, theirs, ours), MergeResult::Text(theirs.to_owned()));
 }

@@ -1,6 +1,6 @@
 //! Patches that are none.
 
-use vector_text_edit::{apply, apply_to_files, invert, patch};
+use vector_text_edit::{apply_edits, apply_patch, apply_to_files, invert_edits};
 
 use super::chance::Chance;
 use super::{Failure, diffs, run_all, shown};
@@ -69,20 +69,20 @@ fn garbage_never_panics_and_is_taken_back() {
         };
         let files = [("x".to_owned(), text.clone())].into();
         let _ = apply_to_files(&files, &source);
-        let got = patch(&text, &source, &[]);
+        let got = apply_patch(&text, &source, &[]);
         let fail =
             |kind: &str| Err(Failure::new(kind, shown(&text, &source, &format!("{got:?}"), "")));
-        if patch(&text, &source, &[]) != got {
+        if apply_patch(&text, &source, &[]) != got {
             return fail("another answer");
         }
         let Ok(patched) = &got else {
             return Ok(());
         };
-        let Ok(after) = apply(&text, &patched.edits) else {
+        let Ok(after) = apply_edits(&text, &patched.edits) else {
             return fail("edits that do not fit");
         };
-        let back = invert(&text, &patched.edits).unwrap();
-        if apply(&after, &back).as_deref() != Ok(&text) {
+        let back = invert_edits(&text, &patched.edits).unwrap();
+        if apply_edits(&after, &back).as_deref() != Ok(&text) {
             return fail("no way back");
         }
         Ok(())

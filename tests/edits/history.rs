@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use vector_tests::repository;
-use vector_text_edit::{Merged, merge};
+use vector_text_edit::{MergeResult, merge_texts};
 
 /// Where Git sees a conflict and Vector merges. Each was read: no line is lost or stands twice.
 const MERGED_BY_VECTOR_ALONE: [&str; 1] = ["384b4e75"];
@@ -61,23 +61,25 @@ fn merges_of_this_repository_are_those_of_git() {
     let (mut by_vector, mut by_git) = (BTreeSet::new(), BTreeSet::new());
     let mut both = 0;
     for Case { name, title, base, ours, theirs, git } in &cases {
-        let merged = merge(base, ours, theirs);
-        let mirrored = merge(base, theirs, ours);
+        let merged = merge_texts(base, ours, theirs);
+        let mirrored = merge_texts(base, theirs, ours);
         match (&merged, &mirrored) {
-            (Merged::Text(text), Merged::Text(other)) => assert_eq!(text, other, "{title}"),
-            (Merged::Conflicts(found), Merged::Conflicts(other)) => {
+            (MergeResult::Text(text), MergeResult::Text(other)) => {
+                assert_eq!(text, other, "{title}")
+            }
+            (MergeResult::Conflicts(found), MergeResult::Conflicts(other)) => {
                 assert_eq!(found.len(), other.len(), "{title}");
             }
             _ => panic!("{title}: a conflict on one side only"),
         }
         match (&merged, git) {
-            (Merged::Text(text), Some(git)) => {
+            (MergeResult::Text(text), Some(git)) => {
                 both += 1;
                 assert_eq!(text, git, "{title}");
             }
-            (Merged::Text(_), None) => _ = by_vector.insert(name.as_str()),
-            (Merged::Conflicts(_), Some(_)) => _ = by_git.insert(name.as_str()),
-            (Merged::Conflicts(_), None) => {}
+            (MergeResult::Text(_), None) => _ = by_vector.insert(name.as_str()),
+            (MergeResult::Conflicts(_), Some(_)) => _ = by_git.insert(name.as_str()),
+            (MergeResult::Conflicts(_), None) => {}
         }
     }
     assert!(both > 200, "only {both} of {} are merged", cases.len());

@@ -18,7 +18,10 @@ use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vector_text_edit::{Merged, Stage, apply, hunks, merge, patch, unified, whole};
+use vector_text_edit::{
+    MatchStage, MergeResult, apply_edits, apply_patch, diff_hunks, diff_lines, format_hunks,
+    merge_texts,
+};
 
 use self::chance::Chance;
 
@@ -84,8 +87,8 @@ fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
 /// What a patch gives, and whether it asks for another look; none where it is refused.
 fn patched(text: &str, source: &str) -> Option<(String, bool)> {
     let targets: [&[&str]; 2] = [&[], &["src/Main.luau"]];
-    let patched = patch(text, source, targets[source.len() % 2]).ok()?;
-    Some((apply(text, &patched.edits).unwrap(), patched.confirm))
+    let patched = apply_patch(text, source, targets[source.len() % 2]).ok()?;
+    Some((apply_edits(text, &patched.edits).unwrap(), patched.confirm))
 }
 
 fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
@@ -112,16 +115,16 @@ fn diffs_give_the_text_that_they_were_made_of() {
                 shown(&text, &source, got, &meant),
             ))
         };
-        let patched = match patch(&text, &source, &[]) {
+        let patched = match apply_patch(&text, &source, &[]) {
             Ok(patched) => patched,
             Err(_) if context == 0 => return Ok(()),
             Err(error) => return fail("refused", &error.to_string()),
         };
-        let got = apply(&text, &patched.edits).unwrap();
+        let got = apply_edits(&text, &patched.edits).unwrap();
         if got != meant {
             return fail("another text", &got);
         }
-        if patched.stage != Stage::Exact || patched.confirm {
+        if patched.stage != MatchStage::Exact || patched.confirm {
             return fail("not exact", &format!("{:?}", patched.stage));
         }
         Ok(())
@@ -167,8 +170,8 @@ fn our_own_diffs_can_be_applied() {
         new.is_ended = true;
         let (old, new) = (old.with("\n"), new.with("\n"));
         let context = 1 + chance.below(3);
-        let source = unified(&hunks(&old, &new, context));
-        if apply(&old, &whole(&old, &new)).unwrap() != new {
+        let source = format_hunks(&diff_hunks(&old, &new, context));
+        if apply_edits(&old, &diff_lines(&old, &new)).unwrap() != new {
             return Err(Failure::new("whole", shown(&old, "", "", &new)));
         }
         if source.is_empty() {
@@ -188,15 +191,15 @@ fn merges_keep_both_changes() {
         let (one, other) = (chance.changed(&base, false), chance.changed(&base, false));
         let end = chance.pick(&ENDS);
         let (text, ours, theirs) = (base.with(end), one.with(end), other.with(end));
-        let check = |kind: &str, got: Merged, meant: &str| {
-            if got == Merged::Text(meant.to_owned()) {
+        let check = |kind: &str, got: MergeResult, meant: &str| {
+            if got == MergeResult::Text(meant.to_owned()) {
                 return Ok(());
             }
             Err(Failure::new(kind, shown(&text, &ours, &format!("{got:?}"), meant)))
         };
-        check("theirs alone", merge(&text, &text, &theirs), &theirs)?;
-        check("ours alone", merge(&text, &ours, &text), &ours)?;
-        check("the same", merge(&text, &ours, &ours), &ours)?;
+        check("theirs alone", merge_texts(&text, &text, &theirs), &theirs)?;
+        check("ours alone", merge_texts(&text, &ours, &text), &ours)?;
+        check("the same", merge_texts(&text, &ours, &ours), &ours)?;
         // Changes above and below lines that stay.
         let kept: Vec<String> = (0..5).map(|at| format!("kept {at}")).collect();
         let joined = |above: &chance::Text, below: &chance::Text| {
@@ -207,7 +210,7 @@ fn merges_keep_both_changes() {
         let new = chance.changed(&last, false);
         let (text, ours) = (joined(&base, &last), joined(&one, &last));
         let (theirs, meant) = (joined(&base, &new), joined(&one, &new));
-        check("both", merge(&text, &ours, &theirs), &meant)?;
-        check("both, the other way", merge(&text, &theirs, &ours), &meant)
+        check("both", merge_texts(&text, &ours, &theirs), &meant)?;
+        check("both, the other way", merge_texts(&text, &theirs, &ours), &meant)
     });
 }

@@ -1,6 +1,6 @@
 //! Replacements of texts that stand there once.
 
-use vector_text_edit::{Replacement, apply, replace};
+use vector_text_edit::{TextReplacement, apply_edits, replace_all};
 
 use super::chance::{Chance, Text};
 use super::diffs::places;
@@ -12,8 +12,8 @@ fn occurrences(text: &str, search: &str) -> usize {
     at.filter(|at| text[*at..].starts_with(search)).count()
 }
 
-fn once(search: &str, replace: &str) -> Replacement {
-    Replacement { search: search.to_owned(), replace: replace.to_owned(), all: false }
+fn once(search: &str, replace: &str) -> TextReplacement {
+    TextReplacement { search: search.to_owned(), replace: replace.to_owned(), all: false }
 }
 
 /// What is done, or refused, against what is meant.
@@ -21,7 +21,7 @@ fn check(
     kind: &str,
     text: &str,
     end: &str,
-    wanted: &Replacement,
+    wanted: &TextReplacement,
     meant: &Meant,
     must: bool,
 ) -> Result<(), Failure> {
@@ -30,12 +30,12 @@ fn check(
         let source = format!("{wanted:?}");
         Err(Failure::new(kind, shown(&text, &source, got, &format!("{meant:?}"))))
     };
-    let replaced = match replace(&text, std::slice::from_ref(wanted)) {
+    let replaced = match replace_all(&text, std::slice::from_ref(wanted)) {
         Ok(replaced) => replaced,
         Err(error) if must => return fail(format!("{kind}: refused"), &error.to_string()),
         Err(_) => return Ok(()),
     };
-    let got = apply(&text, &replaced.edits).unwrap();
+    let got = apply_edits(&text, &replaced.edits).unwrap();
     let is_mixed = end == "\r\n" && got.replace("\r\n", "").contains('\n');
     if is_mixed || !meant.allows(&got.replace("\r\n", "\n")) {
         return fail(format!("{kind}: another text"), &got);
@@ -63,7 +63,7 @@ fn exact_searches_are_replaced() {
             _ => Meant::Nothing,
         };
         check("once", &text, ends, &once(search, &new), &meant, count == 1)?;
-        let all = Replacement { all: true, ..once(search, &new) };
+        let all = TextReplacement { all: true, ..once(search, &new) };
         let meant = Meant::Texts(vec![text.replace(search, &new)]);
         check("all", &text, ends, &all, &meant, true)
     });

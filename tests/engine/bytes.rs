@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use vector_engine::NextStep;
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::{Bench, as_one, place};
 
@@ -80,7 +80,7 @@ pub(super) fn assert_touched(before: &[u8], after: &[u8], property: &str, what: 
 
 #[test]
 fn a_file_that_nobody_edits_stays_as_it_is() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let bytes = place(format);
         assert!(Scene::decode(&bytes).unwrap().encode().unwrap() == bytes);
     }
@@ -89,7 +89,7 @@ fn a_file_that_nobody_edits_stays_as_it_is() {
 /// A file with what nobody understands: a property of parts whose type is of the future, one in a type
 /// that it does not have, and a chunk of an unknown kind.
 fn from_the_future() -> Vec<u8> {
-    let file = place(Format::Binary);
+    let file = place(FileFormat::Binary);
     let all = chunks(&file);
     let content = |chunk: &[u8]| {
         let size = u32::from_le_bytes(chunk[8..12].try_into().unwrap()) as usize;
@@ -124,7 +124,7 @@ fn what_nobody_understands_is_kept_and_named() {
     let named = scene.not_understood().join("\n");
     assert!(named.contains("Part.Future: ") && named.contains("\"NEWS\""), "{named}");
     let part = scene.resolve(&"game.Workspace.Wall[1]".parse().unwrap()).unwrap();
-    assert_eq!(scene.stored(part, "Massless").unwrap().brief(), "0");
+    assert_eq!(scene.stored_value(part, "Massless").unwrap().brief(), "0");
 
     let (bench, wall) = (Bench::new(), "game.Workspace.Wall[3]");
     let file = bench.file(&before);
@@ -184,7 +184,7 @@ fn a_binary_edit_touches_its_chunks() {
             "INST Script, PRNT, PROP Script.Name, PROP Script.Source, head",
         ),
     ] {
-        let (bench, before) = (Bench::new(), place(Format::Binary));
+        let (bench, before) = (Bench::new(), place(FileFormat::Binary));
         let file = bench.file(&before);
         bench.edit(&file, as_one(&calls));
         let after = std::fs::read(&file).unwrap();
@@ -216,7 +216,7 @@ const CHANGES: &str = "\
 
 #[test]
 fn an_xml_edit_touches_its_lines() {
-    let (bench, before) = (Bench::new(), place(Format::Xml));
+    let (bench, before) = (Bench::new(), place(FileFormat::Xml));
     let file = bench.file(&before);
     let calls = json!([
         ["set_properties", { "path": "game.Workspace.Wall[3]", "props": { "Anchored": true } }],

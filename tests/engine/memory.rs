@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_engine::{Engine, NextStep, REVERT, recover_place};
-use vector_place::Format;
+use vector_place::FileFormat;
 
 use super::recover::{about, with_entries};
 use super::{Bench, approve_all, as_one, one_by_one, place};
@@ -48,7 +48,7 @@ fn due(engine: &mut Engine) -> Seq {
 #[test]
 fn an_entry_is_proposed_written_and_taken_back() {
     let bench = Bench::new();
-    let before = place(Format::Binary);
+    let before = place(FileFormat::Binary);
     let file = bench.file(&before);
     let mut engine = bench.engine(&file);
     engine.add_calls(one_by_one(&json!([remember("Coins respawn")]))).unwrap();
@@ -76,7 +76,7 @@ fn an_entry_is_proposed_written_and_taken_back() {
 #[test]
 fn what_is_rejected_or_does_not_fit_changes_nothing() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     let remove = json!(["edit_memory", { "changes": [{ "action": "remove", "section": "todo", "entry": "x" }] }]);
     let wrong = json!(["edit_memory", { "changes": [{ "action": "add", "section": "todo" }] }]);
@@ -94,7 +94,7 @@ fn what_is_rejected_or_does_not_fit_changes_nothing() {
 #[test]
 fn what_a_person_writes_meanwhile_is_kept() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     engine.add_calls(one_by_one(&json!([remember("a"), create()]))).unwrap();
     let first = due(&mut engine);
@@ -122,7 +122,7 @@ fn what_a_person_writes_meanwhile_is_kept() {
 
 #[test]
 fn memory_and_place_are_changed_together_wherever_the_process_stops() {
-    let before = place(Format::Binary);
+    let before = place(FileFormat::Binary);
     let both =
         [json!([create(), remember("a"), remember("b")]), json!([remember("a"), remember("b")])];
     for calls in both {

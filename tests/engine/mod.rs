@@ -20,30 +20,30 @@ use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_engine::{Engine, NextStep, REVERT, ToolDriver};
 use vector_files::place_file::{PlaceFile, load_scene};
 use vector_ledger::Ledger;
-use vector_place::diff::diff;
-use vector_place::{Format, Scene};
+use vector_place::diff::diff_scenes;
+use vector_place::{FileFormat, Scene};
 
 pub(crate) use self::bytes::chunks;
 
 /// A small place with one of everything that an edit can touch.
-pub(crate) fn place(format: Format) -> Vec<u8> {
+pub(crate) fn place(format: FileFormat) -> Vec<u8> {
     let mut scene = Scene::empty(format);
     let game = scene.root();
     let workspace = scene.create(game, "Workspace", "Workspace");
     let server = scene.create(game, "ServerScriptService", "ServerScriptService");
     for n in 0..20 {
         let part = scene.create(workspace, "Part", "Wall");
-        scene.set(part, "@Number", Some(&Value::Float64(f64::from(n)))).unwrap();
+        scene.set_property(part, "@Number", Some(&Value::Float64(f64::from(n)))).unwrap();
     }
     let house = scene.create(workspace, "Model", "House");
     let door = scene.create(house, "Part", "Door");
-    scene.set(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
+    scene.set_property(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
     let hinge = scene.create(house, "ObjectValue", "Hinge");
     let pointer = scene.create(workspace, "ObjectValue", "Pointer");
     let (to_door, to_wall) =
-        (scene.target(door), scene.target(scene.child(workspace, "Wall").unwrap()));
-    scene.set(pointer, "Value", Some(&Value::Ref(Some(to_door)))).unwrap();
-    scene.set(hinge, "Value", Some(&Value::Ref(Some(to_wall)))).unwrap();
+        (scene.target(door), scene.target(scene.find_child(workspace, "Wall").unwrap()));
+    scene.set_property(pointer, "Value", Some(&Value::Ref(Some(to_door)))).unwrap();
+    scene.set_property(hinge, "Value", Some(&Value::Ref(Some(to_wall)))).unwrap();
     let main = scene.create(server, "Script", "Main");
     scene.set_source(main, "local speed = 10\r\nprint(speed)\r\n".to_owned());
     scene.encode().unwrap()
@@ -163,7 +163,7 @@ fn one_by_one(calls: &Json) -> Vec<ToolCall> {
 
 #[track_caller]
 fn same(left: &Scene, right: &Scene, what: &str) {
-    let found = diff(left, right);
+    let found = diff_scenes(left, right);
     assert!(found.is_empty(), "{what}: {found:#?}");
 }
 
@@ -174,7 +174,10 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
     let applied = bench.edit(&file, as_one(calls));
     let after = load_scene(&file).unwrap();
     let edited = std::fs::read(&file).unwrap();
-    assert!(!diff(&Scene::decode(bytes).unwrap(), &after).is_empty(), "{name} changed nothing");
+    assert!(
+        !diff_scenes(&Scene::decode(bytes).unwrap(), &after).is_empty(),
+        "{name} changed nothing"
+    );
     let back = bench.revert(&file, applied[0]);
     same(
         &Scene::decode(bytes).unwrap(),
@@ -189,7 +192,7 @@ fn there_and_back(bytes: &[u8], name: &str, calls: &Json) {
 
 #[test]
 fn every_edit_can_be_taken_back_and_that_as_well() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         for (name, calls) in edits() {
             there_and_back(&place(format), &format!("{name} ({format:?})"), &calls);
         }
@@ -198,7 +201,7 @@ fn every_edit_can_be_taken_back_and_that_as_well() {
 
 #[test]
 fn the_same_calls_give_the_same_bytes() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         for (name, calls) in edits() {
             let written = || {
                 let bench = Bench::new();
@@ -214,7 +217,7 @@ fn the_same_calls_give_the_same_bytes() {
 #[test]
 fn one_by_one_gives_what_all_at_once_gives() {
     for (name, calls) in edits() {
-        let bytes = place(Format::Binary);
+        let bytes = place(FileFormat::Binary);
         let (first, second) = (Bench::new(), Bench::new());
         let (one, all) = (first.file(&bytes), second.file(&bytes));
         first.edit(&one, one_by_one(&calls));
@@ -226,7 +229,7 @@ fn one_by_one_gives_what_all_at_once_gives() {
 #[test]
 fn a_rejection_plans_again_what_stood_on_it() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     engine
         .add_calls(one_by_one(&json!([
@@ -262,7 +265,7 @@ fn a_rejection_plans_again_what_stood_on_it() {
 #[test]
 fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let renamed =
         json!([["rename_instance", { "path": "game.Workspace.House", "newName": "Home" }]]);
     let first = bench.edit(&file, as_one(&renamed));

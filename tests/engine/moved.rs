@@ -9,14 +9,14 @@ use serde_json::{Value as Json, json};
 use vector_core::workflow::WorkflowInput;
 use vector_engine::{Engine, NextStep};
 use vector_files::place_file::load_scene;
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::{Bench, one_by_one};
 
 const MAIN: &str = "game.ServerScriptService.Main";
 const TEXT: &str = "local a = 1\nlocal b = 2\nlocal c = 3\nlocal d = 4\nreturn a + b + c + d\n";
 
-fn place(format: Format) -> Vec<u8> {
+fn place(format: FileFormat) -> Vec<u8> {
     let mut scene = Scene::open(super::place(format).into()).unwrap();
     set_main(&mut scene, TEXT);
     scene.encode().unwrap()
@@ -37,7 +37,7 @@ fn write_main(file: &Path, text: &str) {
 fn main(file: &Path) -> String {
     let scene = load_scene(file).unwrap();
     let main = scene.resolve(&MAIN.parse().unwrap()).unwrap();
-    scene.source(main).unwrap().into_owned()
+    scene.script_text(main).unwrap().into_owned()
 }
 
 /// A line of the script anew, by its number from 0.
@@ -70,7 +70,7 @@ fn approve(engine: &mut Engine, seq: Seq) {
 
 #[test]
 fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let bench = Bench::new();
         let file = bench.file(&place(format));
         let mut engine = bench.engine(&file);
@@ -94,7 +94,7 @@ fn an_edit_is_carried_over_to_a_file_that_somebody_else_changed() {
 #[test]
 fn what_both_changed_is_refused_with_all_three_versions() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     engine.add_calls(one_by_one(&json!([line(1, "local b = 20")]))).unwrap();
     let first = due(&mut engine);
@@ -120,7 +120,7 @@ fn what_both_changed_is_refused_with_all_three_versions() {
 #[test]
 fn edits_that_stand_on_each_other_are_carried_over_together() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     let calls = json!([["propose_changes", { "title": "both", "changes": [
         { "tool": "apply_edit", "args": line(0, "local x = 0\nlocal a = 1")[1] },
@@ -141,7 +141,7 @@ fn edits_that_stand_on_each_other_are_carried_over_together() {
 #[test]
 fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     let calls = json!([line(0, "local x = 0\nlocal a = 1"), line(4, "local d = 40")]);
     engine.add_calls(one_by_one(&calls)).unwrap();
@@ -157,7 +157,7 @@ fn an_edit_that_stood_on_a_rejected_one_means_the_lines_that_it_saw() {
 #[test]
 fn a_file_that_keeps_changing_ends_the_run() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let mut engine = bench.engine(&file);
     engine.add_calls(one_by_one(&json!([line(3, "local d = 40")]))).unwrap();
     let mut text = TEXT.to_owned();

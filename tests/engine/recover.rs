@@ -5,7 +5,7 @@ use scene_schemas::proposal::Mode;
 use vector_engine::{Engine, NextStep, ToolDriver, recover_place};
 use vector_files::place_file::PlaceFile;
 use vector_ledger::AppendBatch;
-use vector_place::Format;
+use vector_place::FileFormat;
 
 use super::{Bench, as_one, edits, one_by_one, place};
 
@@ -28,7 +28,7 @@ pub(super) fn about(records: &[Record], from: &str, to: &str) -> Vec<Record> {
 
 #[test]
 fn whatever_stands_in_the_ledger_is_finished_or_nothing_happened() {
-    let before = place(Format::Binary);
+    let before = place(FileFormat::Binary);
     for (name, calls) in edits() {
         for calls in [as_one(&calls), one_by_one(&calls)] {
             let bench = Bench::new();
@@ -92,11 +92,11 @@ fn records_are_whole(records: &[Record]) -> bool {
 #[test]
 fn what_was_approved_is_not_applied_to_a_file_that_changed() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&edits()[0].1));
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
-    let other = place(Format::Xml);
+    let other = place(FileFormat::Xml);
     std::fs::write(&file, &other).unwrap();
     let crashed = with_entries(&records[..=stop]);
     let notices = recover_place(&crashed.ledger, &file).unwrap();
@@ -107,7 +107,7 @@ fn what_was_approved_is_not_applied_to_a_file_that_changed() {
 #[test]
 fn a_file_that_somebody_else_wrote_is_not_replaced() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let out = std::fs::canonicalize(bench.folder.path()).unwrap().join("out");
     let opened = PlaceFile::open(&file, Some(&out)).unwrap();
     let listener = Box::new(|_: &_| {});
@@ -116,7 +116,7 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
             .unwrap();
     engine.add_calls(as_one(&edits()[0].1)).unwrap();
     super::approve_all(&mut engine);
-    let (edited, other) = (std::fs::read(&out).unwrap(), place(Format::Xml));
+    let (edited, other) = (std::fs::read(&out).unwrap(), place(FileFormat::Xml));
     let records = bench.ledger.read(scene_schemas::entry::Seq(0), 1_000).unwrap();
     let stop = records.iter().position(|it| matches!(it.entry, Entry::Approved { .. })).unwrap();
     std::fs::write(&out, &other).unwrap();
@@ -133,7 +133,7 @@ fn a_file_that_somebody_else_wrote_is_not_replaced() {
 #[test]
 fn what_was_written_and_not_recorded_is_not_done_again() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     let before = std::fs::read(&file).unwrap();
     let mut engine = bench.engine(&file);
     engine.add_calls(as_one(&edits()[0].1)).unwrap();

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use rbx_dom_weak::WeakDom;
 use rbx_types::{Ref, Variant};
 use serde_json::{Value as Json, json};
-use vector_place::{Format, Node, Scene, reflection};
+use vector_place::{FileFormat, Node, Scene, reflection};
 use vector_tests::cases::cases;
 
 use super::bytes::assert_touched;
@@ -115,7 +115,7 @@ fn deep_edits(scene: &Scene) -> Vec<(&'static str, Json)> {
     let mut classes = HashSet::new();
     let clones: Vec<Json> = scene
         .descendants(scene.root())
-        .filter(|node| is_free(*node) && reflection::creatable(scene.class(*node)).is_ok())
+        .filter(|node| is_free(*node) && reflection::creatable_class(scene.class(*node)).is_ok())
         .filter(|node| classes.insert(scene.class(*node)))
         .map(|node| json!(["clone_instance", { "path": scene.path(node), "name": "A copy" }]))
         .collect();
@@ -150,7 +150,7 @@ fn check(bytes: &[u8], name: &str) {
 
 #[test]
 fn our_own_places() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         check(&place(format), &format!("{format:?}"));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use vector_core::prompt::ToolCall;
 use vector_engine::{NextStep, REVERT};
 use vector_files::place_file::load_scene;
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::{Bench, as_one, one_by_one, place, same};
 
@@ -47,7 +47,7 @@ fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
 
 #[test]
 fn another_of_the_same_name_is_left_alone() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let bench = Bench::new();
         let file = bench.file(&place(format));
         bench.edit(&file, as_one(&three()));
@@ -74,7 +74,7 @@ fn another_of_the_same_name_is_left_alone() {
 #[test]
 fn the_only_one_left_may_be_another() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&three()));
     let both = [
         delete("game.Workspace.F.P[3]"),
@@ -93,7 +93,7 @@ fn what_was_made_goes_only_as_it_was_made() {
         "className": "Script", "parentPath": "game.Workspace", "props": script("print(1)\n"),
     }]]);
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Xml));
+    let file = bench.file(&place(FileFormat::Xml));
     let made = bench.edit(&file, as_one(&create));
     let written = bench.edit(
         &file,
@@ -103,7 +103,11 @@ fn what_was_made_goes_only_as_it_was_made() {
     assert!(why.contains("is not what was left there"), "{why}");
     bench.revert(&file, written[0]);
     bench.revert(&file, made[0]);
-    same(&Scene::decode(&place(Format::Xml)).unwrap(), &load_scene(&file).unwrap(), "after all");
+    same(
+        &Scene::decode(&place(FileFormat::Xml)).unwrap(),
+        &load_scene(&file).unwrap(),
+        "after all",
+    );
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_reference_that_was_set_since_stays() {
     let weld = |part: &str| json!([["set_properties", { "path": "game.Workspace.W", "props": { "Part0": part } }]]);
     let create = |class: &str, name: &str| json!(["create_instance", { "className": class, "parentPath": "game.Workspace", "props": { "Name": name } }]);
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     bench.edit(
         &file,
         as_one(&json!([create("Part", "A"), create("Part", "B"), create("Weld", "W")])),
@@ -149,7 +153,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
         script("local a = 1\r\nlocal b = 2\r\n"),
         script("print(\"a\\\r\nb\")\r"),
     ];
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let before = place(format);
         for edit in &edits {
             let bench = Bench::new();
@@ -170,7 +174,7 @@ fn what_a_format_makes_of_a_value_can_be_taken_back() {
         bench.revert(&file, done[0]);
         let scene = load_scene(&file).unwrap();
         let node = scene.resolve(&"game.Broken".parse().unwrap()).unwrap();
-        assert_eq!(scene.source(node).as_deref(), Some(broken.as_str()));
+        assert_eq!(scene.script_text(node).as_deref(), Some(broken.as_str()));
     }
 }
 
@@ -182,7 +186,7 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
         ["set_properties", { "path": "game.Workspace.M", "props": { "PrimaryPart": "game.Workspace.M.P1" } }],
     ]);
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&make));
     let before = load_scene(&file).unwrap();
     for primary in [json!("game.Workspace.M.P2"), Json::Null] {
@@ -211,7 +215,7 @@ fn references_to_what_is_renamed_or_made_are_taken_back() {
 #[test]
 fn a_card_tells_what_a_deletion_takes_along_and_where_things_come_back() {
     let bench = Bench::new();
-    let file = bench.file(&place(Format::Binary));
+    let file = bench.file(&place(FileFormat::Binary));
     bench.edit(&file, as_one(&three()));
     let calls = json!([
         ["create_instance", { "className": "Model", "parentPath": "game.Workspace", "props": { "Name": "M" } }],

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rbx_types::{Ref, Variant};
 use scene_schemas::Value;
-use vector_place::{Format, Mark, Node, Scene, Subtree, reflection};
+use vector_place::{DetachedSubtree, FileFormat, JournalMark, Node, Scene, reflection};
 use vector_tests::oracle::{Branch, Tree, pointed};
 
 use super::chance::{Chance, as_edit};
@@ -32,7 +32,7 @@ pub(super) struct Run {
 
 /// A moment to come back to.
 struct Moment {
-    mark: Mark,
+    mark: JournalMark,
     tree: Tree,
     edited: BTreeSet<(String, String)>,
 }
@@ -64,7 +64,7 @@ impl Run {
     }
 
     /// The moment before all edits, where the scene can come back to it.
-    pub(super) fn start_mark(&self) -> Option<Mark> {
+    pub(super) fn start_mark(&self) -> Option<JournalMark> {
         self.marks.first().filter(|_| !self.is_settled).map(|start| start.mark)
     }
 
@@ -137,7 +137,7 @@ impl Run {
             _ if chance.one_in(4) => {
                 self.told("settle".to_owned());
                 self.stands = self.encode()?;
-                self.scene.settle();
+                self.scene.forget_history();
                 self.marks.clear();
                 self.is_settled = true;
             }
@@ -190,7 +190,7 @@ impl Run {
         let refs: Vec<Ref> = self.nodes[1..].iter().map(|(_, to)| *to).collect();
         let value = (!chance.one_in(5)).then(|| chance.value(property.kind, &refs));
         let is_object = |it: &Variant| matches!(it, Variant::Content(_)) && pointed(it).is_some();
-        if self.scene.format() == Format::Xml && value.as_ref().is_some_and(is_object) {
+        if self.scene.format() == FileFormat::Xml && value.as_ref().is_some_and(is_object) {
             // The crates have no way to read it.
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl Run {
             None => format!("{value:?}"),
         };
         self.told(format!("set {}.{} = {told}", self.at(at), property.name));
-        self.scene.set(node, property.name, said.as_ref()).map_err(|why| why.0)?;
+        self.scene.set_property(node, property.name, said.as_ref()).map_err(|why| why.0)?;
         self.note(at, property.name);
         self.tree.set(at, property.name, value);
         Ok(())
@@ -222,7 +222,7 @@ impl Run {
             Variant::BinaryString(bytes) => Value::Binary(bytes.clone().into_vec()),
             value => as_edit(value, "", &|_| None),
         });
-        self.scene.set(node, &format!("@{key}"), said.as_ref()).map_err(|why| why.0)?;
+        self.scene.set_property(node, &format!("@{key}"), said.as_ref()).map_err(|why| why.0)?;
         self.note(at, "Attributes");
         self.tree.set_attribute(at, &key, value);
         Ok(())
@@ -236,7 +236,7 @@ impl Run {
             self.scene.rename(node, &name);
         } else {
             let said = Value::String(name.clone());
-            self.scene.set(node, "Name", Some(&said)).map_err(|why| why.0)?;
+            self.scene.set_property(node, "Name", Some(&said)).map_err(|why| why.0)?;
         }
         self.note(at, "Name");
         self.tree.rename(at, &name);
@@ -308,8 +308,8 @@ impl Run {
         let ((parent, above), (bytes, branch)) = (self.any(chance), &self.kept[which]);
         let index = (!chance.one_in(3)).then(|| chance.below(6));
         self.log.push(format!("restore {which} into {} at {index:?}", self.at(above)));
-        let subtree = Subtree::decode(bytes).map_err(|error| error.to_string())?;
-        self.scene.restore(subtree, parent, index.map(|at| at as u32));
+        let subtree = DetachedSubtree::decode(bytes).map_err(|error| error.to_string())?;
+        self.scene.restore_subtree(subtree, parent, index.map(|at| at as u32));
         self.tree.restore(branch, above, index);
         Ok(())
     }

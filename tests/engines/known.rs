@@ -5,8 +5,8 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_reflection::ReflectionDatabase;
 use rbx_types::{Content, Enum, UDim, Variant};
 use scene_schemas::Value;
-use vector_place::diff::diff;
-use vector_place::{Format, Node, Scene, Subtree, reflection};
+use vector_place::diff::diff_scenes;
+use vector_place::{DetachedSubtree, FileFormat, Node, Scene, reflection};
 use vector_tests::oracle::Tree;
 
 use crate::engine::chunks;
@@ -54,7 +54,7 @@ fn what_is_taken_back_leaves_items_without_properties_as_they_are() {
         let node = nth(&scene, n);
         scene.rename(node, "Other");
         scene.rollback(start);
-        scene.set(node, "Archivable", None).unwrap();
+        scene.set_property(node, "Archivable", None).unwrap();
         assert_eq!(scene.encode().unwrap(), NAMELESS.as_bytes());
     }
 }
@@ -66,7 +66,7 @@ fn a_value_that_is_taken_away_does_not_come_back_under_an_older_name() {
         <Color3uint8 name=\"Color3uint8\">4278190080</Color3uint8>\
         </Properties></Item></roblox>";
     let mut scene = Scene::decode(file.as_bytes()).unwrap();
-    scene.set(nth(&scene, 0), "Color", None).unwrap();
+    scene.set_property(nth(&scene, 0), "Color", None).unwrap();
     let found = read(&scene.encode().unwrap(), "Color");
     assert_eq!(found, [("P".to_owned(), None)]);
 }
@@ -86,12 +86,13 @@ fn nor_does_it_when_the_instance_is_written_down_and_brought_back() {
             let mut scene = Scene::decode(&file).unwrap();
             let node = nth(&scene, 0);
             if is_removed_first {
-                scene.set(node, "ScreenInsets", None).unwrap();
+                scene.set_property(node, "ScreenInsets", None).unwrap();
             }
             let bytes = scene.encode_subtree(node).unwrap();
             scene.delete(node);
-            let again = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
-            scene.set(again, "ScreenInsets", None).unwrap();
+            let again =
+                scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
+            scene.set_property(again, "ScreenInsets", None).unwrap();
             let found = read(&scene.encode().unwrap(), "ScreenInsets");
             let value = found[0].1.as_ref();
             assert!(value.is_none() || value == default, "{is_removed_first}: {value:?}");
@@ -104,14 +105,14 @@ fn a_new_class_and_a_new_shared_string_stand_before_what_refers_to_them() {
     let mut scene = Scene::decode(&binary(vec![InstanceBuilder::new("ObjectValue")])).unwrap();
     let part = scene.create(scene.root(), "Part", "New");
     let target = scene.target(part);
-    scene.set(nth(&scene, 0), "Value", Some(&Value::Ref(Some(target)))).unwrap();
+    scene.set_property(nth(&scene, 0), "Value", Some(&Value::Ref(Some(target)))).unwrap();
     let found = read(&scene.encode().unwrap(), "Value");
     assert!(matches!(found[0].1, Some(Variant::Ref(to)) if to.is_some()), "{found:?}");
 
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let part = scene.create(scene.root(), "MeshPart", "Mesh");
     let content = Value::SharedString(vec![7; 20]);
-    scene.set(part, "PhysicalConfigData", Some(&content)).unwrap();
+    scene.set_property(part, "PhysicalConfigData", Some(&content)).unwrap();
     let found = read(&scene.encode().unwrap(), "PhysicalConfigData");
     assert!(matches!(&found[0].1, Some(Variant::SharedString(it)) if it.data() == [7; 20]));
 }
@@ -128,9 +129,9 @@ fn a_content_can_be_an_instance_of_the_place() {
     scene.copy(decal, scene.root(), "Copy");
     scene.delete(part);
     let nothing = Some(Value::Content(scene_schemas::value::Content::None));
-    assert_eq!(scene.stored(decal, "TextureContent"), nothing);
+    assert_eq!(scene.stored_value(decal, "TextureContent"), nothing);
     let again = Scene::decode(&scene.encode().unwrap()).unwrap();
-    assert!(diff(&scene, &again).is_empty() && diff(&again, &scene).is_empty());
+    assert!(diff_scenes(&scene, &again).is_empty() && diff_scenes(&again, &scene).is_empty());
 }
 
 #[test]
@@ -161,10 +162,10 @@ fn a_property_of_the_past_may_mean_nothing() {
 
 #[test]
 fn zeros_of_either_sign_are_two_values() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let node = scene.create(scene.root(), "NumberValue", "N");
     for (name, number) in [("Value", 0.0), ("Other", -0.0)] {
-        scene.set(node, name, Some(&Value::Float64(number))).unwrap();
+        scene.set_property(node, name, Some(&Value::Float64(number))).unwrap();
     }
     let found = read(&scene.encode().unwrap(), "Other");
     assert!(matches!(found[0].1, Some(Variant::Float64(it)) if it.is_sign_negative()));
@@ -172,12 +173,12 @@ fn zeros_of_either_sign_are_two_values() {
 
 #[test]
 fn a_reference_that_comes_back_is_known_again() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let [holder, one, other] =
         ["ObjectValue", "Part", "Folder"].map(|class| scene.create(scene.root(), class, class));
     let point = |scene: &mut Scene, to: Node| {
         let target = scene.target(to);
-        scene.set(holder, "Value", Some(&Value::Ref(Some(target)))).unwrap();
+        scene.set_property(holder, "Value", Some(&Value::Ref(Some(target)))).unwrap();
     };
     point(&mut scene, one);
     let mark = scene.mark();
@@ -189,14 +190,14 @@ fn a_reference_that_comes_back_is_known_again() {
 
 #[test]
 fn an_id_that_was_taken_over_goes_back_to_who_had_it() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let node = scene.create(scene.root(), "Folder", "First");
     scene.encode().unwrap();
     let id = scene.written_id(node);
     let mark = scene.mark();
     let bytes = scene.encode_subtree(node).unwrap();
     scene.delete(node);
-    let again = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let again = scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     assert_eq!(scene.written_id(again), id);
     scene.rollback(mark);
     assert_eq!(scene.by_id(&id), Some(node));

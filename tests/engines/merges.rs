@@ -11,8 +11,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use rbx_dom_weak::{InstanceBuilder, WeakDom, ustr};
 use rbx_types::{Attributes, Color3uint8, Ref, Tags, UniqueId, Variant, Vector3};
 use scene_schemas::api::ConflictChoice;
-use vector_place::merge::{Conflict, OpenMerge, merge};
-use vector_place::{Format as Codec, Scene};
+use vector_place::merge::{MergeConflict, OpenMerge, merge_scenes};
+use vector_place::{FileFormat as Codec, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
 use vector_tests::places::{self, Format};
@@ -272,17 +272,17 @@ impl Place {
 }
 
 /// The file that a merge makes, and what did not go together.
-fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> (Vec<u8>, Vec<Conflict>) {
+fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> (Vec<u8>, Vec<MergeConflict>) {
     let [base, theirs] = [base, theirs].map(|bytes| Scene::decode(bytes).unwrap());
     let mut ours = Scene::decode(ours).unwrap();
-    let conflicts = merge(&base, &mut ours, &theirs);
+    let conflicts = merge_scenes(&base, &mut ours, &theirs);
     (ours.encode().unwrap(), conflicts)
 }
 
 /// Refuses a merge that found a conflict or that is another place than what was expected.
 fn hold(
     what: &str,
-    (file, conflicts): (Vec<u8>, Vec<Conflict>),
+    (file, conflicts): (Vec<u8>, Vec<MergeConflict>),
     wanted: &[u8],
 ) -> Result<(), String> {
     if !conflicts.is_empty() {
@@ -444,7 +444,7 @@ fn either_side_of_every_conflict_can_be_taken() {
         for at in 0..open.conflicts().len() {
             let sides = [ConflictChoice::Theirs, ConflictChoice::Ours];
             let choice = &sides[(mask >> (at % 8)) as usize & 1];
-            let chosen = open.choose(&mut ours, at, choice);
+            let chosen = open.apply_choice(&mut ours, at, choice);
             chosen.map_err(|why| format!("{why:?}: {:#?}", open.conflicts()))?;
         }
         Scene::decode(&ours.encode().unwrap()).map(drop).map_err(|why| why.to_string())
@@ -462,10 +462,10 @@ fn no_conflict_is_about_what_one_side_alone_touched() {
         let (_, conflicts) = merged(&places[0], &places[1], &places[2]);
         for conflict in conflicts {
             let (path, deleted) = match &conflict {
-                Conflict::Property { path, .. }
-                | Conflict::Script { path, .. }
-                | Conflict::Moved { path, .. } => (path, None),
-                Conflict::Deleted { path, by_ours, .. } => {
+                MergeConflict::Property { path, .. }
+                | MergeConflict::Script { path, .. }
+                | MergeConflict::Moved { path, .. } => (path, None),
+                MergeConflict::Deleted { path, by_ours, .. } => {
                     (path, Some(if *by_ours { (&ours, &theirs) } else { (&theirs, &ours) }))
                 }
             };
@@ -532,7 +532,7 @@ fn real_places_are_merged_into_their_neighbours() {
         .map(|file| {
             let scene = Scene::decode(&std::fs::read(file).unwrap()).unwrap();
             [Codec::Binary, Codec::Xml]
-                .map(|codec| scene.converted(codec).unwrap().encode().unwrap())
+                .map(|codec| scene.convert_to(codec).unwrap().encode().unwrap())
         })
         .collect();
     let sample = [Format::Rbxl, Format::Rbxlx].map(places::sample);

@@ -6,8 +6,8 @@ use rbx_dom_weak::{InstanceBuilder, WeakDom};
 use rbx_reflection::ReflectionDatabase;
 use rbx_types::{CFrame, Color3, Enum, Matrix3, Ref, UDim2, Variant, Vector3};
 use scene_schemas::Value;
-use vector_place::diff::diff;
-use vector_place::{Format, Node, Scene};
+use vector_place::diff::diff_scenes;
+use vector_place::{FileFormat, Node, Scene};
 
 use super::files::properties;
 
@@ -27,7 +27,7 @@ fn part(name: &str, stored: impl Into<Variant>) -> InstanceBuilder {
 }
 
 fn child(scene: &Scene, name: &str) -> Node {
-    scene.child(scene.root(), name).unwrap()
+    scene.find_child(scene.root(), name).unwrap()
 }
 
 fn again(scene: &mut Scene) -> Scene {
@@ -40,10 +40,10 @@ fn a_reference_in_the_place_of_a_text_is_converted_both_ways() {
                <string name=\"Name\">P</string><Ref name=\"MaterialVariantSerialized\">null</Ref>\
                </Properties></Item></roblox>";
     let scene = Scene::decode(xml.as_bytes()).unwrap();
-    let binary = scene.converted(Format::Binary).unwrap();
-    assert_eq!(diff(&scene, &binary), []);
-    let mut back = binary.converted(Format::Xml).unwrap();
-    assert_eq!(diff(&scene, &back), []);
+    let binary = scene.convert_to(FileFormat::Binary).unwrap();
+    assert_eq!(diff_scenes(&scene, &binary), []);
+    let mut back = binary.convert_to(FileFormat::Xml).unwrap();
+    assert_eq!(diff_scenes(&scene, &back), []);
     let text = String::from_utf8(back.encode().unwrap()).unwrap();
     assert!(text.contains("<Ref name=\"MaterialVariantSerialized\">null</Ref>"), "{text}");
 }
@@ -63,16 +63,16 @@ fn instances_come_and_go_beside_references_to_nobody() {
     assert_eq!(names, ["A", "New", "Copy"]);
     // What is empty in the column's own type.
     for name in names {
-        let stored = after.stored(child(&after, name), "MaterialVariant");
+        let stored = after.stored_value(child(&after, name), "MaterialVariant");
         assert_eq!(stored, Some(Value::Ref(None)), "{name}");
     }
     // A text takes the place of references that say nothing.
     let mut scene = after;
     let value = Value::String("Moss".to_owned());
-    scene.set(child(&scene, "New"), "MaterialVariant", Some(&value)).unwrap();
+    scene.set_property(child(&scene, "New"), "MaterialVariant", Some(&value)).unwrap();
     let after = again(&mut scene);
-    assert_eq!(after.stored(child(&after, "New"), "MaterialVariant"), Some(value));
-    let other = after.stored(child(&after, "A"), "MaterialVariant");
+    assert_eq!(after.stored_value(child(&after, "New"), "MaterialVariant"), Some(value));
+    let other = after.stored_value(child(&after, "A"), "MaterialVariant");
     assert_eq!(other, Some(Value::String(String::new())));
 }
 
@@ -83,14 +83,15 @@ fn what_cannot_stand_beside_other_values_is_refused_when_it_is_set() {
     let file = binary(vec![target, part("B", to)]);
     let mut scene = Scene::decode(&file).unwrap();
     let value = Value::String("Moss".to_owned());
-    let refusal = scene.set(child(&scene, "A"), "MaterialVariant", Some(&value)).unwrap_err();
+    let refusal =
+        scene.set_property(child(&scene, "A"), "MaterialVariant", Some(&value)).unwrap_err();
     for what in ["MaterialVariant", "Part", "older version of Studio"] {
         assert!(refusal.0.contains(what), "{}", refusal.0);
     }
     assert_eq!(scene.encode().unwrap(), file, "nothing was changed");
     scene.create(scene.root(), "Part", "New");
     let after = again(&mut scene);
-    let stored = |name: &str| after.stored(child(&after, name), "MaterialVariant");
+    let stored = |name: &str| after.stored_value(child(&after, name), "MaterialVariant");
     assert_eq!(stored("New"), Some(Value::Ref(None)));
     assert_eq!(stored("B"), Some(Value::Ref(Some(after.target(child(&after, "A"))))));
 }
@@ -139,13 +140,13 @@ fn edit_beside(file: &[u8], class: &str, property: &str) -> Result<(), String> {
     let after = Scene::decode(&bytes).unwrap();
     let names: Vec<&str> = after.children(after.root()).map(|it| after.name(it)).collect();
     let before = Scene::decode(file).unwrap();
-    let value = |scene: &Scene, name: &str| scene.stored(child(scene, name), property);
+    let value = |scene: &Scene, name: &str| scene.stored_value(child(scene, name), property);
     let values = [value(&before, "A"), value(&after, "A"), value(&after, "Copy")];
     if names != ["A", "New", "Copy"] || values.iter().any(|it| *it != values[0]) {
         return Err(format!("{names:?} with {values:?}"));
     }
-    for format in [Format::Binary, Format::Xml] {
-        after.converted(format).map_err(|why| format!("{format:?}: {why}"))?;
+    for format in [FileFormat::Binary, FileFormat::Xml] {
+        after.convert_to(format).map_err(|why| format!("{format:?}: {why}"))?;
     }
     Ok(())
 }
@@ -157,7 +158,8 @@ fn texts_of_properties_that_nobody_knows_are_texts_again() {
                <string name=\"empty\"></string>\
                <BinaryString name=\"bytes\">/wAB</BinaryString></Properties></Item></roblox>";
     let scene = Scene::decode(xml.as_bytes()).unwrap();
-    let mut back = scene.converted(Format::Binary).unwrap().converted(Format::Xml).unwrap();
+    let mut back =
+        scene.convert_to(FileFormat::Binary).unwrap().convert_to(FileFormat::Xml).unwrap();
     let text = String::from_utf8(back.encode().unwrap()).unwrap();
     for element in [
         "<string name=\"summary\">Größe &lt;1&gt;</string>",
@@ -166,5 +168,5 @@ fn texts_of_properties_that_nobody_knows_are_texts_again() {
     ] {
         assert!(text.contains(element), "{element} is not in {text}");
     }
-    assert_eq!(diff(&scene, &back), []);
+    assert_eq!(diff_scenes(&scene, &back), []);
 }

@@ -17,8 +17,8 @@ use std::env;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use vector_place::diff::diff;
-use vector_place::{Format, Scene};
+use vector_place::diff::diff_scenes;
+use vector_place::{FileFormat, Scene};
 use vector_tests::cases;
 use vector_tests::oracle::Tree;
 
@@ -139,14 +139,14 @@ fn hold(run: &mut Run, new: &[u8]) -> Result<(), String> {
     if run.encode()? != new {
         return Err("other bytes when it is written again".to_owned());
     }
-    let by_class = run.scene.format() == Format::Binary;
+    let by_class = run.scene.format() == FileFormat::Binary;
     let found = run.tree.differences(&Tree::decode(new), by_class);
     if !found.is_empty() {
         return Err(format!("the file is another place:\n  {}", found.join("\n  ")));
     }
     let again = Scene::decode(new).map_err(|error| error.to_string())?;
     for (one, other) in [(&run.scene, &again), (&again, &run.scene)] {
-        let found = diff(one, other);
+        let found = diff_scenes(one, other);
         if !found.is_empty() {
             return Err(format!("the file is another scene: {found:#?}"));
         }

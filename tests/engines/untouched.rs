@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rbx_types::Ref;
-use vector_place::Format;
-use vector_place::reflection::{self, Known};
+use vector_place::FileFormat;
+use vector_place::reflection::{self, FileName};
 use vector_tests::oracle::{Item, Tree, pointed};
 
 use super::edits::Run;
@@ -15,8 +15,8 @@ use crate::engine::chunks;
 pub(super) fn hold(run: &Run, new: &[u8]) -> Result<(), String> {
     let before = run.before();
     match run.scene.format() {
-        Format::Binary => hold_chunks(run, before, new),
-        Format::Xml => hold_items(run, before, new),
+        FileFormat::Binary => hold_chunks(run, before, new),
+        FileFormat::Xml => hold_items(run, before, new),
     }
 }
 
@@ -37,10 +37,10 @@ fn shape(tree: &Tree) -> Vec<(Ref, &[Ref])> {
 
 /// The properties that a name in a file stands for.
 fn means<'a>(class: &str, name: &'a str) -> Vec<&'a str> {
-    match reflection::known(class, name) {
-        Known::Shown(name, _) => vec![name],
-        Known::Replaced(_, migration) => migration.new_property_names().to_vec(),
-        Known::Hidden | Known::Unknown => vec![name],
+    match reflection::classify_name(class, name) {
+        FileName::Shown(name, _) => vec![name],
+        FileName::Replaced(_, migration) => migration.new_property_names().to_vec(),
+        FileName::Hidden | FileName::Unknown => vec![name],
     }
 }
 

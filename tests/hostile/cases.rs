@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use rbx_types::Vector3;
 use scene_schemas::Value;
-use vector_place::diff::diff;
-use vector_place::{Node, Scene, Subtree};
+use vector_place::diff::diff_scenes;
+use vector_place::{DetachedSubtree, Node, Scene};
 
 use super::binary::Chunk;
 use super::worst::{file, inst, item, prnt, prop, xml};
@@ -24,7 +24,7 @@ fn assert_written(scene: &mut Scene) -> Scene {
     let after = scene.encode().unwrap();
     let read = open(&after);
     let none = [];
-    assert_eq!(diff(scene, &read), none, "{}", String::from_utf8_lossy(&after));
+    assert_eq!(diff_scenes(scene, &read), none, "{}", String::from_utf8_lossy(&after));
     assert_eq!(read.len(), scene.len());
     read
 }
@@ -79,8 +79,8 @@ fn nobody_becomes_what_a_lost_reference_means() {
 fn an_instance_that_hangs_loose_keeps_its_number() {
     let mut scene = open(&file(&[inst(0, "Part", &[0, 1]), prnt(&[1], &[-1])]));
     let new = scene.create(scene.root(), "Folder", "New");
-    let removed = Subtree::decode(&scene.encode_subtree(new).unwrap()).unwrap();
-    scene.restore(removed, scene.root(), None);
+    let removed = DetachedSubtree::decode(&scene.encode_subtree(new).unwrap()).unwrap();
+    scene.restore_subtree(removed, scene.root(), None);
     assert_written(&mut scene);
 }
 
@@ -124,7 +124,7 @@ fn shared_strings_that_are_damaged_get_no_more() {
     let set = |scene: &mut Scene| {
         let last = scene.children(scene.root()).last().unwrap();
         let value = Value::SharedString(b"new".to_vec());
-        scene.set(last, "PhysicalConfigData", Some(&value)).unwrap();
+        scene.set_property(last, "PhysicalConfigData", Some(&value)).unwrap();
     };
     for (table, index) in [(table(2, b"short"), 0), (table(1, b""), 1)] {
         let mut scene = with(table, index);
@@ -142,10 +142,10 @@ fn a_new_instance_takes_the_type_of_a_column_that_is_there() {
     let mut scene = open(&file(&[inst(0, "Part", &[0]), colours, prnt(&[0], &[-1])]));
     let new = scene.create(scene.root(), "Part", "New");
     let size = Value::Vector3(Vector3::new(1.0, 2.0, 3.0));
-    assert!(scene.set(new, "Size", Some(&size)).unwrap_err().0.contains("Size"));
+    assert!(scene.set_property(new, "Size", Some(&size)).unwrap_err().0.contains("Size"));
     let read = open(&scene.encode().unwrap());
     for part in read.children(read.root()) {
-        assert!(matches!(read.stored(part, "Size"), Some(Value::Color3(_))));
+        assert!(matches!(read.stored_value(part, "Size"), Some(Value::Color3(_))));
     }
 }
 
@@ -157,7 +157,7 @@ fn lengths_of_attributes_are_not_believed() {
     let chunks =
         [inst(0, "Part", &[0]), prop(0, "AttributesSerialize", &values), prnt(&[0], &[-1])];
     let scene = open(&file(&chunks));
-    assert_eq!(scene.stored(first(&scene), "Attributes"), Some(Value::Binary(inner)));
+    assert_eq!(scene.stored_value(first(&scene), "Attributes"), Some(Value::Binary(inner)));
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn unknown_classes_have_tags_and_attributes() {
     for bytes in [parts(&[0]), item("")] {
         let mut scene = open(&bytes);
         let new = scene.create(scene.root(), "ClassOfTomorrow", "New");
-        scene.set(new, "Tags", Some(&Value::Tags(vec!["A".to_owned()]))).unwrap();
-        scene.set(new, "@Level", Some(&Value::Float64(1.0))).unwrap();
+        scene.set_property(new, "Tags", Some(&Value::Tags(vec!["A".to_owned()]))).unwrap();
+        scene.set_property(new, "@Level", Some(&Value::Float64(1.0))).unwrap();
         assert_written(&mut scene);
     }
 }
@@ -190,7 +190,7 @@ fn what_cannot_be_named_is_not_pointed_to() {
         let mut scene = open(&bytes);
         let nodes: Vec<_> = scene.children(scene.root()).collect();
         let target = scene.target(nodes[at]);
-        scene.set(nodes[3], "Value", Some(&Value::Ref(Some(target)))).unwrap();
+        scene.set_property(nodes[3], "Value", Some(&Value::Ref(Some(target)))).unwrap();
         if is_refused {
             assert_refused(scene.encode(), "no referent of its own");
         } else {
@@ -235,9 +235,9 @@ fn a_property_that_stands_twice_is_taken_off_twice() {
     let mut scene =
         open(&item("<bool name=\"Anchored\">true</bool><bool name=\"Anchored\">true</bool>"));
     let node = first(&scene);
-    scene.set(node, "Anchored", None).unwrap();
+    scene.set_property(node, "Anchored", None).unwrap();
     let read = assert_written(&mut scene);
-    assert_eq!(read.stored(first(&read), "Anchored"), None);
+    assert_eq!(read.stored_value(first(&read), "Anchored"), None);
 }
 
 #[test]
@@ -247,6 +247,6 @@ fn nothing_points_to_an_item_called_null() {
     ));
     let nodes: Vec<_> = scene.children(scene.root()).collect();
     let target = scene.target(nodes[0]);
-    scene.set(nodes[1], "Value", Some(&Value::Ref(Some(target)))).unwrap();
+    scene.set_property(nodes[1], "Value", Some(&Value::Ref(Some(target)))).unwrap();
     assert_refused(scene.encode(), "no referent of its own");
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use scene_schemas::Value;
-use vector_place::diff::diff;
+use vector_place::diff::diff_scenes;
 use vector_place::selector::Selector;
-use vector_place::{Node, Scene, Subtree};
+use vector_place::{DetachedSubtree, Node, Scene};
 
 use super::Dice;
 
@@ -67,7 +67,7 @@ fn hold(scene: &Scene, after: &[u8], edits: &[String]) -> Result<(), String> {
         return Err(format!("{edits:?}: {} instances became {}", scene.len(), read.len()));
     }
     for (old, new) in [(scene, &read), (&read, scene)] {
-        let found = diff(old, new);
+        let found = diff_scenes(old, new);
         if let Some(first) = found.first() {
             return Err(format!("{edits:?}: {} differences, such as {first:?}", found.len()));
         }
@@ -112,7 +112,7 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
         return Err(format!("{path} is not where it stands"));
     }
     for name in scene.stored_names(node) {
-        let _ = (scene.stored(node, name), scene.value(node, name));
+        let _ = (scene.stored_value(node, name), scene.value(node, name));
     }
     for name in scene.attribute_names(node) {
         let _ = scene.attribute(node, &name);
@@ -120,7 +120,7 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
     for name in ["Name", "Position", "Orientation", "Enabled", "BrickColor", "Nothing", ""] {
         let _ = scene.value(node, name);
     }
-    let _ = (scene.tags(node), scene.source(node), scene.fixed(scene.class(node)));
+    let _ = (scene.tags(node), scene.script_text(node), scene.why_fixed(scene.class(node)));
     Ok(())
 }
 
@@ -163,34 +163,35 @@ fn change(
             "rename"
         }
         1 => {
-            let value = scene.stored(other, name).or_else(|| scene.value(node, name));
-            let _ = scene.set(node, name, value.as_ref());
+            let value = scene.stored_value(other, name).or_else(|| scene.value(node, name));
+            let _ = scene.set_property(node, name, value.as_ref());
             "set"
         }
         2 => {
-            let _ = scene.set(node, name, None);
+            let _ = scene.set_property(node, name, None);
             "unset"
         }
         3 => {
-            let _ = scene.set(node, "@Hostile", Some(&Value::Float64(0.5)));
+            let _ = scene.set_property(node, "@Hostile", Some(&Value::Float64(0.5)));
             "attribute"
         }
         4 => {
-            let _ = scene.set(node, "Tags", Some(&Value::Tags(vec!["A".into(), "B".into()])));
+            let _ =
+                scene.set_property(node, "Tags", Some(&Value::Tags(vec!["A".into(), "B".into()])));
             "tags"
         }
         5 => {
             let other = if other == scene.root() { node } else { other };
             let target = scene.target(other);
             let name = *dice.pick(&["Value", "PrimaryPart", "Part0", "NotInvented"]);
-            let _ = scene.set(node, name, Some(&Value::Ref(Some(target))));
+            let _ = scene.set_property(node, name, Some(&Value::Ref(Some(target))));
             "reference"
         }
         _ => {
             if scene.is_script(node) {
                 scene.set_source(node, "return 1 -- <&]]>\r\n".to_owned());
             } else {
-                let _ = scene.set(node, "NotInvented", Some(&Value::String("yet".into())));
+                let _ = scene.set_property(node, "NotInvented", Some(&Value::String("yet".into())));
             }
             "source"
         }
@@ -212,8 +213,10 @@ fn rebuild(
             let class = if dice.below(2) == 0 { &class } else { "Part" };
             let new = scene.create(node, class, "New");
             let name = scene.stored_names(other).first().copied();
-            if let Some((name, value)) = name.and_then(|it| Some((it, scene.stored(other, it)?))) {
-                let _ = scene.set(new, name, Some(&value));
+            if let Some((name, value)) =
+                name.and_then(|it| Some((it, scene.stored_value(other, it)?)))
+            {
+                let _ = scene.set_property(new, name, Some(&value));
             }
             "create"
         }
@@ -233,12 +236,12 @@ fn rebuild(
         }
         _ => {
             let Ok(subtree) = scene.encode_subtree(node) else { return "nothing" };
-            let subtree = Subtree::decode(&subtree).expect("what was encoded is a subtree");
+            let subtree = DetachedSubtree::decode(&subtree).expect("what was encoded is a subtree");
             if dice.below(2) == 0 {
                 scene.delete(node);
             }
             let other = if scene.is_live(other) { other } else { scene.root() };
-            scene.restore(subtree, other, index);
+            scene.restore_subtree(subtree, other, index);
             "restore"
         }
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vector_place::Format;
+use vector_place::FileFormat;
 use vector_tests::cases as shared;
 use vector_tests::{generated, places};
 
@@ -87,7 +87,7 @@ fn bases() -> Vec<Base> {
         let city = places::encode(&generated::generated(120), format);
         add(format!("generated.{extension}"), city);
     }
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         add(format!("engine {format:?}"), crate::engine::place(format));
     }
     add("odd.rbxlx".to_owned(), xml::ODD.as_bytes().to_vec());

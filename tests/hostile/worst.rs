@@ -8,7 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use scene_schemas::Value;
-use vector_place::{Node, Scene, Subtree};
+use vector_place::{DetachedSubtree, Node, Scene};
 
 use super::binary::{Chunk, planes};
 use super::variable;
@@ -64,18 +64,18 @@ fn says(scene: &Scene, nodes: &[Node]) {
         let path = scene.path(*node);
         assert_eq!(scene.resolve(&path).ok(), Some(*node));
         for name in scene.stored_names(*node) {
-            let _ = scene.stored(*node, name);
+            let _ = scene.stored_value(*node, name);
         }
     }
     for node in nodes {
-        let _ = (scene.id(*node), scene.fixed(scene.class(*node)), scene.tags(*node));
+        let _ = (scene.id(*node), scene.why_fixed(scene.class(*node)), scene.tags(*node));
     }
 }
 
 fn edits(scene: &mut Scene, nodes: &[Node]) {
     let (Some(first), Some(last)) = (nodes.first().copied(), nodes.last().copied()) else { return };
     let removed = scene.encode_subtree(first).ok();
-    let _ = scene.set(last, "@Hostile", Some(&Value::Float64(0.5)));
+    let _ = scene.set_property(last, "@Hostile", Some(&Value::Float64(0.5)));
     scene.create(last, "Folder", "New");
     scene.copy(last, first, "Copy");
     scene.rename(first, "Another");
@@ -84,8 +84,8 @@ fn edits(scene: &mut Scene, nodes: &[Node]) {
         scene.delete(middle);
     }
     if let Some(removed) = removed.filter(|it| it.len() < 1 << 26) {
-        let subtree = Subtree::decode(&removed).unwrap();
-        scene.restore(subtree, scene.root(), None);
+        let subtree = DetachedSubtree::decode(&removed).unwrap();
+        scene.restore_subtree(subtree, scene.root(), None);
     }
 }
 

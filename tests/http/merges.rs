@@ -110,7 +110,7 @@ fn each_conflict_is_decided_for_itself() {
     assert!(bench.merges().is_empty());
     let scene = bench.scene();
     let script = scene.resolve(&"game.ReplicatedStorage.Steps".parse().unwrap()).unwrap();
-    let source = scene.source(script).unwrap();
+    let source = scene.script_text(script).unwrap();
     assert!(
         source.starts_with("local SPEED = 24\n") && source.ends_with("\nreturn 3\n"),
         "{source}"

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 use vector_providers::answer::Wire;
 
 use super::server::{End, Reply, Request};
@@ -422,11 +422,11 @@ fn like(expected: &Json, found: &Json) -> bool {
 
 /// A small place, the same in every byte whenever it is made.
 fn yard() -> Vec<u8> {
-    let mut scene = Scene::empty(Format::Xml);
+    let mut scene = Scene::empty(FileFormat::Xml);
     let game = scene.root();
     let workspace = scene.create(game, "Workspace", "Workspace");
     let base = scene.create(workspace, "Part", "Baseplate");
-    scene.set(base, "Anchored", Some(&Value::Bool(true))).unwrap();
+    scene.set_property(base, "Anchored", Some(&Value::Bool(true))).unwrap();
     let house = scene.create(workspace, "Model", "House");
     for name in ["Wall", "Door"] {
         scene.create(house, "Part", name);

@@ -61,7 +61,7 @@ fn conflicts_are_decided_in_three_columns() {
     browser.until_shown("main", "No merge has open conflicts");
     let scene = Scene::decode(&fs::read(&bench.file).unwrap()).unwrap();
     let node = scene.resolve(&"game.ReplicatedStorage.Steps".parse().unwrap()).unwrap();
-    let source = scene.source(node).unwrap();
+    let source = scene.script_text(node).unwrap();
     assert!(source.starts_with("local SPEED = 20\nlocal SPEED = 24\n"), "{source}");
     assert!(source.ends_with("\nreturn 3"), "{source}");
     assert!(scene.resolve(&"game.Workspace.South.Floor".parse().unwrap()).is_ok());

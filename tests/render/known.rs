@@ -3,8 +3,10 @@
 use rbx_types::{CFrame, Color3uint8, Matrix3, Vector3};
 use scene_schemas::Value;
 use scene_schemas::value::{EnumItem, EnumName};
-use vector_place::{Format, Node, Scene};
-use vector_render::{Frame, LeftOut, Sides, View, When, draw, gather};
+use vector_place::{FileFormat, Node, Scene};
+use vector_render::{
+    BeforeAfter, ChangeSide, LeftOut, ViewDirection, ViewFrame, draw_solids, gather_solids,
+};
 
 use super::check;
 
@@ -28,14 +30,14 @@ pub(super) struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let mut scene = Scene::empty(Format::Xml);
+        let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
         let workspace = scene.create(root, "Workspace", "Workspace");
         Self { scene, workspace }
     }
 
     fn set(&mut self, node: Node, property: &str, value: &Value) {
-        self.scene.set(node, property, Some(value)).unwrap();
+        self.scene.set_property(node, property, Some(value)).unwrap();
     }
 
     fn choose(&mut self, node: Node, property: &str, enum_type: &str, item: &str) {
@@ -95,19 +97,19 @@ pub(super) fn stage() -> Stage {
 #[test]
 fn every_shape_is_drawn_as_it_was_reviewed() {
     let Stage { scene, .. } = stage();
-    let solids = gather(&scene, scene.root());
+    let solids = gather_solids(&scene, scene.root());
     let left = LeftOut { terrain: false, invisible: 1, broken: 0, boxed: 1 };
     assert_eq!((solids.all.len(), solids.left), (14, left));
-    for view in View::ALL {
-        let frame = Frame::of(&[&solids], view).unwrap();
-        check(&format!("shapes-{}", view.name()), &draw(&solids, SIZE, frame));
+    for view in ViewDirection::ALL {
+        let frame = ViewFrame::around(&[&solids], view).unwrap();
+        check(&format!("shapes-{}", view.name()), &draw_solids(&solids, SIZE, frame));
     }
 }
 
 #[test]
 fn what_changes_is_highlighted_as_it_was_reviewed() {
     let mut stage = stage();
-    let before = gather(&stage.scene, stage.scene.root());
+    let before = gather_solids(&stage.scene, stage.scene.root());
     let mark = stage.scene.mark();
     let child = |stage: &Stage, class: &str| {
         let found = |it: &Node| stage.scene.class(*it) == class;
@@ -119,14 +121,15 @@ fn what_changes_is_highlighted_as_it_was_reviewed() {
     stage.part("Part", [4.0, 4.0, 4.0], [4.0, 2.0, -6.0], [255, 255, 255]);
     // Behind the glass, and in the ground: it shines through.
     stage.part("Part", [4.0, 4.0, 4.0], [0.0, -6.0, 4.0], [255, 255, 255]);
-    let after = gather(&stage.scene, stage.scene.root());
+    let after = gather_solids(&stage.scene, stage.scene.root());
     stage.scene.rollback(mark);
-    assert_eq!(gather(&stage.scene, stage.scene.root()), before);
-    let sides = Sides::of(before.clone(), after).unwrap();
-    for (name, when) in [("before", When::Before), ("after", When::After)] {
-        check(name, &sides.draw(when, View::Iso, SIZE).unwrap());
+    assert_eq!(gather_solids(&stage.scene, stage.scene.root()), before);
+    let sides = BeforeAfter::from_solids(before.clone(), after).unwrap();
+    for (name, when) in [("before", ChangeSide::Before), ("after", ChangeSide::After)] {
+        check(name, &sides.draw_side(when, ViewDirection::Iso, SIZE).unwrap());
     }
-    let both = [When::Before, When::After].map(|it| sides.draw(it, View::Top, SIZE).unwrap());
-    check("both-top", &both[0].beside(&both[1]));
-    assert_eq!(Sides::of(before.clone(), before), None);
+    let both = [ChangeSide::Before, ChangeSide::After]
+        .map(|it| sides.draw_side(it, ViewDirection::Top, SIZE).unwrap());
+    check("both-top", &both[0].join_beside(&both[1]));
+    assert_eq!(BeforeAfter::from_solids(before.clone(), before), None);
 }

@@ -15,7 +15,7 @@ use vector_tests::{printed, repository};
 fn check(name: &str, picture: &Picture) {
     let file = repository::root().join("tests/render").join(format!("{name}.png"));
     if printed::updating() {
-        fs::write(&file, picture.png().unwrap()).unwrap();
+        fs::write(&file, picture.to_png().unwrap()).unwrap();
         return;
     }
     let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

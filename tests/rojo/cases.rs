@@ -92,7 +92,7 @@ fn values(scene: &Scene, node: Node) -> Vec<(String, String)> {
     let names = scene.stored_names(node).into_iter().filter(|name| *name != "Attributes");
     let attributes = scene.attribute_names(node).into_iter().map(|name| format!("@{name}"));
     let value = |name: String| {
-        let value = scene.stored(node, &name).unwrap_or(Value::Bool(false));
+        let value = scene.stored_value(node, &name).unwrap_or(Value::Bool(false));
         let json = serde_json::to_string(&value).unwrap();
         (name, json)
     };

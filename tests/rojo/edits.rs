@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use vector_place::Scene;
-use vector_place::diff::diff;
+use vector_place::diff::diff_scenes;
 use vector_rojo_project::ProjectTree;
 use vector_tests::binary::Home;
 use vector_tests::repository;
@@ -136,7 +136,7 @@ impl Case {
         }
         let wanted = Scene::decode(&std::fs::read(&out).unwrap()).unwrap();
         let tree = ProjectTree::read(project).unwrap();
-        let read = diff(&wanted, &tree.to_scene().0);
+        let read = diff_scenes(&wanted, &tree.to_scene().0);
         let mut wrong: Vec<String> =
             read.into_iter().map(|it| format!("the files are read otherwise: {it:?}")).collect();
         if rojo() {
@@ -145,7 +145,7 @@ impl Case {
             match ask(&["build", "--output", built.to_str().unwrap()], project) {
                 Ok(_) => {
                     let built = Scene::decode(&std::fs::read(built).unwrap()).unwrap();
-                    let differences = diff(&wanted, &built).into_iter();
+                    let differences = diff_scenes(&wanted, &built).into_iter();
                     wrong.extend(differences.map(|it| format!("Rojo builds otherwise: {it:?}")));
                 }
                 Err(why) => wrong.push(format!("Rojo does not build it: {why}")),

@@ -63,7 +63,7 @@ impl Bench {
     fn until_text(&mut self, path: &str, text: &str) {
         self.until(path, |scene, path| {
             let node = scene.resolve(&path.parse::<InstancePath>().unwrap()).ok();
-            node.and_then(|node| scene.source(node)).as_deref() == Some(text)
+            node.and_then(|node| scene.script_text(node)).as_deref() == Some(text)
         });
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use vector_place::Scene;
-use vector_place::diff::diff;
+use vector_place::diff::diff_scenes;
 use vector_rojo_project::{ProjectTree, SourcemapOptions};
 use vector_tests::requirement::Requirement;
 
@@ -58,11 +58,11 @@ pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     }
     let built = Scene::decode(&std::fs::read(built).unwrap()).unwrap();
     let (mut scene, _) = tree.to_scene();
-    for difference in diff(&built, &scene) {
+    for difference in diff_scenes(&built, &scene) {
         wrong.push(format!("from what Rojo builds: {difference:?}"));
     }
     let written = Scene::decode(&scene.encode().unwrap()).unwrap();
-    for difference in diff(&built, &written) {
+    for difference in diff_scenes(&built, &written) {
         wrong.push(format!("from what Rojo builds, once written: {difference:?}"));
     }
     wrong

@@ -10,7 +10,7 @@ use scene_schemas::command::Props;
 use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
-use vector_place::diff::diff;
+use vector_place::diff::diff_scenes;
 use vector_rojo_project::ProjectTree;
 use vector_tests::binary::Home;
 use vector_tests::{repository, vectors};
@@ -72,7 +72,7 @@ impl Both {
         let read = ProjectTree::read(&self.project).unwrap();
         assert_eq!(read.diagnostics, []);
         let say = |how: &str, scene: &Scene| -> Vec<String> {
-            diff(&wanted, scene).into_iter().map(|it| format!("{how}: {it:?}")).collect()
+            diff_scenes(&wanted, scene).into_iter().map(|it| format!("{how}: {it:?}")).collect()
         };
         let mut wrong = say("read", &read.to_scene().0);
         if rojo() {

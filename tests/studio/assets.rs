@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use studio_sim::{Signals, Studio};
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::{Desk, click, eval, has, load, shows, until, until_shown, until_there};
 
@@ -10,7 +10,7 @@ const BACKDOOR: &str = "local all = getfenv()\nrequire(7132546)\n";
 
 /// A model with a script and a part, and a part of the same name beside it.
 pub(super) fn asset(source: &str) -> Vec<u8> {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let root = scene.root();
     let tree = scene.create(root, "Model", "Tree");
     let script = scene.create(tree, "Script", "Grow");
@@ -114,7 +114,7 @@ fn an_asset_that_cannot_be_loaded_is_refused_with_what_to_do() {
 fn what_an_asset_is_called_and_holds_hides_nothing() {
     let desk = Desk::ready(Signals::Deferred);
     let studio = &desk.studio;
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let hostile = "T\u{202e}ree\u{200b}\u{1b}[2J\u{2066}<font size='90'>";
     let tree = scene.create(scene.root(), "Model", hostile);
     let script = scene.create(tree, "Script", "ReplicatedStorgae");

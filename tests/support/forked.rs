@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rbx_types::UniqueId;
 use scene_schemas::Value;
-use vector_place::{Format, Node, Scene};
+use vector_place::{FileFormat, Node, Scene};
 
 use crate::binary::Home;
 
@@ -21,7 +21,7 @@ pub const CONFLICTS: usize = 4;
 
 /// The place that both come from.
 fn base() -> Scene {
-    let mut scene = Scene::empty(Format::Xml);
+    let mut scene = Scene::empty(FileFormat::Xml);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
     let lobby = scene.create(workspace, "Model", "Lobby");
     for name in ["Door", "Lamp"] {
@@ -30,7 +30,7 @@ fn base() -> Scene {
     // What is moved is known again by its id.
     let floor = scene.create(lobby, "Part", "Floor");
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
-    scene.set(floor, "UniqueId", Some(&id)).expect("each instance has one");
+    scene.set_property(floor, "UniqueId", Some(&id)).expect("each instance has one");
     scene.create(workspace, "Folder", "North");
     scene.create(workspace, "Folder", "South");
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
@@ -50,7 +50,7 @@ fn side(transparency: f32, source: &str, folder: &str, lamp: Option<f32>) -> Vec
     let (door, floor) = (at(&scene, "Workspace.Lobby.Door"), at(&scene, "Workspace.Lobby.Floor"));
     let set = |scene: &mut Scene, node, value: f32| {
         let value = Value::Float32(value);
-        scene.set(node, "Transparency", Some(&value)).expect("it is a part");
+        scene.set_property(node, "Transparency", Some(&value)).expect("it is a part");
     };
     set(&mut scene, door, transparency);
     let script = at(&scene, "ReplicatedStorage.Steps");

@@ -10,7 +10,7 @@ use scene_schemas::text::{Position, TextEdit};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target, Value};
 use serde_json::{Value as Json, json};
-use vector_place::{Format, Node, Scene};
+use vector_place::{FileFormat, Node, Scene};
 
 /// What `scene-schemas/vectors.json` holds.
 pub fn print() -> String {
@@ -225,7 +225,7 @@ pub fn scene() -> Scene {
 }
 
 fn made() -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     for (path, class, props) in SCENE {
         let path: InstancePath = path.parse().expect("it is a path");
         let parent = path.parent().expect("it is below `game`");
@@ -233,14 +233,16 @@ fn made() -> Scene {
         let node = scene.create(parent, class, path.name());
         for (name, value) in props {
             let value = Value::from_json(parse(value)).expect("it is a value");
-            scene.set(node, name, Some(&value)).unwrap_or_else(|refusal| panic!("{refusal}"));
+            scene
+                .set_property(node, name, Some(&value))
+                .unwrap_or_else(|refusal| panic!("{refusal}"));
         }
     }
     // A reference needs the id that its target has in this scene.
     let tower = node(&scene, "game.Workspace.Tower");
     let wall = scene.target(node(&scene, "game.Workspace.Tower.Wall[2]"));
     scene
-        .set(tower, "PrimaryPart", Some(&Value::Ref(Some(wall))))
+        .set_property(tower, "PrimaryPart", Some(&Value::Ref(Some(wall))))
         .unwrap_or_else(|refusal| panic!("{refusal}"));
     scene
 }

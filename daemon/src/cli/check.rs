@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use scene_schemas::InstancePath;
 use serde_json::{Value as Json, json};
 use vector_engine::settings;
-use vector_luau::{Finding, Severity};
+use vector_luau::{FindingSeverity, SourceFinding};
 
 use super::place_arg::{ReadPlace, read_place};
 use super::style::count_noun;
@@ -64,11 +64,11 @@ enum MinimumSeverity {
 }
 
 impl MinimumSeverity {
-    fn severity(self) -> Severity {
+    fn severity(self) -> FindingSeverity {
         match self {
-            Self::Note => Severity::Note,
-            Self::Warning => Severity::Warning,
-            Self::Error => Severity::Error,
+            Self::Note => FindingSeverity::Note,
+            Self::Warning => FindingSeverity::Warning,
+            Self::Error => FindingSeverity::Error,
         }
     }
 }
@@ -82,28 +82,28 @@ struct CheckReport<'a> {
     /// The place, as the person named it.
     place: &'a Path,
     /// The settings, where there are some, and what is wrong with them.
-    settings: Option<(PathBuf, String, Vec<Finding>)>,
+    settings: Option<(PathBuf, String, Vec<SourceFinding>)>,
     scripts: Vec<CheckedScript>,
     /// What is wrong with each script, in their order.
-    found: Vec<Vec<Finding>>,
+    found: Vec<Vec<SourceFinding>>,
     /// Why types were not checked.
     untyped: Option<String>,
 }
 
 impl CheckReport<'_> {
     /// Each finding with its script.
-    fn script_findings(&self) -> impl Iterator<Item = (&CheckedScript, &Finding)> {
+    fn script_findings(&self) -> impl Iterator<Item = (&CheckedScript, &SourceFinding)> {
         let all = self.scripts.iter().zip(&self.found);
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it)))
     }
 
     /// All findings, also those about settings.
-    fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+    fn all_findings(&self) -> impl Iterator<Item = &SourceFinding> {
         let settings = self.settings.iter().flat_map(|(.., found)| found);
         settings.chain(self.found.iter().flatten())
     }
 
-    fn retain_severity(&mut self, least: Severity) {
+    fn retain_severity(&mut self, least: FindingSeverity) {
         let lists = self.settings.iter_mut().map(|(.., found)| found).chain(&mut self.found);
         lists.for_each(|found| found.retain(|it| it.severity >= least));
     }
@@ -132,7 +132,7 @@ fn run_check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
         print_status(&format!("note: {why}"));
     }
     print_status(&format_tally(&report));
-    let is_wrong = report.all_findings().any(|it| it.severity == Severity::Error);
+    let is_wrong = report.all_findings().any(|it| it.severity == FindingSeverity::Error);
     Ok(if is_wrong { ERRORS } else { ExitStatus::Done })
 }
 
@@ -157,7 +157,7 @@ fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
 /// One JSON object for each finding.
 fn json_lines(report: &CheckReport<'_>) -> String {
     let mut text = String::new();
-    let mut line = |mut object: Json, finding: &Finding| {
+    let mut line = |mut object: Json, finding: &SourceFinding| {
         if let (Some(object), Ok(Json::Object(more))) =
             (object.as_object_mut(), serde_json::to_value(finding))
         {
@@ -183,8 +183,11 @@ fn json_lines(report: &CheckReport<'_>) -> String {
 
 fn format_tally(report: &CheckReport<'_>) -> String {
     let of = |severity| report.all_findings().filter(|it| it.severity == severity).count();
-    let counts =
-        [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let counts = [
+        (FindingSeverity::Error, "error"),
+        (FindingSeverity::Warning, "warning"),
+        (FindingSeverity::Note, "note"),
+    ];
     let parts: Vec<String> = counts
         .iter()
         .map(|(severity, noun)| (of(*severity), noun))

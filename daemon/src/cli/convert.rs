@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use vector_files::place_file;
-use vector_place::Format;
+use vector_place::FileFormat;
 
 use super::ExitStatus;
 use super::terminal::{Terminal, print_status};
@@ -32,8 +32,8 @@ pub(super) struct ConvertArgs {
 pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
     let extension = args.output.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let format = match extension.to_ascii_lowercase().as_str() {
-        "rbxl" | "rbxm" => Format::Binary,
-        "rbxlx" | "rbxmx" => Format::Xml,
+        "rbxl" | "rbxm" => FileFormat::Binary,
+        "rbxlx" | "rbxmx" => FileFormat::Xml,
         _ => bail!(
             "{} ends neither in .rbxl or .rbxm (binary) nor in .rbxlx or .rbxmx (XML), so its format \
              is not known",
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(false);
     let left_out = terminal.with_spinner("Converting", || {
         let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
-        let mut converted = scene.converted(format).map_err(|error| file.not_encoded(error))?;
+        let mut converted = scene.convert_to(format).map_err(|error| file.not_encoded(error))?;
         file.write_scene(&mut converted)?;
         anyhow::Ok(scene.not_understood())
     })?;

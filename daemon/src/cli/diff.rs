@@ -10,7 +10,7 @@ use clap::Args;
 use scene_schemas::proposal::ScriptDiff;
 use serde_json::{Value as Json, json};
 use vector_core::proposal::CONTEXT;
-use vector_place::diff::{Difference, diff};
+use vector_place::diff::{SceneDifference, diff_scenes};
 
 use super::card::{change_text, script_head};
 use super::place_arg::read_place;
@@ -53,7 +53,7 @@ fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
     let found = terminal.with_spinner("Comparing", || {
         let (a, b) = (read_place(&args.a)?.scene, read_place(&args.b)?.scene);
-        anyhow::Ok(diff(&a, &b))
+        anyhow::Ok(diff_scenes(&a, &b))
     })?;
     if found.is_empty() {
         print_status("no differences");
@@ -70,18 +70,18 @@ fn compare_places(args: &DiffArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// The tree, the scripts, and how much it is.
-fn render_diff(found: &[Difference], style: TextStyle) -> String {
+fn render_diff(found: &[SceneDifference], style: TextStyle) -> String {
     let items: Vec<TreeItem> = found.iter().map(tree_item).collect();
     let mut text = draw_tree(&items, style);
     for difference in found {
-        if let Difference::Script { path, before, after, .. } = difference {
+        if let SceneDifference::Script { path, before, after, .. } = difference {
             let counts = vector_text_edit::line_counts(before, after);
             let script = ScriptDiff {
                 command: 0,
                 path: path.clone(),
                 added: counts.added,
                 removed: counts.removed,
-                hunks: vector_text_edit::hunks(before, after, CONTEXT),
+                hunks: vector_text_edit::diff_hunks(before, after, CONTEXT),
             };
             let _ = writeln!(text, "\n{}", script_head(&script, style));
             for line in hunks::hunk_lines(&script.hunks, style, true) {
@@ -94,15 +94,15 @@ fn render_diff(found: &[Difference], style: TextStyle) -> String {
     text
 }
 
-fn format_tally(found: &[Difference]) -> String {
+fn format_tally(found: &[SceneDifference]) -> String {
     let (mut added, mut removed, mut moved, mut changed, mut scripts) = (0, 0, 0, 0, 0);
     for difference in found {
         match difference {
-            Difference::Added { count, .. } => added += count,
-            Difference::Removed { count, .. } => removed += count,
-            Difference::Moved { .. } => moved += 1,
-            Difference::Changed { .. } => changed += 1,
-            Difference::Script { .. } => scripts += 1,
+            SceneDifference::Added { count, .. } => added += count,
+            SceneDifference::Removed { count, .. } => removed += count,
+            SceneDifference::Moved { .. } => moved += 1,
+            SceneDifference::Changed { .. } => changed += 1,
+            SceneDifference::Script { .. } => scripts += 1,
         }
     }
     let parts = [
@@ -120,29 +120,31 @@ fn format_tally(found: &[Difference]) -> String {
     parts.join(", ")
 }
 
-fn tree_item(difference: &Difference) -> TreeItem {
+fn tree_item(difference: &SceneDifference) -> TreeItem {
     let below = |n: usize| {
         if n > 1 { vec![count_noun(n, "instance")] } else { Vec::new() }
     };
     let (path, mark, class, notes) = match difference {
-        Difference::Added { path, class, count } => (path, ChangeMark::Added, class, below(*count)),
-        Difference::Removed { path, class, count } => {
+        SceneDifference::Added { path, class, count } => {
+            (path, ChangeMark::Added, class, below(*count))
+        }
+        SceneDifference::Removed { path, class, count } => {
             (path, ChangeMark::Removed, class, below(*count))
         }
-        Difference::Moved { from, to, class } => (
+        SceneDifference::Moved { from, to, class } => (
             to,
             ChangeMark::Moved,
             class,
             vec![format!("was {}", terminal_line(&from.to_string()))],
         ),
-        Difference::Changed { path, class, properties } => {
+        SceneDifference::Changed { path, class, properties } => {
             let note = |it: &vector_place::diff::PropertyChange| {
                 let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
                 terminal_line(&format!("{}  {change}", it.name)).into_owned()
             };
             (path, ChangeMark::Changed, class, properties.iter().map(note).collect())
         }
-        Difference::Script { path, class, before, after } => {
+        SceneDifference::Script { path, class, before, after } => {
             let counts = vector_text_edit::line_counts(before, after);
             let note = format!("+{} −{} lines", counts.added, counts.removed);
             (path, ChangeMark::Changed, class, vec![note])
@@ -151,25 +153,25 @@ fn tree_item(difference: &Difference) -> TreeItem {
     TreeItem { path: path.clone(), mark, class: class.clone(), notes }
 }
 
-fn difference_json(difference: &Difference) -> Json {
+fn difference_json(difference: &SceneDifference) -> Json {
     match difference {
-        Difference::Added { path, class, count } => {
+        SceneDifference::Added { path, class, count } => {
             json!({ "change": "added", "path": path, "class": class, "count": count })
         }
-        Difference::Removed { path, class, count } => {
+        SceneDifference::Removed { path, class, count } => {
             json!({ "change": "removed", "path": path, "class": class, "count": count })
         }
-        Difference::Moved { from, to, class } => {
+        SceneDifference::Moved { from, to, class } => {
             json!({ "change": "moved", "path": to, "from": from, "class": class })
         }
-        Difference::Changed { path, class, properties } => {
+        SceneDifference::Changed { path, class, properties } => {
             let properties: Vec<Json> = properties
                 .iter()
                 .map(|it| json!({ "name": it.name, "before": it.before, "after": it.after }))
                 .collect();
             json!({ "change": "changed", "path": path, "class": class, "properties": properties })
         }
-        Difference::Script { path, class, before, after } => {
+        SceneDifference::Script { path, class, before, after } => {
             let counts = vector_text_edit::line_counts(before, after);
             json!({
                 "change": "script",
@@ -177,7 +179,7 @@ fn difference_json(difference: &Difference) -> Json {
                 "class": class,
                 "added": counts.added,
                 "removed": counts.removed,
-                "hunks": vector_text_edit::hunks(before, after, CONTEXT),
+                "hunks": vector_text_edit::diff_hunks(before, after, CONTEXT),
             })
         }
     }

@@ -227,10 +227,10 @@ fn text_in(
     target: &Target,
 ) -> Result<String, Refusal> {
     let node = draft.scene().locate(target)?;
-    let mut text = draft.scene().source(node).unwrap_or_default().into_owned();
+    let mut text = draft.scene().script_text(node).unwrap_or_default().into_owned();
     for command in &proposal.commands {
         if let Command::EditScript { edits, .. } = command {
-            text = vector_text_edit::apply(&text, edits).map_err(Refusal::new)?;
+            text = vector_text_edit::apply_edits(&text, edits).map_err(Refusal::new)?;
         }
     }
     Ok(text)

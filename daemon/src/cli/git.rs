@@ -131,11 +131,11 @@ fn place_text(scene: &Scene) -> String {
             if name == "Source" && scene.is_script(node) {
                 continue;
             }
-            if let Some(value) = scene.stored(node, name) {
+            if let Some(value) = scene.stored_value(node, name) {
                 let _ = writeln!(text, "  {name} = {}", terminal_line(&value.brief()));
             }
         }
-        for line in scene.source(node).unwrap_or_default().lines() {
+        for line in scene.script_text(node).unwrap_or_default().lines() {
             // Git tells tabs from spaces.
             let line: Vec<_> = line.split('\t').map(terminal_line).collect();
             let _ = writeln!(text, "  | {}", line.join("\t"));

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn lines_have_their_numbers_before_and_after() {
-        let hunks = vector_text_edit::hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
+        let hunks = vector_text_edit::diff_hunks("a\nb\nc\nd\n", "a\nB\n\tc2\nc\nd\n", 1);
         assert_eq!(
             hunk_lines(&hunks, TextStyle::plain(), false).join("\n"),
             "\
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_folded_and_then_cut_with_a_count() {
-        let hunks = vector_text_edit::hunks("", &"x".repeat(2000), 3);
+        let hunks = vector_text_edit::diff_hunks("", &"x".repeat(2000), 3);
         let shown = hunk_lines(&hunks, TextStyle::plain(), false);
         assert_eq!(shown.len(), 10, "{shown:#?}");
         assert!(shown[8].ends_with("more characters in this line"), "{shown:#?}");

@@ -11,7 +11,7 @@ use clap::Args;
 use scene_schemas::api::{ConflictChoice, ConflictView, MergeSide};
 use serde_json::json;
 use vector_files::place_file;
-use vector_place::merge::{merge, view};
+use vector_place::merge::{merge_scenes, to_view};
 
 use self::decide::{brief_value, decide_conflicts};
 use super::style::{PaintKind, count_noun, terminal_line};
@@ -107,7 +107,7 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         let (base, theirs) =
             (place_file::load_scene(&inputs.base)?, place_file::load_scene(&inputs.theirs)?);
         let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
-        let conflicts = merge(&base, &mut ours, &theirs);
+        let conflicts = merge_scenes(&base, &mut ours, &theirs);
         // The copies are made before OURS is written.
         let state = (!conflicts.is_empty() && is_kept(args, output))
             .then(|| MergeState::prepare_state(&inputs, output, args.path.as_deref()))
@@ -126,7 +126,7 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         Some(state) if !args.json => print_stdout(&list_conflicts(std::slice::from_ref(state)))?,
         _ => {
             for conflict in &conflicts {
-                print_stdout(&(serde_json::to_string(&view(conflict))? + "\n"))?;
+                print_stdout(&(serde_json::to_string(&to_view(conflict))? + "\n"))?;
             }
         }
     }

@@ -16,7 +16,9 @@ use vector_files::place_file::real_path;
 use vector_files::write_file;
 use vector_ledger::Ledger;
 use vector_place::Scene;
-use vector_render::{LEAST_SIDE, MOST_SIDE, Picture, Sides, View, When, gather};
+use vector_render::{
+    BeforeAfter, ChangeSide, LEAST_SIDE, MOST_SIDE, Picture, ViewDirection, gather_solids,
+};
 use vector_rojo_project::RojoProject;
 
 use super::place_arg::read_place;
@@ -74,11 +76,11 @@ enum ViewName {
 }
 
 impl ViewName {
-    fn to_view(self) -> View {
+    fn to_view(self) -> ViewDirection {
         match self {
-            Self::Top => View::Top,
-            Self::Iso => View::Iso,
-            Self::Front => View::Front,
+            Self::Top => ViewDirection::Top,
+            Self::Iso => ViewDirection::Iso,
+            Self::Front => ViewDirection::Front,
         }
     }
 }
@@ -128,7 +130,7 @@ pub(super) fn run(
     };
     // The process ends: what a large scene holds need not be given back piece by piece.
     std::mem::forget(scene);
-    write_png(&args.output, &picture.png()?)?;
+    write_png(&args.output, &picture.to_png()?)?;
     for note in notes {
         print_status(&format!("note: {note}"));
     }
@@ -136,27 +138,36 @@ pub(super) fn run(
 }
 
 fn render_scene(scene: &Scene, args: &RenderArgs) -> anyhow::Result<(Picture, Vec<String>)> {
-    let solids = gather(scene, resolve_path(scene, &args.path)?);
-    let notes = solids.notes();
+    let solids = gather_solids(scene, resolve_path(scene, &args.path)?);
+    let notes = solids.omission_notes();
     let PictureSize(width, height) = args.size;
     let picture = DrawInput::Place(solids).draw(args.view.to_view(), (width, height));
     Ok((picture.with_context(|| format!("{} cannot be drawn", args.path))?, notes))
 }
 
-fn render_proposal(sides: &Sides, args: &RenderArgs) -> anyhow::Result<(Picture, Vec<String>)> {
+fn render_proposal(
+    sides: &BeforeAfter,
+    args: &RenderArgs,
+) -> anyhow::Result<(Picture, Vec<String>)> {
     let PictureSize(width, height) = args.size;
-    let one = |when| sides.draw(when, args.view.to_view(), (width, height));
+    let one = |when| sides.draw_side(when, args.view.to_view(), (width, height));
     let picture = match args.when {
-        ProposalSide::Before => one(When::Before)?,
-        ProposalSide::After => one(When::After)?,
-        ProposalSide::Both => one(When::Before)?.beside(&one(When::After)?),
+        ProposalSide::Before => one(ChangeSide::Before)?,
+        ProposalSide::After => one(ChangeSide::After)?,
+        ProposalSide::Both => one(ChangeSide::Before)?.join_beside(&one(ChangeSide::After)?),
     };
-    let shown = if args.when == ProposalSide::Before { When::Before } else { When::After };
-    Ok((picture, sides.side(shown).notes()))
+    let shown =
+        if args.when == ProposalSide::Before { ChangeSide::Before } else { ChangeSide::After };
+    Ok((picture, sides.side_of(shown).omission_notes()))
 }
 
 /// The sides of a proposal of the ledger in the place that was read.
-fn sides_in(scene: &mut Scene, args: &RenderArgs, seq: Seq, home: &Path) -> anyhow::Result<Sides> {
+fn sides_in(
+    scene: &mut Scene,
+    args: &RenderArgs,
+    seq: Seq,
+    home: &Path,
+) -> anyhow::Result<BeforeAfter> {
     let ledger = Ledger::open(home)?;
     let Some(record) = ledger.record_at(seq)? else {
         bail!("the ledger has no entry {seq}; `vector log` lists what it has");
@@ -181,7 +192,7 @@ fn sides_in(scene: &mut Scene, args: &RenderArgs, seq: Seq, home: &Path) -> anyh
                 before.filter(|it| !matches!(it.status, PendingStatus::Applied(_)))
             {
                 fetch_blobs(&ledger, &before.proposal.commands, &mut blobs)?;
-                scene.begin(before.call);
+                scene.begin_scope(before.call);
                 for command in &before.proposal.commands {
                     try_command(scene, command, &blobs)?;
                 }

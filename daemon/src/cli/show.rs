@@ -72,12 +72,12 @@ fn instance_json(scene: &Scene, node: Node, depth: u32, props: bool) -> Json {
     map.insert("path".to_owned(), json!(scene.path(node)));
     map.insert("name".to_owned(), json!(scene.name(node)));
     map.insert("class".to_owned(), json!(scene.class(node)));
-    if let Some(text) = scene.source(node) {
+    if let Some(text) = scene.script_text(node) {
         map.insert("lines".to_owned(), json!(text.lines().count()));
     }
     if props {
         let values = shown_properties(scene, node).filter_map(|name| {
-            let value = json!(scene.stored(node, &name)?);
+            let value = json!(scene.stored_value(node, &name)?);
             Some((name, value))
         });
         map.insert("props".to_owned(), Json::Object(values.collect()));
@@ -124,7 +124,7 @@ impl TreePrinter<'_> {
             let _ = write!(line, "  {}", style.paint(PaintKind::Moved, terminal_line(class)));
         }
         let mut facts = Vec::new();
-        if let Some(text) = scene.source(node) {
+        if let Some(text) = scene.script_text(node) {
             facts.push(count_noun(text.lines().count(), "line"));
         }
         if node == scene.root() {
@@ -149,7 +149,7 @@ impl TreePrinter<'_> {
         let has_below = !is_deepest && self.scene.children(node).len() > 0;
         let bar = if has_below { "│" } else { " " };
         for name in &names {
-            let Some(value) = self.scene.stored(node, name) else {
+            let Some(value) = self.scene.stored_value(node, name) else {
                 continue;
             };
             let front = format!("{indent}{bar}   {:<column$}", terminal_line(name));

@@ -28,7 +28,7 @@ pub(super) fn run(args: &SourceArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(false);
     let scene = terminal.with_spinner("Reading the place", || read_place(&args.place))?.scene;
     let node = resolve_path(&scene, &args.path)?;
-    let Some(text) = scene.source(node) else {
+    let Some(text) = scene.script_text(node) else {
         let (path, class) = (&args.path, scene.class(node));
         if reflection::is_script(class) {
             bail!("the text of {path} is not UTF-8, so it cannot be shown");

@@ -61,7 +61,7 @@ fn run_specs(args: &TestArgs) -> anyhow::Result<ExitStatus> {
             args.root
         );
     }
-    let (still, numbers) = scene.still(&specs);
+    let (still, numbers) = scene.take_snapshot(&specs);
     let limits = SpecLimits { total: Duration::from_secs(args.timeout), ..SpecLimits::default() };
     let results = terminal
         .with_spinner("Running specs", || spec::run(&Arc::new(still), &numbers, limits, &|| false));

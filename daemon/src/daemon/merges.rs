@@ -11,7 +11,7 @@ use scene_schemas::api::{
     MergeView, Merges,
 };
 use scene_schemas::entry::Place;
-use vector_place::merge::fits;
+use vector_place::merge::check_choice;
 
 use super::DaemonActor;
 use crate::merges::{self, MergeState};
@@ -74,7 +74,7 @@ fn decide_conflicts(
         }
         for kept in meant {
             if let Some(choice) = &decide.choice {
-                fits(&kept.conflict, choice).map_err(|refusal| anyhow!(refusal.0))?;
+                check_choice(&kept.conflict, choice).map_err(|refusal| anyhow!(refusal.0))?;
             }
             kept.choice.clone_from(&decide.choice);
         }

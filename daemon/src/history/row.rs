@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use scene_schemas::entry::{Approver, Entry, Finish, Record, Seq};
 use vector_core::workflow::brief_json;
-use vector_place::count;
+use vector_place::count_noun;
 
 /// How much of a text is kept to be searched, in characters; what is longer is read again.
 const KEPT: usize = 1_000;
@@ -154,7 +154,8 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
         Entry::Answered { answer, .. } => brief_json(answer).into(),
         Entry::Planned { steps, notes, .. } => {
             let done = steps.iter().filter(|step| step.done).count();
-            let mut text = format!("Plan: {done} of {} done", count(steps.len(), "step", "steps"));
+            let mut text =
+                format!("Plan: {done} of {} done", count_noun(steps.len(), "step", "steps"));
             let lines = steps.iter().map(|step| step.text.as_str()).chain(notes.as_deref());
             lines.for_each(|line| text.extend(["\n", line]));
             text.into()
@@ -178,7 +179,10 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
 fn of_the_model(entry: &Entry) -> String {
     match entry {
         Entry::Context { context } => {
-            format!("{} chosen for the model", count(context.scripts.len(), "script", "scripts"))
+            format!(
+                "{} chosen for the model",
+                count_noun(context.scripts.len(), "script", "scripts")
+            )
         }
         Entry::Requested { request } => format!("Asked {}", request.model),
         Entry::Replied { model, tokens, cost, .. } => {
@@ -192,7 +196,7 @@ fn of_the_model(entry: &Entry) -> String {
         Entry::Disconnected { client } => format!("{client} disconnected"),
         Entry::Erased {} => "The texts of this task were erased".to_owned(),
         Entry::Summarised { turns, text, .. } => {
-            format!("{} summarised\n{text}", count(*turns as usize, "message", "messages"))
+            format!("{} summarised\n{text}", count_noun(*turns as usize, "message", "messages"))
         }
         _ => String::new(),
     }

@@ -57,7 +57,7 @@ impl ScriptStep {
                     && let Some(made) = &mut self.made =>
             {
                 // What was made a moment before is not expected to be anything.
-                if let Ok(text) = vector_text_edit::apply(made, edits) {
+                if let Ok(text) = vector_text_edit::apply_edits(made, edits) {
                     self.after = Some(Fingerprint::of(text.as_bytes()));
                     *made = text;
                 }
@@ -141,7 +141,7 @@ impl KnownTexts {
         }
         let gone = edits
             .iter()
-            .try_fold(from.clone(), |text, edits| vector_text_edit::apply(&text, edits));
+            .try_fold(from.clone(), |text, edits| vector_text_edit::apply_edits(&text, edits));
         // What does not lead there was changed by somebody else, or stands for something else.
         let Some(text) = gone.ok().filter(|text| Fingerprint::of(text.as_bytes()) == *to) else {
             return false;

@@ -13,7 +13,7 @@ use scene_schemas::api::{
 };
 use scene_schemas::entry::Seq;
 use tokio::sync::{mpsc, oneshot};
-use vector_render::{View, When};
+use vector_render::{ChangeSide, ViewDirection};
 
 use super::deploy::DeployRequest;
 use super::failure::failure;
@@ -65,7 +65,7 @@ pub enum AccessRequest {
 #[derive(Debug)]
 pub enum PictureOf {
     /// What a proposal changes: the place before or after it.
-    Proposal(Seq, When),
+    Proposal(Seq, ChangeSide),
     /// An open place, or what is below an instance.
     Place(SessionId, InstancePath),
 }
@@ -74,7 +74,7 @@ pub enum PictureOf {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureAsked {
     /// From where.
-    pub view: View,
+    pub view: ViewDirection,
     /// Its width and height in points.
     pub size: u32,
 }

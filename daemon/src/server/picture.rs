@@ -5,7 +5,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, FailureKind, Nothing};
-use vector_render::{LEAST_SIDE, View, When};
+use vector_render::{ChangeSide, LEAST_SIDE, ViewDirection};
 
 use super::daemon_handle::{DaemonHandle, DaemonRequest, PictureAsked, PictureOf};
 use super::failure::{self, failure};
@@ -36,8 +36,9 @@ pub(super) fn parse_options(
     view: Option<String>,
     size: Option<u64>,
 ) -> Result<PictureAsked, Failure> {
-    let view = view.map_or(Ok(View::default()), |name| {
-        View::named(&name).ok_or_else(|| unknown_value("view", &name, "top, iso or front"))
+    let view = view.map_or(Ok(ViewDirection::default()), |name| {
+        ViewDirection::from_name(&name)
+            .ok_or_else(|| unknown_value("view", &name, "top, iso or front"))
     })?;
     let size = size.unwrap_or(USUAL);
     if !(u64::from(LEAST_SIDE)..=MOST).contains(&size) {
@@ -48,9 +49,9 @@ pub(super) fn parse_options(
 }
 
 /// Which side of a proposal.
-pub(super) fn parse_side(name: Option<String>) -> Result<When, Failure> {
-    name.map_or(Ok(When::default()), |name| {
-        When::named(&name).ok_or_else(|| unknown_value("when", &name, "before or after"))
+pub(super) fn parse_side(name: Option<String>) -> Result<ChangeSide, Failure> {
+    name.map_or(Ok(ChangeSide::default()), |name| {
+        ChangeSide::from_name(&name).ok_or_else(|| unknown_value("when", &name, "before or after"))
     })
 }
 

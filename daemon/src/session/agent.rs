@@ -17,7 +17,7 @@ use vector_engine::model_request;
 use vector_engine::workflow_state;
 use vector_engine::{EngineError, NextStep, ToolDriver};
 use vector_ledger::LedgerError;
-use vector_place::count;
+use vector_place::count_noun;
 
 use super::{SessionActor, WorkflowSlot, engine_failure};
 use crate::server::{EventHub, Reply, failure};
@@ -271,7 +271,7 @@ impl SessionActor {
             if record.is_none_or(|record| !is_over(record.at)) {
                 continue;
             }
-            let after = count(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
+            let after = count_noun(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
             if let Err(error) = self.engine.handle_input(WorkflowInput::Expired { after }) {
                 self.went_wrong(workflow, &error);
             }

@@ -264,7 +264,7 @@ fn quote_selection(
     (target, hash, selected): (Target, &Fingerprint, &str),
 ) -> Result<Attached, Failure> {
     let path = &target.path;
-    let Some(text) = scene.source(node) else {
+    let Some(text) = scene.script_text(node) else {
         let message = format!("{path} is no script, so no text of it can be attached.");
         return Err(attachment_refused(message, "Attach the instance itself."));
     };

@@ -8,7 +8,7 @@ use scene_schemas::api::{Failure, FailureKind};
 use scene_schemas::entry::Seq;
 use vector_engine::EngineError;
 use vector_engine::render_input::{DrawInput, PictureSubject};
-use vector_render::Sides;
+use vector_render::BeforeAfter;
 
 use super::{SessionActor, engine_failure};
 use crate::daemon::AWAY;
@@ -36,7 +36,7 @@ pub(super) struct DrawRequest {
 pub(super) struct PendingPictures {
     wanted: Vec<DrawRequest>,
     /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
-    last: Option<(Seq, Seq, Arc<Sides>)>,
+    last: Option<(Seq, Seq, Arc<BeforeAfter>)>,
 }
 
 impl PendingPictures {
@@ -124,7 +124,7 @@ fn draw_picture(
         if reply.is_closed() {
             return;
         }
-        let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.png());
+        let drawn = drawing.draw(view, (size, size)).and_then(|picture| picture.to_png());
         let drawn = drawn.map_err(|refusal| no_picture(&EngineError::Refused(refusal)));
         let _ = reply.send(drawn);
     };

@@ -51,7 +51,7 @@ impl SessionActor {
         if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
             self.engine.look_for_project().map_err(|error| engine_failure(&error))?;
         }
-        Ok(SceneTaken { instances: self.engine.scene().mirrored() })
+        Ok(SceneTaken { instances: self.engine.scene().mirrored_count() })
     }
 
     /// What was undone may be of a workflow that is over.

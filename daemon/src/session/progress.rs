@@ -6,7 +6,7 @@ use vector_core::workflow::{PendingStatus, Workflow};
 use vector_engine::studio::StudioTarget;
 use vector_engine::{EngineError, NextStep};
 use vector_files::place_file::PlaceError;
-use vector_place::count;
+use vector_place::count_noun;
 
 use super::SessionActor;
 
@@ -124,10 +124,10 @@ fn describe_work(work: &[Work]) -> String {
         }
     }
     if instances > 0 {
-        others.push(format!("properties of {}", count(instances, "instance", "instances")));
+        others.push(format!("properties of {}", count_noun(instances, "instance", "instances")));
     }
     if scripts > 0 {
-        others.push(count(scripts, "script", "scripts"));
+        others.push(count_noun(scripts, "script", "scripts"));
     }
     others.join(", ")
 }

@@ -12,7 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use scene_schemas::InstancePath;
-use vector_luau::{Finder, Finding, LintSettings, Linter, Severity, Span, Stack, inspect, syntax};
+use vector_luau::{
+    FindingSeverity, FindingSource, LineSpan, LintSettings, SourceFinding, SourceLinter, StackSize,
+    inspect_source, syntax_findings,
+};
 use vector_place::{Node, Scene};
 
 /// The stack of whoever parses: parsers recurse.
@@ -56,7 +59,7 @@ pub fn collect_scripts(
         path: scene.path(node),
         class: scene.class(node).to_owned(),
         file: file(node),
-        text: scene.source(node).map(std::borrow::Cow::into_owned),
+        text: scene.script_text(node).map(std::borrow::Cow::into_owned),
     })
     .collect()
 }
@@ -64,25 +67,28 @@ pub fn collect_scripts(
 /// The lints of a place's scripts.
 #[derive(Debug)]
 pub struct ScriptLinters {
-    all: Linter,
+    all: SourceLinter,
     /// Those of specs, where they differ.
-    specs: Option<Linter>,
+    specs: Option<SourceLinter>,
 }
 
 impl ScriptLinters {
     /// The lints by a project's settings, where it has some, and what is wrong with those. Without
     /// settings specs know the words of TestEZ; with them, the project says what is known.
-    pub fn from_settings(settings: Option<&LintSettings>) -> (Self, Vec<Finding>) {
+    pub fn from_settings(settings: Option<&LintSettings>) -> (Self, Vec<SourceFinding>) {
         match settings {
-            None => (Self { all: Linter::plain(), specs: Some(Linter::of_specs()) }, Vec::new()),
+            None => (
+                Self { all: SourceLinter::default_lints(), specs: Some(SourceLinter::of_specs()) },
+                Vec::new(),
+            ),
             Some(settings) => {
-                let (all, wrong) = Linter::of(settings);
+                let (all, wrong) = SourceLinter::from_settings(settings);
                 (Self { all, specs: None }, wrong)
             }
         }
     }
 
-    fn for_script(&self, script: &CheckedScript) -> &Linter {
+    fn for_script(&self, script: &CheckedScript) -> &SourceLinter {
         let is_spec = script.path.name().strip_suffix(".spec").is_some();
         self.specs.as_ref().filter(|_| is_spec).unwrap_or(&self.all)
     }
@@ -94,7 +100,7 @@ pub fn check_scripts(
     scripts: &[CheckedScript],
     linters: &ScriptLinters,
     is_cancelled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Vec<Finding>> {
+) -> Vec<Vec<SourceFinding>> {
     on_threads(scripts, linters, STACK, is_cancelled)
 }
 
@@ -103,10 +109,10 @@ fn on_threads(
     linters: &ScriptLinters,
     stack: usize,
     is_cancelled: &(dyn Fn() -> bool + Sync),
-) -> Vec<Vec<Finding>> {
+) -> Vec<Vec<SourceFinding>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(vec![None; scripts.len()]);
-    let work = |stack: Stack| {
+    let work = |stack: StackSize| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(script) = scripts.get(at).filter(|_| !is_cancelled()) else {
@@ -122,16 +128,16 @@ fn on_threads(
         for _ in 0..cores.min(scripts.len()) {
             let thread = thread::Builder::new().stack_size(stack);
             // Where no more threads can be had, those that there are do it.
-            if thread.spawn_scoped(scope, || work(Stack::Large)).is_err() {
+            if thread.spawn_scoped(scope, || work(StackSize::Large)).is_err() {
                 break;
             }
         }
     });
     // What nobody took, because there was no thread at all.
-    work(Stack::Usual);
+    work(StackSize::Usual);
     let results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let message = "the script was not checked; check again";
-    let lost = || vec![finding_without_line(Severity::Error, "not_checked", message)];
+    let lost = || vec![finding_without_line(FindingSeverity::Error, "not_checked", message)];
     results.into_iter().map(|found| found.unwrap_or_else(lost)).collect()
 }
 
@@ -141,7 +147,7 @@ fn on_threads(
 /// Why types were not checked: a sentence.
 pub fn add_types(
     scripts: &[CheckedScript],
-    found: &mut [Vec<Finding>],
+    found: &mut [Vec<SourceFinding>],
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     let typed = types::TypeChecker::find_installed()?.check_scripts(scripts, is_cancelled)?;
@@ -152,31 +158,35 @@ pub fn add_types(
     Ok(())
 }
 
-fn finding_without_line(severity: Severity, code: &str, message: &str) -> Finding {
-    Finding {
+fn finding_without_line(severity: FindingSeverity, code: &str, message: &str) -> SourceFinding {
+    SourceFinding {
         severity,
-        finder: Finder::Compiler,
+        finder: FindingSource::Compiler,
         code: code.to_owned(),
         message: message.to_owned(),
         notes: Vec::new(),
-        at: Span::START,
+        at: LineSpan::START,
     }
 }
 
-fn check_script(script: &CheckedScript, linter: &Linter, stack: Stack) -> Vec<Finding> {
+fn check_script(
+    script: &CheckedScript,
+    linter: &SourceLinter,
+    stack: StackSize,
+) -> Vec<SourceFinding> {
     let Some(text) = &script.text else {
         let message = "the text is no UTF-8; save the script as UTF-8";
-        return vec![finding_without_line(Severity::Error, "not_utf8", message)];
+        return vec![finding_without_line(FindingSeverity::Error, "not_utf8", message)];
     };
-    if linter.excludes(&script.match_path()) {
+    if linter.is_excluded(&script.match_path()) {
         return Vec::new();
     }
     // Lints are somebody else's code, and one that fails must not take the other scripts with it.
-    let found = catch_unwind(AssertUnwindSafe(|| inspect(text, linter, stack)));
+    let found = catch_unwind(AssertUnwindSafe(|| inspect_source(text, linter, stack)));
     found.unwrap_or_else(|_| {
         let message = "a lint failed on this script; no lint was looked for in it";
-        let mut found = syntax(text);
-        found.push(finding_without_line(Severity::Note, "not_linted", message));
+        let mut found = syntax_findings(text);
+        found.push(finding_without_line(FindingSeverity::Note, "not_linted", message));
         found
     })
 }
@@ -266,7 +276,7 @@ mod tests {
         let asked = AtomicUsize::new(0);
         let is_cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
         let found = check_scripts(&scripts, &ScriptLinters::from_settings(None).0, &is_cancelled);
-        let is_checked = |it: &&Vec<Finding>| it[0].code == "undefined_variable";
+        let is_checked = |it: &&Vec<SourceFinding>| it[0].code == "undefined_variable";
         assert_eq!(found.iter().filter(is_checked).count(), 3);
         assert_eq!(found.iter().filter(|it| it[0].code == "not_checked").count(), 97);
     }

@@ -8,9 +8,9 @@ use serde_json::{Value as Json, json};
 use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
 use vector_engine::fetch::FetchWork;
 use vector_engine::settings;
-use vector_luau::{Finding, Severity};
+use vector_luau::{FindingSeverity, SourceFinding};
 use vector_providers::http::Cancel;
-use vector_render::{Frame, Solids, View, draw};
+use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
 
 use super::check::{self, CheckedScript, ScriptLinters};
 use super::spec::{self, SpecLimits};
@@ -71,13 +71,13 @@ fn fetch_diagnostics(
         .iter()
         .zip(&lists)
         .flat_map(|(script, found)| found.iter().map(move |it| (script_json(script), it)));
-    let all: Vec<(Json, &Finding)> =
+    let all: Vec<(Json, &SourceFinding)> =
         settings.chain(in_scripts).filter(|(_, it)| it.severity >= wanted.least).collect();
     let of = |severity| all.iter().filter(|(_, it)| it.severity == severity).count();
     let counts = json!({
-        "errors": of(Severity::Error),
-        "warnings": of(Severity::Warning),
-        "notes": of(Severity::Note),
+        "errors": of(FindingSeverity::Error),
+        "warnings": of(FindingSeverity::Warning),
+        "notes": of(FindingSeverity::Note),
     });
     let end = (wanted.skip + wanted.limit).min(all.len());
     let page = all.iter().take(end).skip(wanted.skip).map(|(place, it)| finding_json(place, it));
@@ -103,7 +103,7 @@ fn script_json(script: &CheckedScript) -> Json {
     named
 }
 
-fn finding_json(place: &Json, finding: &Finding) -> Json {
+fn finding_json(place: &Json, finding: &SourceFinding) -> Json {
     let mut told = place.clone();
     told["line"] = finding.at.line.into();
     told["column"] = finding.at.column.into();
@@ -127,14 +127,18 @@ fn fetch_specs(wanted: &SpecsRequest, cancel: &Cancel) -> Result<Json, String> {
 }
 
 /// A picture, in base64 beside what there is to say of it.
-fn fetch_picture(of: &InstancePath, solids: &Solids, view: View) -> Result<Json, String> {
-    let frame = Frame::of(&[solids], view);
+fn fetch_picture(
+    of: &InstancePath,
+    solids: &SolidSet,
+    view: ViewDirection,
+) -> Result<Json, String> {
+    let frame = ViewFrame::around(&[solids], view);
     let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
-    let png = draw(solids, (SIDE, SIDE), frame).png().map_err(|refusal| refusal.0)?;
+    let png = draw_solids(solids, (SIDE, SIDE), frame).to_png().map_err(|refusal| refusal.0)?;
     let mut answer = json!({
         "shown": of, "view": view.name(), "parts": solids.all.len(), "png": STANDARD.encode(png),
     });
-    let notes = solids.notes();
+    let notes = solids.omission_notes();
     if !notes.is_empty() {
         answer["notes"] = json!(notes);
     }
@@ -146,18 +150,18 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
-    use vector_place::{Format, Scene};
+    use vector_place::{FileFormat, Scene};
 
     use super::*;
 
     #[test]
     fn a_look_ends_with_its_task() {
         let endless = "return function() it('a', function() while true do end end) end";
-        let mut scene = Scene::empty(Format::Xml);
+        let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
         let spec = scene.create(root, "ModuleScript", "A.spec");
         scene.set_source(spec, endless.to_owned());
-        let (still, specs) = scene.still(&[spec]);
+        let (still, specs) = scene.take_snapshot(&[spec]);
         let wanted = SpecsRequest { still: Arc::new(still), specs, seconds: 100 };
         let looking = FetchWork {
             look: Arc::new(FetchRequest::Specs(Box::new(wanted))),
@@ -176,8 +180,12 @@ mod tests {
             class: "ModuleScript".to_owned(),
             text: Some("print(x)".to_owned()),
         };
-        let wanted =
-            DiagnosticsRequest { scripts: vec![script], least: Severity::Note, skip: 0, limit: 9 };
+        let wanted = DiagnosticsRequest {
+            scripts: vec![script],
+            least: FindingSeverity::Note,
+            skip: 0,
+            limit: 9,
+        };
         let looking = FetchWork {
             look: Arc::new(FetchRequest::Diagnostics(Box::new(wanted))),
             folder: None,

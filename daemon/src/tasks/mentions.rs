@@ -13,7 +13,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::entry::Attached;
 use vector_core::mention::{MentionKind, find_mentions};
 use vector_engine::settings;
-use vector_luau::Finding;
+use vector_luau::SourceFinding;
 use vector_place::Scene;
 use vector_providers::http::Cancel;
 
@@ -240,19 +240,19 @@ fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<A
         ScriptLinters::from_settings(settings.flatten().as_ref().map(|found| &found.settings));
     let found = check::check_scripts(scripts, &linters, &|| false);
     let all = scripts.iter().zip(&found);
-    let mut all: Vec<(&CheckedScript, &Finding)> =
+    let mut all: Vec<(&CheckedScript, &SourceFinding)> =
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it))).collect();
     all.sort_by_key(|(_, it)| std::cmp::Reverse(it.severity));
     let more = all.len().saturating_sub(MAX_FINDINGS) as u32;
     let line =
-        |(script, finding): &(&CheckedScript, &Finding)| format!("{}:{finding}", script.path);
+        |(script, finding): &(&CheckedScript, &SourceFinding)| format!("{}:{finding}", script.path);
     let findings = all.iter().take(MAX_FINDINGS).map(line).collect();
     Ok(Attached::Problems { scripts: scripts.len() as u32, findings, more })
 }
 
 #[cfg(test)]
 mod tests {
-    use vector_place::Format;
+    use vector_place::FileFormat;
 
     use super::*;
 
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn problems_are_what_a_check_finds_the_errors_first() {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         for (name, text) in
             [("A", "if workspace then\nend\n"), ("B", "local = 1\n"), ("C", "print(1)\n")]
         {

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use vector_place::Still;
+use vector_place::SceneSnapshot;
 
 pub use self::report::report_json;
 
@@ -154,7 +154,7 @@ impl SpecClock {
 /// Runs the specs of these numbers in a still, one after the other, and waits for them, or until
 /// somebody wants no more of it. A spec that did not say that it is over has failed.
 pub fn run(
-    still: &Arc<Still>,
+    still: &Arc<SceneSnapshot>,
     specs: &[u32],
     limits: SpecLimits,
     is_cancelled: &dyn Fn() -> bool,
@@ -186,7 +186,7 @@ pub fn run(
 
 /// What the thread of the specs does.
 fn run_each(
-    still: &Arc<Still>,
+    still: &Arc<SceneSnapshot>,
     specs: &[u32],
     (limits, clock): (SpecLimits, &SpecClock),
     told: &Sender<SpecProgress>,

@@ -138,13 +138,13 @@ fn context_script(index: &CodeIndex, scene: &Scene, chosen: &SelectedScript) -> 
 #[cfg(test)]
 mod tests {
     use vector_core::prompt;
-    use vector_place::Format;
+    use vector_place::FileFormat;
 
     use super::*;
 
     /// A place whose names and texts take more room than they seem to.
     fn place(long: usize) -> Scene {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
         let folder = scene.create(storage, "Folder", &"\u{1}\"".repeat(long));
         for at in 0..60 {

@@ -131,7 +131,7 @@ impl Engine {
                 for node in self.scene.subtree(root).filter(|node| self.scene.is_script(*node)) {
                     hashing.add(self.scene.path(node).to_string().as_bytes());
                     hashing.add(&[0]);
-                    hashing.add(self.scene.source(node).unwrap_or_default().as_bytes());
+                    hashing.add(self.scene.script_text(node).unwrap_or_default().as_bytes());
                     hashing.add(&[0]);
                 }
             }

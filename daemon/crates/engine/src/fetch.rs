@@ -130,7 +130,7 @@ mod tests {
     use vector_core::prompt::ToolCall;
     use vector_files::place_file::PlaceFile;
     use vector_ledger::Ledger;
-    use vector_place::{Format, Scene};
+    use vector_place::{FileFormat, Scene};
 
     use super::*;
     use crate::{NextStep, ToolDriver};
@@ -138,7 +138,7 @@ mod tests {
     /// A place file with a spec.
     fn place(folder: &std::path::Path) -> (Arc<Ledger>, Engine) {
         let file = folder.join("place.rbxlx");
-        let mut scene = Scene::empty(Format::Xml);
+        let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
         let storage = scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
         let spec = scene.create(storage, "ModuleScript", "A.spec");

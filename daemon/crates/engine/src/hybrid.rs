@@ -22,7 +22,7 @@ use scene_schemas::Refusal;
 use vector_core::proposal::{BlobStore, relocate_command, split_by_owner, try_command};
 use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_files::place_file::PlaceError;
-use vector_place::{Mark, Scene, count, reflection};
+use vector_place::{JournalMark, Scene, count_noun, reflection};
 use vector_rojo_project::{self, FileChanges, RojoProject};
 
 use crate::{Engine, EngineError, Target};
@@ -32,7 +32,7 @@ use crate::{Engine, EngineError, Target};
 pub(super) struct LinkedProjects {
     beside: Vec<LinkedProject>,
     /// The moment before what is ahead was laid over the mirror.
-    laid: Option<Mark>,
+    laid: Option<JournalMark>,
     ahead: Vec<UnsyncedWrites>,
     /// The project that the place was last known to be synced with: what was planned then knows it.
     last: Option<String>,
@@ -186,7 +186,7 @@ impl Engine {
         let (in_files, loose) = parted?;
         let mut proposal = proposal;
         if let Some(path) = loose.first() {
-            let others = count(loose.len(), "instance stands", "instances stand");
+            let others = count_noun(loose.len(), "instance stands", "instances stand");
             let text = format!(
                 "{others} below what Rojo owns, and in no file, {path} first: Rojo may take away what \
                  Studio does there."
@@ -221,11 +221,11 @@ impl Engine {
             .collect();
         let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
         for (call, commands) in &waiting {
-            scene.begin(*call);
+            scene.begin_scope(*call);
             do_all(scene, commands, &self.blobs)?;
         }
         let before = scene.mark();
-        scene.begin(call);
+        scene.begin_scope(call);
         let holder = |node| project.ownership_of(node);
         let parted = split_by_owner(&proposal.commands, &self.scene, scene, &holder, &self.blobs)?;
         if parted.owned.is_empty() {
@@ -425,7 +425,7 @@ impl Engine {
             let Some(files) = files else { continue };
             let call = self.state.find_proposal(seq).map_or(seq, |(_, it)| it.call);
             let LinkedProject { scene, .. } = &mut self.joined.beside[at];
-            scene.begin(call);
+            scene.begin_scope(call);
             if takes_away(&files, &changed) || do_all(scene, &files.commands, &self.blobs).is_err()
             {
                 unfit.push(seq);

@@ -46,7 +46,7 @@ use vector_core::workflow::{
 };
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
-use vector_place::{Mark, Scene};
+use vector_place::{JournalMark, Scene};
 use vector_providers::{Provider, offline};
 
 pub use self::apply::name_proposals;
@@ -181,7 +181,7 @@ pub struct Engine {
     scene: Scene,
     target: Target,
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
-    trial: Vec<(Seq, Mark)>,
+    trial: Vec<(Seq, JournalMark)>,
     blobs: BlobStore,
     /// The texts that calls saw when they were planned first, of those that are planned again.
     seen: HashMap<Seq, SeenTexts>,
@@ -442,7 +442,7 @@ impl Engine {
         self.scene.rollback(mark);
         let base = self.plan_base();
         let files = self.files_before("");
-        self.scene.begin(call);
+        self.scene.begin_scope(call);
         let revised = {
             let mut drafted = ProposalDraft::new(&mut self.scene, &self.blobs);
             let done = draft(&mut drafted);

@@ -12,7 +12,7 @@ use scene_schemas::refusal::refuse;
 use scene_schemas::{Fingerprint, InstanceId};
 use vector_core::tools::{self, Plan};
 use vector_core::workflow::{PendingProposal, PendingStatus, Workflow, WorkflowInput, decide};
-use vector_place::{Missing, Scene, Torn};
+use vector_place::{MissingFacts, OutOfSync, Scene};
 
 use crate::studio::{self, ObservedState, PreparedActions, StudioTarget};
 use crate::{Engine, EngineError, Target};
@@ -90,7 +90,7 @@ impl Engine {
             // In another epoch its id may be somebody else's; the path is left.
             meant.target.id = InstanceId(String::new());
         }
-        self.scene.mean(meant);
+        self.scene.set_implicit_target(meant);
     }
 
     /// Whether this call has asked something of the place, and is not settled.
@@ -427,7 +427,10 @@ impl Engine {
     ///
     /// # Errors
     /// It does not fit; the place has to be told once more.
-    pub fn update_mirror(&mut self, part: &ScenePart) -> Result<Result<(), Torn>, EngineError> {
+    pub fn update_mirror(
+        &mut self,
+        part: &ScenePart,
+    ) -> Result<Result<(), OutOfSync>, EngineError> {
         if let ScenePart::Answered { work, answer } = part {
             return self.take_answer(*work, answer).map(Ok);
         }
@@ -443,7 +446,7 @@ impl Engine {
             return Ok(Ok(()));
         }
         self.drop_trial();
-        Ok(self.scene.hear(part))
+        Ok(self.scene.update_mirror(part))
     }
 
     fn take_answer(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
@@ -467,9 +470,9 @@ impl Engine {
         self.drop_trial();
         match (wanted, answer) {
             (Wanted::Properties { of }, Answer::Properties { known }) => {
-                self.scene.know(known, &of);
+                self.scene.set_known_properties(known, &of);
             }
-            (Wanted::Properties { of }, _) => self.scene.know(&[], &of),
+            (Wanted::Properties { of }, _) => self.scene.set_known_properties(&[], &of),
             (Wanted::Sources { ids }, Answer::Sources { scripts }) => {
                 self.scene.know_sources(scripts);
                 self.scene.know_no_sources(&ids);
@@ -550,7 +553,7 @@ fn asset_contents(answer: &Answer) -> Result<AssetContents, String> {
 }
 
 /// Asks for what is missing, in pieces.
-pub(super) fn request_missing(studio: &mut StudioTarget, missing: Missing) {
+pub(super) fn request_missing(studio: &mut StudioTarget, missing: MissingFacts) {
     for of in missing.properties.chunks(MAX_ASKED) {
         let of: Vec<WantedProperties> = of.to_vec();
         studio.request(Wanted::Properties { of });

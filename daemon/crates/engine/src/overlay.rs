@@ -6,7 +6,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::{Entry, Record, Seq};
 use vector_core::proposal::try_command;
 use vector_core::workflow::PendingStatus;
-use vector_place::Mark;
+use vector_place::JournalMark;
 
 use crate::{Engine, EngineError, Target};
 
@@ -31,7 +31,7 @@ impl Engine {
                 continue;
             };
             if let Ok(node) = self.scene.locate(target)
-                && let Some(text) = self.scene.source(node)
+                && let Some(text) = self.scene.script_text(node)
             {
                 let texts = self.seen.entry(pending.call).or_default();
                 texts.entry(target.path.clone()).or_insert_with(|| text.into_owned());
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// What was just proposed stays done on trial; what was not goes back.
-    pub(super) fn keep_trial(&mut self, records: &[Record], mark: Mark) {
+    pub(super) fn keep_trial(&mut self, records: &[Record], mark: JournalMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
         match proposed {
             Some(record) => self.trial.push((record.seq, mark)),
@@ -65,7 +65,7 @@ impl Engine {
                 continue;
             };
             let mark = self.scene.mark();
-            self.scene.begin(pending.call);
+            self.scene.begin_scope(pending.call);
             for command in &pending.proposal.commands {
                 try_command(&mut self.scene, command, &self.blobs)?;
             }

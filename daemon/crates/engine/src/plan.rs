@@ -37,7 +37,7 @@ impl Engine {
         }
         let base = self.plan_base();
         self.scene.forget_facts();
-        self.scene.mean(None);
+        self.scene.set_implicit_target(None);
         code::read_by(&self.scene, reading::ON_ALL_CORES);
         let (tool, args) = (&call.tool, &call.args);
         let planned =
@@ -63,7 +63,7 @@ impl Engine {
         }
         let args = json!({ "selector": "LuaSourceContainer", "limit": LISTED, "cursor": cursor });
         let base = self.plan_base();
-        self.scene.mean(None);
+        self.scene.set_implicit_target(None);
         let (scene, blobs) = (&mut self.scene, &self.blobs);
         let found = tools::plan_call(Seq(0), "find_instances", &args, scene, &base, blobs, None)?;
         if !self.scene.take_missing().is_empty() {
@@ -107,7 +107,7 @@ impl Engine {
         let earlier = self.previous_plan(call);
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
-        self.scene.begin(call);
+        self.scene.begin_scope(call);
         code::read_by(&self.scene, reading::ON_ALL_CORES);
         self.know_style(tool);
         let result = if is_own && tool == REVERT {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use vector_core::code::TextReaders;
-use vector_luau::index::{self, Script};
+use vector_luau::index::{self, ScriptSummary};
 
 /// The reader goes as deep as Luau allows.
 const STACK: usize = 16 << 20;
@@ -17,8 +17,8 @@ const RUN: usize = 16;
 pub const ON_ALL_CORES: TextReaders = TextReaders { read: read_texts, fit: match_texts };
 
 /// What texts yield, in their order.
-fn read_texts(texts: &[&str]) -> Vec<Script> {
-    on_all_cores(texts, &index::read)
+fn read_texts(texts: &[&str]) -> Vec<ScriptSummary> {
+    on_all_cores(texts, &index::summarize)
 }
 
 /// Whether something holds of each text, in their order.
@@ -74,7 +74,8 @@ mod tests {
         for count in [0, 1, RUN, 10 * RUN + 3] {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let one_by_one: Vec<Script> = texts.iter().map(|text| index::read(text)).collect();
+            let one_by_one: Vec<ScriptSummary> =
+                texts.iter().map(|text| index::summarize(text)).collect();
             assert_eq!(read_texts(&texts), one_by_one, "{count}");
             let is_odd = |text: &str| text.ends_with(['1', '3', '5', '7', '9']);
             let odd: Vec<bool> = (0..count).map(|at| at % 2 == 1).collect();

@@ -14,7 +14,10 @@ use scene_schemas::{Command, InstancePath};
 use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
 use vector_core::workflow::PendingStatus;
 use vector_place::{Node, Scene, reflection};
-use vector_render::{Frame, Picture, Sides, Solids, View, When, can_be_told, draw, gather, shown};
+use vector_render::{
+    BeforeAfter, ChangeSide, Picture, SolidSet, ViewDirection, ViewFrame, can_be_told, draw_solids,
+    gather_solids, visible_root,
+};
 
 use crate::open::request_missing;
 use crate::revert::go_back;
@@ -25,7 +28,7 @@ use crate::{Engine, EngineError, Target, required_blobs};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PictureSubject {
     /// What a proposal changes.
-    Proposal(Seq, When),
+    Proposal(Seq, ChangeSide),
     /// An instance and all below it, as it is with what waits.
     Place(InstancePath),
 }
@@ -34,9 +37,9 @@ pub enum PictureSubject {
 #[derive(Debug, Clone, PartialEq)]
 pub enum DrawInput {
     /// A side of a proposal.
-    Side(Arc<Sides>, When),
+    Side(Arc<BeforeAfter>, ChangeSide),
     /// A place.
-    Place(Solids),
+    Place(SolidSet),
 }
 
 impl DrawInput {
@@ -44,11 +47,11 @@ impl DrawInput {
     ///
     /// # Errors
     /// There is nothing to see.
-    pub fn draw(&self, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
+    pub fn draw(&self, view: ViewDirection, size: (u32, u32)) -> Result<Picture, Refusal> {
         match self {
-            Self::Side(sides, when) => sides.draw(*when, view, size),
-            Self::Place(solids) => match Frame::of(&[solids], view) {
-                Some(frame) => Ok(draw(solids, size, frame)),
+            Self::Side(sides, when) => sides.draw_side(*when, view, size),
+            Self::Place(solids) => match ViewFrame::around(&[solids], view) {
+                Some(frame) => Ok(draw_solids(solids, size, frame)),
                 None => {
                     refuse!("There is nothing to see: no part stands there. Name another path.")
                 }
@@ -65,9 +68,9 @@ pub fn overlay_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
     (call, proposal): (Seq, &Proposal),
-) -> Result<Sides, Refusal> {
+) -> Result<BeforeAfter, Refusal> {
     let (before, after) = on_trial(scene, &proposal.commands, |scene| {
-        scene.begin(call);
+        scene.begin_scope(call);
         proposal.commands.iter().try_for_each(|it| try_command(scene, it, blobs).map(drop))
     })?;
     told_apart(before, after)
@@ -81,9 +84,9 @@ pub fn sides_back(
     scene: &mut Scene,
     blobs: &BlobStore,
     (call, ack): (Seq, &Ack),
-) -> Result<Sides, Refusal> {
+) -> Result<BeforeAfter, Refusal> {
     let (after, before) = on_trial(scene, &ack.inverse, |scene| {
-        scene.begin(call);
+        scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
         draft.goes_back();
         let witnesses = ack.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
@@ -98,9 +101,10 @@ fn on_trial(
     scene: &mut Scene,
     commands: &[Command],
     work: impl FnOnce(&mut Scene) -> Result<(), Refusal>,
-) -> Result<(Vec<Solids>, Vec<Solids>), Refusal> {
+) -> Result<(Vec<SolidSet>, Vec<SolidSet>), Refusal> {
     let roots = picture_roots(scene, commands);
-    let all = |scene: &Scene| roots.iter().map(|root| gather(scene, *root)).collect::<Vec<_>>();
+    let all =
+        |scene: &Scene| roots.iter().map(|root| gather_solids(scene, *root)).collect::<Vec<_>>();
     let now = all(scene);
     let mark = scene.mark();
     let done = work(scene);
@@ -112,14 +116,14 @@ fn on_trial(
 /// What is looked at for a change: the Workspace, and the services that the commands name. A model is
 /// looked at as a whole.
 fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
-    let workspace = shown(scene, scene.root());
+    let workspace = visible_root(scene, scene.root());
     let mut roots = vec![workspace];
     if workspace == scene.root() {
         return roots;
     }
     for command in commands {
         let first = command.target().path.segments.first();
-        let service = first.and_then(|it| scene.child(scene.root(), &it.name));
+        let service = first.and_then(|it| scene.find_child(scene.root(), &it.name));
         let is_service = |it: &Node| reflection::is_service(scene.class(*it));
         if let Some(service) = service.filter(|it| is_service(it) && !roots.contains(it)) {
             roots.push(service);
@@ -129,8 +133,11 @@ fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
 }
 
 /// The first root in which something differs.
-fn told_apart(before: Vec<Solids>, after: Vec<Solids>) -> Result<Sides, Refusal> {
-    let found = before.into_iter().zip(after).find_map(|(before, after)| Sides::of(before, after));
+fn told_apart(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter, Refusal> {
+    let found = before
+        .into_iter()
+        .zip(after)
+        .find_map(|(before, after)| BeforeAfter::from_solids(before, after));
     found.ok_or_else(|| {
         Refusal::new(
             "It changes nothing that a picture shows: no part comes, goes or looks otherwise.",
@@ -163,7 +170,7 @@ impl Engine {
             PictureSubject::Proposal(seq, when) => {
                 self.sides_of(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))
             }
-            PictureSubject::Place(_) => Ok(DrawInput::Place(gather(&self.scene, root))),
+            PictureSubject::Place(_) => Ok(DrawInput::Place(gather_solids(&self.scene, root))),
         };
         let missing = self.scene.take_missing();
         if let Target::Open(studio) = &mut self.target
@@ -176,7 +183,7 @@ impl Engine {
     }
 
     /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.
-    fn sides_of(&mut self, seq: Seq) -> Result<Sides, EngineError> {
+    fn sides_of(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
         let Some(record) = self.ledger.record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };

@@ -9,7 +9,7 @@ use vector_core::proposal::{
     MovedInstance, ProposalDraft, check_targets, chosen_again, draft_part, moved_instances,
 };
 use vector_core::tools::Plan;
-use vector_place::Mark;
+use vector_place::JournalMark;
 
 use crate::Engine;
 
@@ -41,7 +41,7 @@ impl Engine {
     pub(super) fn as_earlier(
         &mut self,
         earlier: &PreviousPlan,
-        (call, base, mark): (Seq, &Fingerprint, Mark),
+        (call, base, mark): (Seq, &Fingerprint, JournalMark),
         plan: Plan,
     ) -> Result<Plan, Refusal> {
         let Plan::Propose(mut now, answer) = plan else {
@@ -50,7 +50,7 @@ impl Engine {
         if let Some((from, whole)) = &earlier.whole {
             let taken = chosen_again(whole, &earlier.proposal, &now, earlier.has_ids)?;
             self.scene.rollback(mark);
-            self.scene.begin(call);
+            self.scene.begin_scope(call);
             let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
             draft_part(&mut draft, &now, &taken)?;
             let chosen = draft.finish(base)?;

@@ -15,7 +15,7 @@ use vector_core::proposal::{ProposalDraft, draft_by_path};
 use vector_core::tools::Plan;
 use vector_core::workflow::{LedgerState, PendingStatus};
 use vector_ledger::Ledger;
-use vector_place::count;
+use vector_place::count_noun;
 
 use crate::conversation;
 use crate::revert::go_back;
@@ -65,7 +65,7 @@ impl Engine {
         // The states that the place has on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
             self.place_file().map(|file| file.hash().clone()).into_iter().collect();
-        self.scene.begin(call);
+        self.scene.begin_scope(call);
         let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
         draft.set_title(title);
         draft.goes_back();
@@ -99,7 +99,7 @@ impl Engine {
         checkpoint: Seq,
         (all, since): (&[AppliedSince], &[AppliedSince]),
     ) -> String {
-        let back = count(since.len(), "proposal", "proposals");
+        let back = count_noun(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
         let now = match &self.target {
             crate::Target::Open(_) => None,

@@ -13,7 +13,7 @@ use vector_core::tools::Plan;
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
 use vector_files::place_file::{PlaceFile, WayBack};
 use vector_ledger::Ledger;
-use vector_place::Patch;
+use vector_place::BytePatch;
 use vector_rojo_project::StepJournal;
 
 use crate::target::{RestoreSource, Target};
@@ -56,7 +56,7 @@ impl Engine {
         }
         // A project's instances may stand in another order when they are read again.
         let is_as_left = ack.after.as_ref() == self.place_file().map(PlaceFile::hash);
-        self.scene.begin(call);
+        self.scene.begin_scope(call);
         let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
         draft.set_title(format!("Revert proposal {seq}: {title}"));
         draft.goes_back();
@@ -89,7 +89,7 @@ impl Engine {
             None => return Ok(()),
         };
         let mark = scene.mark();
-        scene.begin(call);
+        scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
         draft.goes_back();
         let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
@@ -220,7 +220,8 @@ fn way_back(
         else {
             return Ok(None);
         };
-        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(Patch::read) else {
+        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(BytePatch::from_bytes)
+        else {
             return Ok(None);
         };
         let together = applied_together(ledger, first.unwrap_or(Seq(0)), &ack)?;

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use vector_luau::{LintSettings, libraries};
+use vector_luau::{LintSettings, library_names};
 
 /// Bytes of a file of settings that are read; nobody writes more.
 const MAX_SIZE: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub fn selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSet
     };
     let beside = file.parent().unwrap_or(Path::new("."));
     let mut found = LintSettings { text, ..LintSettings::default() };
-    for name in libraries(&found.text) {
+    for name in library_names(&found.text) {
         // A name is no way out of the folder.
         let is_plain = !name.contains(['/', '\\', ':']) && name != "..";
         if !is_plain {

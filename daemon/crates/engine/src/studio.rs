@@ -188,7 +188,7 @@ pub fn prepare_actions(
     proposal: &Proposal,
     blobs: &BlobStore,
 ) -> Result<PreparedActions, Refusal> {
-    scene.begin(call);
+    scene.begin_scope(call);
     let (mut actions, mut nodes, mut backs) = (Vec::new(), Vec::new(), Vec::new());
     for (at, command) in proposal.commands.iter().enumerate() {
         if proposal.is_in_files(at) {
@@ -335,7 +335,7 @@ fn to_action(
         }
         Command::EditMemory { .. } => return Ok(None),
         Command::EditScript { target, expect, .. } => {
-            let text = scene.source(node).unwrap_or_default().into_owned();
+            let text = scene.script_text(node).unwrap_or_default().into_owned();
             if text.len() > MAX_TEXT {
                 return refuse!(
                     "{} would have {} bytes, and a message to Studio holds {MAX_TEXT}. Split the \

@@ -170,7 +170,7 @@ impl Target {
         match (self, ready) {
             (Self::File(file), ReadyChange::File(stored)) => {
                 file.commit(stored)?;
-                scene.settle();
+                scene.forget_history();
             }
             (Self::Project(project), ReadyChange::Project(stored)) => {
                 if let Some(read) = project.commit_files(stored, scene)? {

@@ -54,7 +54,7 @@ pub fn perform_all(
             performed.refused.push((*seq, reason));
             continue;
         }
-        scene.begin(*call);
+        scene.begin_scope(*call);
         let mark = scene.mark();
         match perform_one(scene, &proposal.commands, blobs, by_path) {
             Ok((left, backs)) => {

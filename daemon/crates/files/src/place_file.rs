@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 pub use self::error::PlaceError;
 
 use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
-use vector_place::{CodecError, Patch, Scene};
+use vector_place::{BytePatch, CodecError, Scene};
 
 use crate::disk;
 use crate::memory::{self, MemoryFile};
@@ -210,7 +210,7 @@ impl PlaceFile {
         back: Option<&WayBack>,
     ) -> Result<StoredFile, PlaceError> {
         let file = display_path(&self.output);
-        scene.make().map_err(|why| self.not_encoded(why))?;
+        scene.rebuild_file().map_err(|why| self.not_encoded(why))?;
         let mut after = hash_of(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
             scene.go_back(&back.patches);
@@ -232,7 +232,7 @@ impl PlaceFile {
         };
         for DoneOne { seq, call, left, backs } in done {
             // What the proposal made is called as the proposal calls it.
-            scene.begin(call);
+            scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
             let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
                 .map_err(|refusal| PlaceError::Encode {
@@ -373,7 +373,7 @@ impl PlaceFile {
     /// What was there is as it was.
     pub fn write_scene(&self, scene: &mut Scene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
-        scene.make().map_err(|why| self.not_encoded(why))?;
+        scene.rebuild_file().map_err(|why| self.not_encoded(why))?;
         let temporary = self.write_beside(scene.runs())?;
         self.check_unchanged()?;
         self.replace_output(temporary)
@@ -449,7 +449,7 @@ fn hash_of(scene: &Scene) -> Fingerprint {
 #[derive(Debug)]
 pub struct WayBack {
     /// One after the other.
-    pub patches: Vec<Patch>,
+    pub patches: Vec<BytePatch>,
     /// The hash of what they lead to.
     pub hash: Fingerprint,
 }

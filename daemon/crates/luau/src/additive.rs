@@ -13,7 +13,7 @@ use full_moon::tokenizer::{
 };
 use mlua::chunk::Compiler;
 
-use super::nesting::{self, Reader, Stack};
+use super::nesting::{self, ParserKind, StackSize};
 
 /// How a comment begins, behind its dashes, that tools obey: Luau's modes, selene, `StyLua`.
 const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
@@ -115,11 +115,11 @@ fn is_subsequence(before: &str, after: &str) -> bool {
 }
 
 fn is_addition(before: &str, after: &str) -> Option<()> {
-    let (old, new) = (Outline::read(before)?, Outline::read(after)?);
+    let (old, new) = (ScriptPieces::read(before)?, ScriptPieces::read(after)?);
     let added = new.code.len().checked_sub(old.code.len())?;
     let (head, tail) = old.code.split_at(old.head);
     let behind = old.head + added;
-    let is_same = |old: &[Piece<'_>], new: &[Piece<'_>]| {
+    let is_same = |old: &[SourcePiece<'_>], new: &[SourcePiece<'_>]| {
         old.iter().map(|it| it.text).eq(new.iter().map(|it| it.text))
     };
     if !is_same(head, &new.code[..old.head]) || !is_same(tail, &new.code[behind..]) {
@@ -128,21 +128,21 @@ fn is_addition(before: &str, after: &str) -> Option<()> {
     let declared = &new.code[old.head..behind];
     keeps_all(&old, &new, declared)?;
     if added > 0 {
-        declares(&old, &new, declared)?;
+        check_declarations(&old, &new, declared)?;
     }
     comments_are_comments(after, &new).then_some(())
 }
 
 /// A token, a comment, or a sign of white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece<'a> {
-    kind: Kind,
+struct SourcePiece<'a> {
+    kind: PieceKind,
     text: &'a str,
     start: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PieceKind {
     Name,
     /// Any other token.
     Code,
@@ -151,26 +151,26 @@ enum Kind {
 }
 
 /// A script's pieces and its tree.
-struct Outline<'a> {
-    pieces: Vec<Piece<'a>>,
+struct ScriptPieces<'a> {
+    pieces: Vec<SourcePiece<'a>>,
     /// The pieces that are code.
-    code: Vec<Piece<'a>>,
+    code: Vec<SourcePiece<'a>>,
     /// How much code stands in front of the closing `return`.
     head: usize,
     ast: Ast,
 }
 
-impl<'a> Outline<'a> {
+impl<'a> ScriptPieces<'a> {
     /// Reads a script; none where it is not certain that Luau reads it in the same way.
     fn read(source: &'a str) -> Option<Self> {
-        if has_odd_signs(source) || compiled(source).is_none() {
+        if has_odd_signs(source) || compile_bytecode(source).is_none() {
             return None;
         }
-        nesting::look(source, Reader::Outlines, Stack::Usual).ok()?;
-        let pieces = pieces(source)?;
+        nesting::check_nesting(source, ParserKind::Outlines, StackSize::Usual).ok()?;
+        let pieces = split_pieces(source)?;
         let code: Vec<_> = pieces
             .iter()
-            .filter(|it| matches!(it.kind, Kind::Name | Kind::Code))
+            .filter(|it| matches!(it.kind, PieceKind::Name | PieceKind::Code))
             .copied()
             .collect();
         let ast = full_moon::parse_fallible(source, LuaVersion::luau()).into_result().ok()?;
@@ -204,13 +204,13 @@ fn has_odd_signs(source: &str) -> bool {
 }
 
 /// All pieces of a text, in order; together they are the whole text.
-fn pieces(source: &str) -> Option<Vec<Piece<'_>>> {
-    let mut starts: Vec<(usize, Kind)> = Vec::new();
+fn split_pieces(source: &str) -> Option<Vec<SourcePiece<'_>>> {
+    let mut starts: Vec<(usize, PieceKind)> = Vec::new();
     let mut lexer = Lexer::new(source, LuaVersion::luau());
     while let Some(next) = lexer.consume() {
         let LexerResult::Ok(token) = next else { return None };
         let trivia = token.leading_trivia().chain([token.token()]).chain(token.trailing_trivia());
-        starts.extend(trivia.map(|it| (it.start_position().bytes(), kind(it))));
+        starts.extend(trivia.map(|it| (it.start_position().bytes(), piece_kind(it))));
     }
     let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([source.len()]);
     let mut pieces = Vec::with_capacity(starts.len());
@@ -221,43 +221,45 @@ fn pieces(source: &str) -> Option<Vec<Piece<'_>>> {
         }
         at = end;
         let text = source.get(start..end)?;
-        if kind == Kind::Space {
-            let sign = |(at, _)| Piece { kind, text: &text[at..=at], start: start + at };
+        if kind == PieceKind::Space {
+            let sign = |(at, _)| SourcePiece { kind, text: &text[at..=at], start: start + at };
             if !text.is_ascii() {
                 return None;
             }
             pieces.extend(text.char_indices().map(sign));
         } else if !text.is_empty() {
-            pieces.push(Piece { kind, text, start });
+            pieces.push(SourcePiece { kind, text, start });
         }
     }
     (at == source.len()).then_some(pieces)
 }
 
-fn kind(token: &Token) -> Kind {
+fn piece_kind(token: &Token) -> PieceKind {
     match token.token_type() {
-        TokenType::Whitespace { .. } => Kind::Space,
-        TokenType::SingleLineComment { .. } | TokenType::MultiLineComment { .. } => Kind::Comment,
-        TokenType::Identifier { .. } => Kind::Name,
-        _ => Kind::Code,
+        TokenType::Whitespace { .. } => PieceKind::Space,
+        TokenType::SingleLineComment { .. } | TokenType::MultiLineComment { .. } => {
+            PieceKind::Comment
+        }
+        TokenType::Identifier { .. } => PieceKind::Name,
+        _ => PieceKind::Code,
     }
 }
 
 /// What Luau's compiler makes of a text.
-fn compiled(source: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+fn compile_bytecode(source: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     Compiler::new().compile(source).ok()
 }
 
 /// Whether the compiler reads comments where the parser does: without them it makes the same.
-fn comments_are_comments(source: &str, outline: &Outline<'_>) -> bool {
+fn comments_are_comments(source: &str, outline: &ScriptPieces<'_>) -> bool {
     let mut bare = source.as_bytes().to_vec();
-    let comments = outline.pieces.iter().filter(|it| it.kind == Kind::Comment);
+    let comments = outline.pieces.iter().filter(|it| it.kind == PieceKind::Comment);
     // Modes stand in comments, and belong to what the compiler is told.
     for comment in comments.filter(|it| !is_directive(it.text)) {
         let signs = &mut bare[comment.start..comment.start + comment.text.len()];
         signs.iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
     }
-    compiled(source) == compiled(&bare)
+    compile_bytecode(source) == compile_bytecode(&bare)
 }
 
 fn is_directive(comment: &str) -> bool {
@@ -267,19 +269,23 @@ fn is_directive(comment: &str) -> bool {
 
 /// Whether everything of the old text stands in the new one, and what was added besides the
 /// declarations are white space and comments that no tool obeys.
-fn keeps_all(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Option<()> {
+fn keeps_all(
+    old: &ScriptPieces<'_>,
+    new: &ScriptPieces<'_>,
+    declared: &[SourcePiece<'_>],
+) -> Option<()> {
     let own =
         declared.first().map_or(0, |it| it.start)..declared.last().map_or(0, |it| it.start + 1);
     let mut left = old.pieces.iter().peekable();
     for piece in &new.pieces {
-        let is_code = matches!(piece.kind, Kind::Name | Kind::Code);
+        let is_code = matches!(piece.kind, PieceKind::Name | PieceKind::Code);
         if is_code && own.contains(&piece.start) {
             continue;
         }
         let is_next = left.peek().is_some_and(|it| it.kind == piece.kind && it.text == piece.text);
         if is_next {
             left.next();
-        } else if is_code || piece.kind == Kind::Comment && is_directive(piece.text) {
+        } else if is_code || piece.kind == PieceKind::Comment && is_directive(piece.text) {
             return None;
         }
     }
@@ -287,10 +293,14 @@ fn keeps_all(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Op
 }
 
 /// Whether these tokens are whole declarations of new names, behind the old statements.
-fn declares(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Option<()> {
+fn check_declarations(
+    old: &ScriptPieces<'_>,
+    new: &ScriptPieces<'_>,
+    declared: &[SourcePiece<'_>],
+) -> Option<()> {
     let (first, last) = (declared.first()?.start, declared.last()?.start);
     let names: HashSet<&str> =
-        old.code.iter().filter(|it| it.kind == Kind::Name).map(|it| it.text).collect();
+        old.code.iter().filter(|it| it.kind == PieceKind::Name).map(|it| it.text).collect();
     if REACH_BY_NAME.iter().any(|it| names.contains(it)) {
         return None;
     }
@@ -311,7 +321,7 @@ fn declares(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Opt
     }
     let mut fresh: HashSet<String> = HashSet::new();
     for stmt in new.ast.nodes().stmts().skip(kept) {
-        for name in declaration(stmt)? {
+        for name in declared_names(stmt)? {
             let name = name.token().to_string();
             if names.contains(name.as_str())
                 || GLOBALS.contains(&name.as_str())
@@ -325,7 +335,7 @@ fn declares(old: &Outline<'_>, new: &Outline<'_>, declared: &[Piece<'_>]) -> Opt
 }
 
 /// The names that a statement declares; none where it does anything else as well.
-fn declaration(stmt: &Stmt) -> Option<Vec<&TokenReference>> {
+fn declared_names(stmt: &Stmt) -> Option<Vec<&TokenReference>> {
     match stmt {
         Stmt::LocalFunction(it) if it.attributes().next().is_none() => Some(vec![it.name()]),
         Stmt::LocalAssignment(it) if it.expressions().iter().all(is_constant) => {
@@ -338,20 +348,20 @@ fn declaration(stmt: &Stmt) -> Option<Vec<&TokenReference>> {
 }
 
 fn is_constant(value: &Expression) -> bool {
-    constant(value).is_some()
+    constant_kind(value).is_some()
 }
 
 /// What a constant is, as far as an operator asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Constant {
+enum ConstantKind {
     Number,
     Text,
     Other,
 }
 
 /// What a value is that is known before the script runs, and whose making runs nothing.
-fn constant(value: &Expression) -> Option<Constant> {
-    use Constant::{Number, Other, Text};
+fn constant_kind(value: &Expression) -> Option<ConstantKind> {
+    use ConstantKind::{Number, Other, Text};
     match value {
         Expression::Number(_) => Some(Number),
         Expression::String(_) => Some(Text),
@@ -362,14 +372,16 @@ fn constant(value: &Expression) -> Option<Constant> {
             _ => None,
         },
         Expression::Parentheses { expression, .. }
-        | Expression::TypeAssertion { expression, .. } => constant(expression),
-        Expression::UnaryOperator { unop, expression } => match (unop, constant(expression)?) {
-            (UnOp::Minus(_), Number) => Some(Number),
-            (UnOp::Not(_), _) => Some(Other),
-            _ => None,
-        },
+        | Expression::TypeAssertion { expression, .. } => constant_kind(expression),
+        Expression::UnaryOperator { unop, expression } => {
+            match (unop, constant_kind(expression)?) {
+                (UnOp::Minus(_), Number) => Some(Number),
+                (UnOp::Not(_), _) => Some(Other),
+                _ => None,
+            }
+        }
         Expression::BinaryOperator { lhs, binop, rhs } => {
-            match (binop, constant(lhs)?, constant(rhs)?) {
+            match (binop, constant_kind(lhs)?, constant_kind(rhs)?) {
                 (
                     BinOp::Plus(_)
                     | BinOp::Minus(_)

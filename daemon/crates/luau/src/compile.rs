@@ -9,7 +9,7 @@ use mlua::chunk::Compiler;
 
 /// What is wrong with a script, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
+pub struct CompileDiagnostic {
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1, where it is known. The compiler does not say it.
@@ -18,7 +18,7 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-impl fmt::Display for Diagnostic {
+impl fmt::Display for CompileDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         if let Some(column) = self.column {
@@ -30,11 +30,11 @@ impl fmt::Display for Diagnostic {
 
 /// What keeps a script from compiling; empty where nothing does. The compiler stops at the first
 /// error, so there is one at most.
-pub fn check(source: &str) -> Vec<Diagnostic> {
+pub fn compile_errors(source: &str) -> Vec<CompileDiagnostic> {
     match Compiler::new().compile(source) {
         Ok(_) => vec![],
-        Err(Error::SyntaxError { message, .. }) => vec![diagnostic(&message)],
-        Err(other) => vec![diagnostic(&other.to_string())],
+        Err(Error::SyntaxError { message, .. }) => vec![parse_diagnostic(&message)],
+        Err(other) => vec![parse_diagnostic(&other.to_string())],
     }
 }
 
@@ -43,19 +43,19 @@ pub fn check(source: &str) -> Vec<Diagnostic> {
 /// An edit is judged only where `before` compiles. In a script that is broken already the compiler
 /// sees nothing behind its first error, so an edit that repairs this one and shows the next would
 /// look like one that breaks it: there every edit is let through.
-pub fn new_errors(before: &str, after: &str) -> Vec<Diagnostic> {
-    let errors = check(after);
-    if errors.is_empty() || !check(before).is_empty() { vec![] } else { errors }
+pub fn new_errors(before: &str, after: &str) -> Vec<CompileDiagnostic> {
+    let errors = compile_errors(after);
+    if errors.is_empty() || !compile_errors(before).is_empty() { vec![] } else { errors }
 }
 
 /// Reads `name:LINE: message`, where the name may be empty. What has another form is about the
 /// whole script and counts as line 1.
-fn diagnostic(text: &str) -> Diagnostic {
+fn parse_diagnostic(text: &str) -> CompileDiagnostic {
     let placed = text.split_once(": ").and_then(|(place, message)| {
         let line = place.rsplit(':').next()?.parse().ok()?;
-        Some(Diagnostic { line, column: None, message: message.to_owned() })
+        Some(CompileDiagnostic { line, column: None, message: message.to_owned() })
     });
-    placed.unwrap_or_else(|| Diagnostic { line: 1, column: None, message: text.to_owned() })
+    placed.unwrap_or_else(|| CompileDiagnostic { line: 1, column: None, message: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &str) {
-        let found: Vec<_> = super::check(source).iter().map(ToString::to_string).collect();
+        let found: Vec<_> = super::compile_errors(source).iter().map(ToString::to_string).collect();
         assert_eq!(found.join("\n"), expected);
     }
 
@@ -90,9 +90,9 @@ mod tests {
     #[test]
     fn survives_deep_nesting() {
         let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
-        assert_eq!(super::check(&deep).len(), 1);
+        assert_eq!(super::compile_errors(&deep).len(), 1);
         let blocks = format!("{}{}", "do ".repeat(100_000), "end ".repeat(100_000));
-        assert_eq!(super::check(&blocks).len(), 1);
+        assert_eq!(super::compile_errors(&blocks).len(), 1);
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn reads_other_forms() {
-        let read = |text| diagnostic(text).to_string();
+        let read = |text| parse_diagnostic(text).to_string();
         assert_eq!(read("game.Script:12: oh: no"), "line 12: oh: no");
         assert_eq!(read("not enough memory"), "line 1: not enough memory");
     }

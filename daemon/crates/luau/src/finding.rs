@@ -11,7 +11,7 @@ use serde::Serialize;
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Something was not looked at, or is worth knowing.
     Note,
     /// Suspicious.
@@ -20,7 +20,7 @@ pub enum Severity {
     Error,
 }
 
-impl Severity {
+impl FindingSeverity {
     /// Its word.
     pub fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Severity {
     }
 }
 
-impl fmt::Display for Severity {
+impl fmt::Display for FindingSeverity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -40,7 +40,7 @@ impl fmt::Display for Severity {
 /// Who found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Finder {
+pub enum FindingSource {
     /// Luau's compiler.
     Compiler,
     /// selene's lints.
@@ -54,7 +54,7 @@ pub enum Finder {
 /// A part of a text, from 1; the end is behind the last character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Span {
+pub struct LineSpan {
     /// The line it begins on.
     pub line: u32,
     /// The column it begins at.
@@ -65,7 +65,7 @@ pub struct Span {
     pub end_column: u32,
 }
 
-impl Span {
+impl LineSpan {
     /// The very beginning.
     pub const START: Self = Self { line: 1, column: 1, end_line: 1, end_column: 1 };
 }
@@ -73,11 +73,11 @@ impl Span {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct SourceFinding {
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// Who found it.
-    pub finder: Finder,
+    pub finder: FindingSource,
     /// Its name: one of selene's, such as `undefined_variable`, or `syntax`, `type`.
     pub code: String,
     /// What it is.
@@ -87,10 +87,10 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// Where.
     #[serde(flatten)]
-    pub at: Span,
+    pub at: LineSpan,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for SourceFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { severity, code, message, at, .. } = self;
         write!(f, "{}:{}: {severity}: {message} ({code})", at.line, at.column)
@@ -99,25 +99,25 @@ impl fmt::Display for Finding {
 
 /// Where the lines of a text begin, to tell lines and columns.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     /// Looks for the line ends.
-    pub fn of(text: &'a str) -> Self {
+    pub fn from_text(text: &'a str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
     /// How many there are; a text that ends with a line end has an empty one behind it.
-    pub fn count(&self) -> usize {
+    pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
     /// A line by its number from 1, without its end; empty where there is none.
-    pub fn line(&self, number: u32) -> &'a str {
+    pub fn line_text(&self, number: u32) -> &'a str {
         let at = number.saturating_sub(1) as usize;
         let Some(start) = self.starts.get(at) else {
             return "";
@@ -127,7 +127,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The line and the column of a byte; what is behind the text is its end.
-    pub fn place(&self, byte: usize) -> (u32, u32) {
+    pub fn line_column(&self, byte: usize) -> (u32, u32) {
         let byte = self.text.floor_char_boundary(byte.min(self.text.len()));
         let line = self.starts.partition_point(|start| *start <= byte);
         let start = self.starts[line - 1];
@@ -135,33 +135,33 @@ impl<'a> Lines<'a> {
     }
 
     /// A part by its bytes.
-    pub fn span(&self, bytes: (usize, usize)) -> Span {
-        let (line, column) = self.place(bytes.0);
-        let (end_line, end_column) = self.place(bytes.1.max(bytes.0));
-        Span { line, column, end_line, end_column }
+    pub fn span_of(&self, bytes: (usize, usize)) -> LineSpan {
+        let (line, column) = self.line_column(bytes.0);
+        let (end_line, end_column) = self.line_column(bytes.1.max(bytes.0));
+        LineSpan { line, column, end_line, end_column }
     }
 
     /// The code of a line, without the white space around it.
-    pub fn whole(&self, number: u32) -> Span {
-        let number = number.clamp(1, self.count() as u32);
-        let line = self.line(number);
+    pub fn line_span(&self, number: u32) -> LineSpan {
+        let number = number.clamp(1, self.line_count() as u32);
+        let line = self.line_text(number);
         let indent = line.chars().take_while(|c| c.is_whitespace()).count() as u32;
         let (column, end_column) = match line.trim_end().chars().count() as u32 {
             0 => (1, 1),
             end => (indent + 1, end + 1),
         };
-        Span { line: number, column, end_line: number, end_column }
+        LineSpan { line: number, column, end_line: number, end_column }
     }
 
     /// A part that somebody else claims, moved to where there is text.
-    pub fn clamped(&self, span: Span) -> Span {
+    pub fn clamp_span(&self, span: LineSpan) -> LineSpan {
         let place = |line: u32, column: u32| {
-            let line = line.clamp(1, self.count() as u32);
-            (line, column.clamp(1, self.line(line).chars().count() as u32 + 1))
+            let line = line.clamp(1, self.line_count() as u32);
+            (line, column.clamp(1, self.line_text(line).chars().count() as u32 + 1))
         };
         let start = place(span.line, span.column);
         let end = place(span.end_line, span.end_column).max(start);
-        Span { line: start.0, column: start.1, end_line: end.0, end_column: end.1 }
+        LineSpan { line: start.0, column: start.1, end_line: end.0, end_column: end.1 }
     }
 }
 
@@ -169,29 +169,32 @@ impl<'a> Lines<'a> {
 pub const MAX_FINDINGS: usize = 1_000;
 
 /// Leaves out what is too many, the least severe and the last; the finding that says so.
-pub fn cap<T>(found: &mut Vec<T>, severity: impl Fn(&T) -> Severity) -> Option<Finding> {
+pub fn cap_findings<T>(
+    found: &mut Vec<T>,
+    severity: impl Fn(&T) -> FindingSeverity,
+) -> Option<SourceFinding> {
     let more = found.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0)?;
     found.sort_by_key(|it| std::cmp::Reverse(severity(it)));
     found.truncate(MAX_FINDINGS);
-    Some(Finding {
-        severity: Severity::Note,
-        finder: Finder::Settings,
+    Some(SourceFinding {
+        severity: FindingSeverity::Note,
+        finder: FindingSource::Settings,
         code: "more_findings".to_owned(),
         message: format!("{more} more findings are left out; mend these, and check again"),
         notes: Vec::new(),
-        at: Span::START,
+        at: LineSpan::START,
     })
 }
 
 /// The findings of `after` that `before` does not hold, wherever they stand now. Of several that are
 /// the same, as many are new as there are more.
-pub fn new_findings(before: &[Finding], after: Vec<Finding>) -> Vec<Finding> {
-    let key = |it: &Finding| (it.severity, it.finder, it.code.clone(), it.message.clone());
+pub fn new_findings(before: &[SourceFinding], after: Vec<SourceFinding>) -> Vec<SourceFinding> {
+    let key = |it: &SourceFinding| (it.severity, it.finder, it.code.clone(), it.message.clone());
     let mut known: HashMap<_, usize> = HashMap::new();
     for finding in before {
         *known.entry(key(finding)).or_default() += 1;
     }
-    let is_new = |finding: &Finding| match known.get_mut(&key(finding)) {
+    let is_new = |finding: &SourceFinding| match known.get_mut(&key(finding)) {
         Some(left) if *left > 0 => {
             *left -= 1;
             false
@@ -205,50 +208,54 @@ pub fn new_findings(before: &[Finding], after: Vec<Finding>) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn finding(line: u32, message: &str) -> Finding {
-        Finding {
-            severity: Severity::Warning,
-            finder: Finder::Selene,
+    fn finding(line: u32, message: &str) -> SourceFinding {
+        SourceFinding {
+            severity: FindingSeverity::Warning,
+            finder: FindingSource::Selene,
             code: "a".to_owned(),
             message: message.to_owned(),
             notes: Vec::new(),
-            at: Span { line, ..Span::START },
+            at: LineSpan { line, ..LineSpan::START },
         }
     }
 
     #[test]
     fn places_are_lines_and_characters() {
-        let lines = Lines::of("a\r\n  é😀x\n");
-        assert_eq!(lines.count(), 3);
-        assert_eq!(lines.line(2), "  é😀x");
-        assert_eq!(lines.line(9), "");
-        assert_eq!(lines.place(0), (1, 1));
-        assert_eq!(lines.place(5), (2, 3));
-        assert_eq!(lines.place(11), (2, 5));
-        assert_eq!(lines.place(8), (2, 4), "within a character");
-        assert_eq!(lines.place(999), (3, 1));
-        assert_eq!(lines.whole(2), Span { line: 2, column: 3, end_line: 2, end_column: 6 });
-        assert_eq!(lines.whole(99), Span { line: 3, column: 1, end_line: 3, end_column: 1 });
+        let lines = LineIndex::from_text("a\r\n  é😀x\n");
+        assert_eq!(lines.line_count(), 3);
+        assert_eq!(lines.line_text(2), "  é😀x");
+        assert_eq!(lines.line_text(9), "");
+        assert_eq!(lines.line_column(0), (1, 1));
+        assert_eq!(lines.line_column(5), (2, 3));
+        assert_eq!(lines.line_column(11), (2, 5));
+        assert_eq!(lines.line_column(8), (2, 4), "within a character");
+        assert_eq!(lines.line_column(999), (3, 1));
+        assert_eq!(lines.line_span(2), LineSpan { line: 2, column: 3, end_line: 2, end_column: 6 });
+        assert_eq!(
+            lines.line_span(99),
+            LineSpan { line: 3, column: 1, end_line: 3, end_column: 1 }
+        );
     }
 
     #[test]
     fn what_somebody_claims_stays_within_the_text() {
-        let lines = Lines::of("abc\nd");
-        let claimed = Span { line: 0, column: 0, end_line: u32::MAX, end_column: u32::MAX };
-        let whole = Span { line: 1, column: 1, end_line: 2, end_column: 2 };
-        assert_eq!(lines.clamped(claimed), whole);
-        let backwards = Span { line: 2, column: 9, end_line: 1, end_column: 1 };
-        let end = Span { line: 2, column: 2, end_line: 2, end_column: 2 };
-        assert_eq!(lines.clamped(backwards), end);
+        let lines = LineIndex::from_text("abc\nd");
+        let claimed = LineSpan { line: 0, column: 0, end_line: u32::MAX, end_column: u32::MAX };
+        let whole = LineSpan { line: 1, column: 1, end_line: 2, end_column: 2 };
+        assert_eq!(lines.clamp_span(claimed), whole);
+        let backwards = LineSpan { line: 2, column: 9, end_line: 1, end_column: 1 };
+        let end = LineSpan { line: 2, column: 2, end_line: 2, end_column: 2 };
+        assert_eq!(lines.clamp_span(backwards), end);
     }
 
     #[test]
     fn the_worst_are_kept() {
-        let mut few: Vec<Finding> = (0..MAX_FINDINGS as u32).map(|at| finding(at, "x")).collect();
-        assert_eq!(cap(&mut few, |it| it.severity), None);
-        few.push(Finding { severity: Severity::Error, ..finding(7_000, "y") });
-        few.push(Finding { severity: Severity::Error, ..finding(8_000, "z") });
-        let note = cap(&mut few, |it| it.severity).unwrap();
+        let mut few: Vec<SourceFinding> =
+            (0..MAX_FINDINGS as u32).map(|at| finding(at, "x")).collect();
+        assert_eq!(cap_findings(&mut few, |it| it.severity), None);
+        few.push(SourceFinding { severity: FindingSeverity::Error, ..finding(7_000, "y") });
+        few.push(SourceFinding { severity: FindingSeverity::Error, ..finding(8_000, "z") });
+        let note = cap_findings(&mut few, |it| it.severity).unwrap();
         assert!(note.message.starts_with("2 more findings"), "{note}");
         assert_eq!(few.len(), MAX_FINDINGS);
         assert_eq!((few[0].at.line, few[1].at.line, few[2].at.line), (7_000, 8_000, 0));

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
 
 use super::compile;
-use super::finding::Lines;
-use super::nesting::{self, Reader, Stack, Unfit};
+use super::finding::LineIndex;
+use super::nesting::{self, ParserKind, StackSize, UnfitReason};
 
 /// Scripts above this many bytes are not formatted: StyLua writes half a megabyte a second.
 const MAX_SIZE: usize = 1 << 20;
@@ -33,7 +33,7 @@ pub enum FormatError {
     },
     /// The compiler refuses the script.
     #[error("The script does not compile: {0}. Mend it first.")]
-    DoesNotCompile(compile::Diagnostic),
+    DoesNotCompile(compile::CompileDiagnostic),
     /// StyLua does not know its syntax.
     #[error(
         "StyLua does not know something in the script, which compiles: {0}. Leave it as it is, or give \
@@ -50,7 +50,7 @@ pub enum FormatError {
 
 /// The settings of a project: the name of their file, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Style {
+pub struct StyluaSettings {
     /// The file.
     pub file: String,
     /// Its text, or why it cannot be read.
@@ -62,14 +62,14 @@ pub struct Style {
 ///
 /// # Errors
 /// Why it stays as it is.
-pub fn format(
+pub fn format_source(
     source: &str,
-    style: Option<&Style>,
+    style: Option<&StyluaSettings>,
     range: Option<Range<usize>>,
-    stack: Stack,
+    stack: StackSize,
 ) -> Result<String, FormatError> {
-    let config = config(source, style)?;
-    if let Some(error) = compile::check(source).into_iter().next() {
+    let config = parse_config(source, style)?;
+    if let Some(error) = compile::compile_errors(source).into_iter().next() {
         return Err(FormatError::DoesNotCompile(error));
     }
     if source.len() > MAX_SIZE {
@@ -78,18 +78,18 @@ pub fn format(
             source.len()
         )));
     }
-    nesting::look(source, Reader::Formats, stack).map_err(|unfit| match unfit {
-        Unfit::TooDeep | Unfit::TooMuch => FormatError::TooMuch(
+    nesting::check_nesting(source, ParserKind::Formats, stack).map_err(|unfit| match unfit {
+        UnfitReason::TooDeep | UnfitReason::TooMuch => FormatError::TooMuch(
             "is nested too deeply for StyLua, which would not end for long".to_owned(),
         ),
-        Unfit::Unknown(at, _) => {
-            let (line, column) = Lines::of(source).place(at);
+        UnfitReason::Unknown(at, _) => {
+            let (line, column) = LineIndex::from_text(source).line_column(at);
             FormatError::NotParsed(format!("line {line}, column {column}"))
         }
     })?;
     let range = range.map(|it| stylua_lib::Range::from_values(Some(it.start), Some(it.end)));
     // It is somebody else's code, and must not end whoever plans.
-    let _caught = Caught::begin();
+    let _caught = PanicGuard::begin();
     let format = || stylua_lib::format_code(source, config, range, OutputVerification::Full);
     let formatted = catch_unwind(AssertUnwindSafe(format))
         .map_err(|_| FormatError::TooMuch("makes StyLua fail".to_owned()))?;
@@ -100,7 +100,11 @@ pub fn format(
         }
         _ => FormatError::Wrong,
     })?;
-    if compile::check(&formatted).is_empty() { Ok(formatted) } else { Err(FormatError::Wrong) }
+    if compile::compile_errors(&formatted).is_empty() {
+        Ok(formatted)
+    } else {
+        Err(FormatError::Wrong)
+    }
 }
 
 thread_local! {
@@ -113,25 +117,25 @@ pub fn is_caught() -> bool {
 }
 
 /// Until it is dropped, a panic of this thread is caught.
-struct Caught;
+struct PanicGuard;
 
-impl Caught {
+impl PanicGuard {
     fn begin() -> Self {
         IS_CAUGHT.set(true);
         Self
     }
 }
 
-impl Drop for Caught {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         IS_CAUGHT.set(false);
     }
 }
 
-fn config(source: &str, style: Option<&Style>) -> Result<Config, FormatError> {
+fn parse_config(source: &str, style: Option<&StyluaSettings>) -> Result<Config, FormatError> {
     let (mut config, text) = match style {
         None => (Config::default(), ""),
-        Some(Style { file, text }) => {
+        Some(StyluaSettings { file, text }) => {
             let wrong = |why: &str| FormatError::Settings {
                 file: file.clone(),
                 why: why.trim().trim_end_matches('.').to_owned(),
@@ -161,13 +165,13 @@ fn config(source: &str, style: Option<&Style>) -> Result<Config, FormatError> {
 mod tests {
     use super::*;
 
-    fn style(text: &str) -> Style {
-        Style { file: "stylua.toml".to_owned(), text: Ok(text.to_owned()) }
+    fn style(text: &str) -> StyluaSettings {
+        StyluaSettings { file: "stylua.toml".to_owned(), text: Ok(text.to_owned()) }
     }
 
     #[track_caller]
     fn check(source: &str, settings: &str, expected: &str) {
-        let formatted = format(source, Some(&style(settings)), None, Stack::Usual);
+        let formatted = format_source(source, Some(&style(settings)), None, StackSize::Usual);
         assert_eq!(formatted.as_deref(), Ok(expected));
     }
 
@@ -194,7 +198,7 @@ mod tests {
     #[test]
     fn a_range_leaves_the_rest() {
         let source = "local  a = 1\nlocal  b = 2\nlocal  c = 3\n";
-        let formatted = format(source, None, Some(13..25), Stack::Usual).unwrap();
+        let formatted = format_source(source, None, Some(13..25), StackSize::Usual).unwrap();
         assert_eq!(formatted, "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
     }
 
@@ -208,7 +212,7 @@ mod tests {
             ("column_width = 0", "column_width"),
             ("column_width = -1", "stylua.toml cannot be read"),
         ] {
-            let why = format("do f() end", Some(&style(settings)), None, Stack::Usual);
+            let why = format_source("do f() end", Some(&style(settings)), None, StackSize::Usual);
             let why = why.unwrap_err();
             assert!(matches!(why, FormatError::Settings { .. }), "{settings}: {why}");
             assert!(why.to_string().contains(said), "{settings}: {why}");
@@ -219,23 +223,27 @@ mod tests {
 
     #[test]
     fn what_cannot_be_formatted_says_why() {
-        let why = |source: &str| format(source, None, None, Stack::Usual).unwrap_err().to_string();
+        let why = |source: &str| {
+            format_source(source, None, None, StackSize::Usual).unwrap_err().to_string()
+        };
         assert!(why("local = 1").contains("does not compile: line 1"));
         let blocks = format!("{}{}", "do ".repeat(100), "end ".repeat(100));
         assert!(why(&blocks).contains("nested too deeply"));
         assert!(why("@[native, checked]\nlocal function a() end").contains("StyLua does not know"));
         let broken = Some(style("column_width = \"x\""));
-        let why = format("", broken.as_ref(), None, Stack::Usual).unwrap_err().to_string();
+        let why =
+            format_source("", broken.as_ref(), None, StackSize::Usual).unwrap_err().to_string();
         assert!(why.starts_with("stylua.toml cannot be read: "), "{why}");
-        let unread = Style { file: "stylua.toml".to_owned(), text: Err("denied".to_owned()) };
-        let why = format("", Some(&unread), None, Stack::Usual).unwrap_err().to_string();
+        let unread =
+            StyluaSettings { file: "stylua.toml".to_owned(), text: Err("denied".to_owned()) };
+        let why = format_source("", Some(&unread), None, StackSize::Usual).unwrap_err().to_string();
         assert_eq!(why, "stylua.toml cannot be read: denied. Mend it, and format again.");
     }
 
     #[test]
     fn a_panic_of_stylua_is_caught_and_nobody_has_to_print_it() {
         let source = format!("local x=0x{}", "f".repeat(40));
-        let why = super::format(&source, None, None, Stack::Usual);
+        let why = super::format_source(&source, None, None, StackSize::Usual);
         assert!(!is_caught());
         if let Err(why) = why {
             assert!(why.to_string().contains("StyLua"), "{why}");
@@ -251,16 +259,17 @@ mod tests {
             let nested = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
             for open in ["return f(function() ", "f(1, function() ", "a:b():c(function() "] {
                 assert!(
-                    format(&nested(open, "end) ", 7), None, None, Stack::Large).is_ok(),
+                    format_source(&nested(open, "end) ", 7), None, None, StackSize::Large).is_ok(),
                     "{open}"
                 );
-                let refused = format(&nested(open, "end) ", 20), None, None, Stack::Large);
+                let refused =
+                    format_source(&nested(open, "end) ", 20), None, None, StackSize::Large);
                 assert!(matches!(refused, Err(FormatError::TooMuch(_))), "{open}");
             }
             // Many of them are as long as one that is deeper.
             let many = nested("f(function() ", "end) ", 8).repeat(100);
             assert!(matches!(
-                format(&many, None, None, Stack::Large),
+                format_source(&many, None, None, StackSize::Large),
                 Err(FormatError::TooMuch(_))
             ));
         };
@@ -272,10 +281,10 @@ mod tests {
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         let work = || {
             let blocks = |n: usize| format!("{}{}", "do ".repeat(n), "end ".repeat(n));
-            assert!(format(&blocks(90), None, None, Stack::Large).is_ok());
+            assert!(format_source(&blocks(90), None, None, StackSize::Large).is_ok());
             let sum = format!("return 1{}", " + 1".repeat(300));
-            assert!(format(&sum, None, None, Stack::Large).is_ok());
-            assert!(format(&blocks(100_000), None, None, Stack::Large).is_err());
+            assert!(format_source(&sum, None, None, StackSize::Large).is_ok());
+            assert!(format_source(&blocks(100_000), None, None, StackSize::Large).is_err());
         };
         thread.spawn(work).unwrap().join().unwrap();
     }

@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use super::index::lexer::{Kind, Token, lex};
+use super::index::lexer::{Token, TokenKind, tokenize};
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub enum HighlightKind {
     /// `local`, `then`, and so on.
     Keyword,
     /// A string, or what an interpolated one has besides code.
@@ -28,7 +28,7 @@ pub enum Piece {
 }
 
 /// The pieces of a line, in order, each with its bytes of the line. What lies between them is plain.
-pub type Pieces = Vec<(Range<usize>, Piece)>;
+pub type LinePieces = Vec<(Range<usize>, HighlightKind)>;
 
 /// Names that every script has, in the order of bytes.
 const GLOBALS: [&str; 73] = [
@@ -108,7 +108,7 @@ const GLOBALS: [&str; 73] = [
 ];
 
 /// The pieces of each of the lines, which stand without their ends.
-pub fn highlight<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Pieces> {
+pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePieces> {
     let mut passage = String::new();
     let mut starts = Vec::new();
     for line in lines {
@@ -116,29 +116,30 @@ pub fn highlight<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Pieces> {
         passage.push_str(line);
         passage.push('\n');
     }
-    let mut spread = Spread { lines: vec![Pieces::new(); starts.len()], starts, passage: &passage };
-    let tokens = lex(&passage);
-    match begun(&passage, &tokens) {
+    let mut spread =
+        PieceSpreader { lines: vec![LinePieces::new(); starts.len()], starts, passage: &passage };
+    let tokens = tokenize(&passage);
+    match unclosed_start(&passage, &tokens) {
         Some((end, piece)) => {
-            spread.add(0..end, piece);
+            spread.add_piece(0..end, piece);
             let rest = &passage[end..];
-            spread.code(rest, end, &lex(rest));
+            spread.add_code(rest, end, &tokenize(rest));
         }
-        None => spread.code(&passage, 0, &tokens),
+        None => spread.add_code(&passage, 0, &tokens),
     }
     spread.lines
 }
 
 /// Pieces of a passage, line by line.
-struct Spread<'a> {
+struct PieceSpreader<'a> {
     passage: &'a str,
     /// Where each line begins.
     starts: Vec<usize>,
-    lines: Vec<Pieces>,
+    lines: Vec<LinePieces>,
 }
 
-impl Spread<'_> {
-    fn add(&mut self, range: Range<usize>, piece: Piece) {
+impl PieceSpreader<'_> {
+    fn add_piece(&mut self, range: Range<usize>, piece: HighlightKind) {
         let mut line = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
         while let Some(&start) = self.starts.get(line).filter(|start| **start < range.end) {
             // A line ends before its end sign.
@@ -152,8 +153,8 @@ impl Spread<'_> {
     }
 
     /// Adds the pieces of a text that stands at a place of the passage.
-    fn code(&mut self, text: &str, at: usize, tokens: &[Token]) {
-        let mut known: Vec<Option<Piece>> = Vec::with_capacity(tokens.len());
+    fn add_code(&mut self, text: &str, at: usize, tokens: &[Token]) {
+        let mut known: Vec<Option<HighlightKind>> = Vec::with_capacity(tokens.len());
         let mut done = 0;
         for (number, token) in tokens.iter().enumerate() {
             let (start, end) = (token.start as usize, token.end as usize);
@@ -162,11 +163,11 @@ impl Spread<'_> {
                 if done == 0 && between.starts_with("#!") { Some(0) } else { between.find("--") };
             if let Some(from) = comment {
                 let range = done + from..done + between.trim_end().len();
-                self.add(range.start + at..range.end + at, Piece::Comment);
+                self.add_piece(range.start + at..range.end + at, HighlightKind::Comment);
             }
-            let piece = Named { text, tokens, known: &known, at: number }.piece();
+            let piece = TokenContext { text, tokens, known: &known, at: number }.highlight_kind();
             if let Some(piece) = piece {
-                self.add(start + at..end + at, piece);
+                self.add_piece(start + at..end + at, piece);
             }
             known.push(piece);
             done = end;
@@ -175,91 +176,97 @@ impl Spread<'_> {
 }
 
 /// A token, and those beside it.
-struct Named<'a> {
+struct TokenContext<'a> {
     text: &'a str,
     tokens: &'a [Token],
     /// What those before it are.
-    known: &'a [Option<Piece>],
+    known: &'a [Option<HighlightKind>],
     at: usize,
 }
 
-impl Named<'_> {
-    fn kind(&self, at: usize) -> Kind {
-        self.tokens.get(at).map_or(Kind::Eof, |token| token.kind)
+impl TokenContext<'_> {
+    fn kind_at(&self, at: usize) -> TokenKind {
+        self.tokens.get(at).map_or(TokenKind::Eof, |token| token.kind)
     }
 
-    fn word(&self, at: usize) -> &str {
+    fn word_at(&self, at: usize) -> &str {
         let range = self.tokens.get(at).map(|token| token.start as usize..token.end as usize);
         range.and_then(|range| self.text.get(range)).unwrap_or_default()
     }
 
     /// What stands so many tokens before it, and what kind of piece that is.
-    fn before(&self, steps: usize) -> (Kind, Option<Piece>) {
+    fn before(&self, steps: usize) -> (TokenKind, Option<HighlightKind>) {
         let at = self.at.checked_sub(steps);
-        at.map_or((Kind::Eof, None), |at| (self.kind(at), self.known[at]))
+        at.map_or((TokenKind::Eof, None), |at| (self.kind_at(at), self.known[at]))
     }
 
-    fn piece(&self) -> Option<Piece> {
-        match self.kind(self.at) {
-            Kind::Name => self.name(),
-            Kind::False | Kind::Nil | Kind::True | Kind::Number => Some(Piece::Constant),
-            Kind::Text | Kind::TextBegin | Kind::TextMiddle | Kind::TextEnd => Some(Piece::Text),
-            Kind::Sign(_)
-            | Kind::Arrow
-            | Kind::Assert
-            | Kind::Concat
-            | Kind::Dots
-            | Kind::Compare
-            | Kind::AtLeast
-            | Kind::FloorDivide
-            | Kind::Compound
-            | Kind::Eof => None,
-            Kind::And
-            | Kind::Break
-            | Kind::Do
-            | Kind::Else
-            | Kind::ElseIf
-            | Kind::End
-            | Kind::For
-            | Kind::Function
-            | Kind::If
-            | Kind::In
-            | Kind::Local
-            | Kind::Not
-            | Kind::Or
-            | Kind::Repeat
-            | Kind::Return
-            | Kind::Then
-            | Kind::Until
-            | Kind::While => Some(Piece::Keyword),
+    fn highlight_kind(&self) -> Option<HighlightKind> {
+        match self.kind_at(self.at) {
+            TokenKind::Name => self.name(),
+            TokenKind::False | TokenKind::Nil | TokenKind::True | TokenKind::Number => {
+                Some(HighlightKind::Constant)
+            }
+            TokenKind::Text | TokenKind::TextBegin | TokenKind::TextMiddle | TokenKind::TextEnd => {
+                Some(HighlightKind::Text)
+            }
+            TokenKind::Sign(_)
+            | TokenKind::Arrow
+            | TokenKind::Assert
+            | TokenKind::Concat
+            | TokenKind::Dots
+            | TokenKind::Compare
+            | TokenKind::AtLeast
+            | TokenKind::FloorDivide
+            | TokenKind::Compound
+            | TokenKind::Eof => None,
+            TokenKind::And
+            | TokenKind::Break
+            | TokenKind::Do
+            | TokenKind::Else
+            | TokenKind::ElseIf
+            | TokenKind::End
+            | TokenKind::For
+            | TokenKind::Function
+            | TokenKind::If
+            | TokenKind::In
+            | TokenKind::Local
+            | TokenKind::Not
+            | TokenKind::Or
+            | TokenKind::Repeat
+            | TokenKind::Return
+            | TokenKind::Then
+            | TokenKind::Until
+            | TokenKind::While => Some(HighlightKind::Keyword),
         }
     }
 
-    fn name(&self) -> Option<Piece> {
-        let word = self.word(self.at);
-        let next = self.kind(self.at + 1);
-        let is_called = matches!(next, Kind::Sign(b'(' | b'{') | Kind::Text | Kind::TextBegin);
+    fn name(&self) -> Option<HighlightKind> {
+        let word = self.word_at(self.at);
+        let next = self.kind_at(self.at + 1);
+        let is_called =
+            matches!(next, TokenKind::Sign(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin);
         if self.is_keyword(word, next) {
-            return Some(Piece::Keyword);
+            return Some(HighlightKind::Keyword);
         }
         if self.is_type(is_called) {
-            return Some(Piece::Type);
+            return Some(HighlightKind::Type);
         }
-        let is_member = matches!(self.before(1).0, Kind::Sign(b'.' | b':'));
+        let is_member = matches!(self.before(1).0, TokenKind::Sign(b'.' | b':'));
         if is_called && (is_member || GLOBALS.binary_search(&word).is_err()) {
-            return Some(Piece::Called);
+            return Some(HighlightKind::Called);
         }
-        (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(Piece::Global)
+        (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(HighlightKind::Global)
     }
 
     /// Whether a name is a keyword where it stands.
-    fn is_keyword(&self, word: &str, next: Kind) -> bool {
+    fn is_keyword(&self, word: &str, next: TokenKind) -> bool {
         match word {
-            "export" => self.word(self.at + 1) == "type",
-            "type" => matches!(next, Kind::Name | Kind::Function),
+            "export" => self.word_at(self.at + 1) == "type",
+            "type" => matches!(next, TokenKind::Name | TokenKind::Function),
             "continue" => {
-                let is_used = matches!(next, Kind::Sign(_) | Kind::Compound | Kind::Text);
-                !is_used && self.before(1).0 != Kind::Sign(b'.')
+                let is_used =
+                    matches!(next, TokenKind::Sign(_) | TokenKind::Compound | TokenKind::Text);
+                !is_used && self.before(1).0 != TokenKind::Sign(b'.')
             }
             _ => false,
         }
@@ -267,12 +274,15 @@ impl Named<'_> {
 
     fn is_type(&self, is_called: bool) -> bool {
         match self.before(1) {
-            (Kind::Assert | Kind::Arrow | Kind::Sign(b'|' | b'&'), _)
-            | (Kind::Name, Some(Piece::Keyword)) => true,
-            (Kind::Sign(b':'), _) => !is_called,
-            (Kind::Sign(b'.' | b'<'), _) => self.before(2).1 == Some(Piece::Type),
-            (Kind::Sign(b'{' | b'('), _) => {
-                matches!(self.before(2).0, Kind::Sign(b':') | Kind::Assert | Kind::Arrow)
+            (TokenKind::Assert | TokenKind::Arrow | TokenKind::Sign(b'|' | b'&'), _)
+            | (TokenKind::Name, Some(HighlightKind::Keyword)) => true,
+            (TokenKind::Sign(b':'), _) => !is_called,
+            (TokenKind::Sign(b'.' | b'<'), _) => self.before(2).1 == Some(HighlightKind::Type),
+            (TokenKind::Sign(b'{' | b'('), _) => {
+                matches!(
+                    self.before(2).0,
+                    TokenKind::Sign(b':') | TokenKind::Assert | TokenKind::Arrow
+                )
             }
             _ => false,
         }
@@ -280,7 +290,7 @@ impl Named<'_> {
 }
 
 /// Where a long string or comment ends that the passage begins in, and which of the two it may be.
-fn begun(passage: &str, tokens: &[Token]) -> Option<(usize, Piece)> {
+fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKind)> {
     let bytes = passage.as_bytes();
     let (mut open, mut at, mut token) = (0_usize, 0, 0);
     while let Some(next) = memchr::memchr2(b'[', b']', &bytes[at..]) {
@@ -310,17 +320,17 @@ fn begun(passage: &str, tokens: &[Token]) -> Option<(usize, Piece)> {
 /// Whether a place is in a string with both its quotes.
 fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
     let (start, last) = (token.start as usize, token.end as usize - 1);
-    token.kind == Kind::Text
+    token.kind == TokenKind::Text
         && (start..last).contains(&at)
         && matches!(bytes[start], b'"' | b'\'')
         && bytes[last] == bytes[start]
 }
 
 /// What ends so: behind a comment nothing stands, and many end with `--]]`.
-fn kind_of(passage: &str, at: usize, end: usize) -> Piece {
+fn kind_of(passage: &str, at: usize, end: usize) -> HighlightKind {
     let rest = passage[end..].split('\n').next().unwrap_or_default();
     let is_comment = passage[..at].ends_with("--") || rest.trim().is_empty();
-    if is_comment { Piece::Comment } else { Piece::Text }
+    if is_comment { HighlightKind::Comment } else { HighlightKind::Text }
 }
 
 #[cfg(test)]
@@ -337,19 +347,19 @@ mod tests {
     #[track_caller]
     fn check(source: &str, expected: &str) {
         let lines: Vec<&str> = source.split('\n').collect();
-        let shown: Vec<String> = highlight(lines.iter().copied())
+        let shown: Vec<String> = highlight_lines(lines.iter().copied())
             .into_iter()
             .zip(&lines)
             .map(|(pieces, line)| {
-                let piece = |(range, piece): (Range<usize>, Piece)| {
+                let piece = |(range, piece): (Range<usize>, HighlightKind)| {
                     let letter = match piece {
-                        Piece::Keyword => 'k',
-                        Piece::Text => 's',
-                        Piece::Comment => 'c',
-                        Piece::Constant => 'n',
-                        Piece::Global => 'g',
-                        Piece::Type => 't',
-                        Piece::Called => 'f',
+                        HighlightKind::Keyword => 'k',
+                        HighlightKind::Text => 's',
+                        HighlightKind::Comment => 'c',
+                        HighlightKind::Constant => 'n',
+                        HighlightKind::Global => 'g',
+                        HighlightKind::Type => 't',
+                        HighlightKind::Called => 'f',
                     };
                     format!("{letter}<{}>", &line[range])
                 };
@@ -421,7 +431,7 @@ mod tests {
 
         #[test]
         fn ranges_are_in_order_and_within_their_line(source in pieces()) {
-            let lines = highlight(source.split('\n'));
+            let lines = highlight_lines(source.split('\n'));
             for (pieces, line) in lines.iter().zip(source.split('\n')) {
                 let mut done = 0;
                 for (range, _) in pieces {
@@ -437,7 +447,7 @@ mod tests {
     fn a_long_line_takes_no_time() {
         let begun = Instant::now();
         for piece in ["\"]]\"", "[", "]", "[=", "]=", "]]", "a[b[1]]", "`{", "--", "x:y "] {
-            highlight(std::iter::once(piece.repeat(1_000_000 / piece.len()).as_str()));
+            highlight_lines(std::iter::once(piece.repeat(1_000_000 / piece.len()).as_str()));
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     }

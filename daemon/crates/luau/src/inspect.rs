@@ -1,30 +1,30 @@
 //! All that can be told of one script alone: whether it compiles, and if so what is suspicious in it.
 
 use super::compile;
-use super::finding::{Finder, Finding, Lines, Severity, Span};
-use super::lint::Linter;
-use super::nesting::Stack;
+use super::finding::{FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding};
+use super::lint::SourceLinter;
+use super::nesting::StackSize;
 
 /// What is wrong with a script, in order.
-pub fn inspect(source: &str, linter: &Linter, stack: Stack) -> Vec<Finding> {
-    let errors = syntax(source);
-    if errors.is_empty() { linter.lint(source, stack) } else { errors }
+pub fn inspect_source(source: &str, linter: &SourceLinter, stack: StackSize) -> Vec<SourceFinding> {
+    let errors = syntax_findings(source);
+    if errors.is_empty() { linter.lint_source(source, stack) } else { errors }
 }
 
 /// What keeps a script from compiling, by the compiler's verdict. The compiler says the line alone,
 /// and often the word that it stumbled on. Nothing parses the text to learn more: what does not
 /// compile may be nested without end.
-pub fn syntax(source: &str) -> Vec<Finding> {
-    let errors = compile::check(source);
+pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
+    let errors = compile::compile_errors(source);
     if errors.is_empty() {
         return Vec::new();
     }
-    let lines = Lines::of(source);
-    let finding = |error: compile::Diagnostic| Finding {
-        severity: Severity::Error,
-        finder: Finder::Compiler,
+    let lines = LineIndex::from_text(source);
+    let finding = |error: compile::CompileDiagnostic| SourceFinding {
+        severity: FindingSeverity::Error,
+        finder: FindingSource::Compiler,
         code: "syntax".to_owned(),
-        at: named(&error, &lines).unwrap_or_else(|| lines.whole(error.line)),
+        at: named_span(&error, &lines).unwrap_or_else(|| lines.line_span(error.line)),
         message: error.message,
         notes: Vec::new(),
     };
@@ -32,13 +32,13 @@ pub fn syntax(source: &str) -> Vec<Finding> {
 }
 
 /// Where the word stands that the compiler names, if that line holds it once.
-fn named(error: &compile::Diagnostic, lines: &Lines<'_>) -> Option<Span> {
+fn named_span(error: &compile::CompileDiagnostic, lines: &LineIndex<'_>) -> Option<LineSpan> {
     let (_, got) = error.message.rsplit_once("got '")?;
     let word = &got[..got.rfind('\'')?];
     if word.is_empty() {
         return None;
     }
-    let line = lines.line(error.line);
+    let line = lines.line_text(error.line);
     let belongs = |c: char| c.is_alphanumeric() || c == '_';
     let is_whole = |at: &usize| {
         let (before, behind) = (&line[..*at], &line[at + word.len()..]);
@@ -49,7 +49,7 @@ fn named(error: &compile::Diagnostic, lines: &Lines<'_>) -> Option<Span> {
     let at = places.next().filter(|_| places.next().is_none())?;
     let column = line[..at].chars().count() as u32 + 1;
     let end_column = column + word.chars().count() as u32;
-    Some(Span { line: error.line, column, end_line: error.line, end_column })
+    Some(LineSpan { line: error.line, column, end_line: error.line, end_column })
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &[&str]) {
-        let found = inspect(source, &Linter::plain(), Stack::Usual);
+        let found = inspect_source(source, &SourceLinter::default_lints(), StackSize::Usual);
         let said: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(said, expected);
     }
@@ -80,9 +80,12 @@ mod tests {
     #[test]
     fn depth_costs_no_stack() {
         let deep = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
-        assert_eq!(inspect(&deep, &Linter::plain(), Stack::Usual).len(), 1);
+        assert_eq!(
+            inspect_source(&deep, &SourceLinter::default_lints(), StackSize::Usual).len(),
+            1
+        );
         let blocks = format!("{}{}", "do ".repeat(100), "end ".repeat(100));
-        let found = inspect(&blocks, &Linter::plain(), Stack::Usual);
+        let found = inspect_source(&blocks, &SourceLinter::default_lints(), StackSize::Usual);
         assert_eq!(found[0].code, "not_linted");
     }
 }

@@ -17,13 +17,16 @@ mod security;
 mod settings;
 
 pub use additive::only_adds;
-pub use compile::{Diagnostic, check, new_errors};
-pub use finding::{Finder, Finding, Lines, MAX_FINDINGS, Severity, Span, cap, new_findings};
-pub use format::{FormatError, Style, format, is_caught};
-pub use highlight::{Piece, Pieces, highlight};
-pub use inspect::{inspect, syntax};
-pub use lint::{Linter, lint, roblox};
-pub use nesting::Stack;
-pub use outline::{Definition, DefinitionKind, OutlineError, outline};
-pub use security::{ScanFinding, imitation, list_findings, scan_change, scan_script};
-pub use settings::{LintSettings, libraries};
+pub use compile::{CompileDiagnostic, compile_errors, new_errors};
+pub use finding::{
+    FindingSeverity, FindingSource, LineIndex, LineSpan, MAX_FINDINGS, SourceFinding, cap_findings,
+    new_findings,
+};
+pub use format::{FormatError, StyluaSettings, format_source, is_caught};
+pub use highlight::{HighlightKind, LinePieces, highlight_lines};
+pub use inspect::{inspect_source, syntax_findings};
+pub use lint::{SourceLinter, lint_for_card, roblox_library};
+pub use nesting::StackSize;
+pub use outline::{DefinitionKind, OutlineDefinition, OutlineError, outline_script};
+pub use security::{ScanFinding, imitated_service, list_findings, scan_change, scan_script};
+pub use settings::{LintSettings, library_names};

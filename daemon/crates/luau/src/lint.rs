@@ -15,8 +15,10 @@ use selene_lib::{Checker, CheckerDiagnostic};
 use serde_json::{Map, Value as Json, json};
 
 use super::compile;
-use super::finding::{Finder, Finding, Lines, Severity, Span, cap};
-use super::nesting::{self, MAX_NAMES, Reader, Stack, Unfit};
+use super::finding::{
+    FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding, cap_findings,
+};
+use super::nesting::{self, MAX_NAMES, ParserKind, StackSize, UnfitReason};
 use super::settings::{self, LintSettings};
 
 /// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
@@ -62,53 +64,54 @@ const TESTEZ: [&str; 19] = [
 ];
 
 /// The lints, as a project wants them.
-pub struct Linter {
+pub struct SourceLinter {
     checker: Option<Checker<Json>>,
     excluded: Vec<Regex>,
 }
 
-impl std::fmt::Debug for Linter {
+impl std::fmt::Debug for SourceLinter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Linter").field("excluded", &self.excluded).finish_non_exhaustive()
     }
 }
 
-impl Linter {
+impl SourceLinter {
     /// The lints where a project says nothing: those about style are left out.
-    pub fn plain() -> Self {
-        let checker = roblox().and_then(|library| settings::plain(&PASSED_OVER, library));
+    pub fn default_lints() -> Self {
+        let checker =
+            roblox_library().and_then(|library| settings::default_checker(&PASSED_OVER, library));
         Self { checker, excluded: Vec::new() }
     }
 
     /// The same for specs, which find the words of TestEZ.
     pub fn of_specs() -> Self {
-        let library = roblox().and_then(|library| {
+        let library = roblox_library().and_then(|library| {
             let words = TESTEZ.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
-            let mut words = settings::globals(words.collect())?;
+            let mut words = settings::globals_library(words.collect())?;
             words.extend(library);
             Some(words)
         });
-        let checker = library.and_then(|library| settings::plain(&PASSED_OVER, library));
+        let checker = library.and_then(|library| settings::default_checker(&PASSED_OVER, library));
         Self { checker, excluded: Vec::new() }
     }
 
     /// The lints by a project's `selene.toml`, and what is wrong in that.
-    pub fn of(settings: &LintSettings) -> (Self, Vec<Finding>) {
-        let read = settings::read(settings);
+    pub fn from_settings(settings: &LintSettings) -> (Self, Vec<SourceFinding>) {
+        let read = settings::read_settings(settings);
         (Self { checker: read.checker, excluded: read.excluded }, read.findings)
     }
 
     /// Whether a project leaves a file out. `path` has `/` between its names.
-    pub fn excludes(&self, path: &str) -> bool {
+    pub fn is_excluded(&self, path: &str) -> bool {
         self.excluded.iter().any(|glob| glob.is_match(path))
     }
 
     /// What is suspicious in a script that compiles, in order; a note where it cannot be told.
-    pub fn lint(&self, source: &str, stack: Stack) -> Vec<Finding> {
-        let not_linted = |at: Span, why: String| {
-            vec![Finding {
-                severity: Severity::Note,
-                finder: Finder::Selene,
+    pub fn lint_source(&self, source: &str, stack: StackSize) -> Vec<SourceFinding> {
+        let not_linted = |at: LineSpan, why: String| {
+            vec![SourceFinding {
+                severity: FindingSeverity::Note,
+                finder: FindingSource::Selene,
                 code: "not_linted".to_owned(),
                 message: format!("lints were not looked for: {why}"),
                 notes: Vec::new(),
@@ -116,22 +119,22 @@ impl Linter {
             }]
         };
         if source.len() > MAX_LINTED {
-            return not_linted(Span::START, format!("the script has {} bytes", source.len()));
+            return not_linted(LineSpan::START, format!("the script has {} bytes", source.len()));
         }
         let unknown = |start, end| {
-            let at = Lines::of(source).span((start, end));
+            let at = LineIndex::from_text(source).span_of((start, end));
             not_linted(at, "their parser does not know this syntax yet".to_owned())
         };
-        match nesting::look(source, Reader::Lints, stack) {
+        match nesting::check_nesting(source, ParserKind::Lints, stack) {
             Ok(_) => {}
-            Err(Unfit::TooDeep) => {
-                return not_linted(Span::START, "the script is nested too deeply".to_owned());
+            Err(UnfitReason::TooDeep) => {
+                return not_linted(LineSpan::START, "the script is nested too deeply".to_owned());
             }
-            Err(Unfit::TooMuch) => {
+            Err(UnfitReason::TooMuch) => {
                 let why = format!("the script has more than {MAX_NAMES} names and operators");
-                return not_linted(Span::START, why);
+                return not_linted(LineSpan::START, why);
             }
-            Err(Unfit::Unknown(start, end)) => return unknown(start, end),
+            Err(UnfitReason::Unknown(start, end)) => return unknown(start, end),
         }
         let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
         let ast = match parsed.into_result() {
@@ -147,61 +150,72 @@ impl Linter {
         let Some(checker) = &self.checker else {
             return Vec::new();
         };
-        let lines = Lines::of(source);
-        let mut counted: Vec<(Severity, CheckerDiagnostic)> =
-            checker.test_on(&ast).into_iter().filter_map(|it| Some((severity(&it)?, it))).collect();
+        let lines = LineIndex::from_text(source);
+        let mut counted: Vec<(FindingSeverity, CheckerDiagnostic)> = checker
+            .test_on(&ast)
+            .into_iter()
+            .filter_map(|it| Some((lint_severity(&it)?, it)))
+            .collect();
         // To tell a column takes as long as its line.
         counted.sort_by_key(|(_, it)| it.diagnostic.primary_label.range);
-        let more = cap(&mut counted, |it| it.0);
-        let found = counted.into_iter().map(|(severity, it)| finding(severity, it, &lines));
-        let mut found: Vec<Finding> = found.chain(more).collect();
+        let more = cap_findings(&mut counted, |it| it.0);
+        let found = counted.into_iter().map(|(severity, it)| to_finding(severity, it, &lines));
+        let mut found: Vec<SourceFinding> = found.chain(more).collect();
         found.sort_by(|a, b| (a.at, &a.code, &a.message).cmp(&(b.at, &b.code, &b.message)));
         found
     }
 }
 
-fn severity(found: &CheckerDiagnostic) -> Option<Severity> {
+fn lint_severity(found: &CheckerDiagnostic) -> Option<FindingSeverity> {
     match found.severity {
         Counts::Allow => None,
-        Counts::Warning => Some(Severity::Warning),
-        Counts::Error => Some(Severity::Error),
+        Counts::Warning => Some(FindingSeverity::Warning),
+        Counts::Error => Some(FindingSeverity::Error),
     }
 }
 
-fn finding(severity: Severity, found: CheckerDiagnostic, lines: &Lines<'_>) -> Finding {
+fn to_finding(
+    severity: FindingSeverity,
+    found: CheckerDiagnostic,
+    lines: &LineIndex<'_>,
+) -> SourceFinding {
     let it = found.diagnostic;
     let (start, end) = it.primary_label.range;
     let told = it.primary_label.message.filter(|message| *message != it.message);
-    Finding {
+    SourceFinding {
         severity,
-        finder: Finder::Selene,
+        finder: FindingSource::Selene,
         code: it.code.to_owned(),
         message: it.message,
         notes: told.into_iter().chain(it.notes).collect(),
-        at: lines.span((start as usize, end as usize)),
+        at: lines.span_of((start as usize, end as usize)),
     }
 }
 
 thread_local! {
     /// Made when the first script is looked at: reading the library takes longer than a script.
-    static PLAIN: OnceCell<Linter> = const { OnceCell::new() };
+    static PLAIN: OnceCell<SourceLinter> = const { OnceCell::new() };
 }
 
 /// What is suspicious in a script, for its card; nothing where it does not compile, is very large, or
 /// is nested so deeply that the parser, which recurses, could leave a usual stack.
-pub fn lint(source: &str) -> Vec<Finding> {
-    if source.len() > MAX_SIZE || !compile::check(source).is_empty() {
+pub fn lint_for_card(source: &str) -> Vec<SourceFinding> {
+    if source.len() > MAX_SIZE || !compile::compile_errors(source).is_empty() {
         return Vec::new();
     }
     // Lints are somebody else's code, and one that fails must not end whoever plans.
-    let lint = || PLAIN.with(|it| it.get_or_init(Linter::plain).lint(source, Stack::Usual));
+    let lint = || {
+        PLAIN.with(|it| {
+            it.get_or_init(SourceLinter::default_lints).lint_source(source, StackSize::Usual)
+        })
+    };
     let mut found = catch_unwind(lint).unwrap_or_default();
-    found.retain(|it| it.severity > Severity::Note);
+    found.retain(|it| it.severity > FindingSeverity::Note);
     found
 }
 
 /// What a script finds in Roblox.
-pub fn roblox() -> Option<StandardLibrary> {
+pub fn roblox_library() -> Option<StandardLibrary> {
     let mut globals = Map::new();
     for instance in ["game", "plugin", "script", "workspace"] {
         globals.insert(instance.to_owned(), json!({ "any": true }));
@@ -236,7 +250,7 @@ pub fn roblox() -> Option<StandardLibrary> {
         let field = json!({ "struct": "EnumItem", "deprecated": deprecated });
         globals.entry(format!("Enum.{enum_name}.{legacy}")).or_insert(field);
     }
-    let mut library = settings::globals(globals)?;
+    let mut library = settings::globals_library(globals)?;
     library.extend(StandardLibrary::roblox_base());
     Some(library)
 }
@@ -263,7 +277,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &[(u32, &str)]) {
-        let found = lint(source);
+        let found = lint_for_card(source);
         let codes: Vec<_> = found.iter().map(|it| (it.at.line, it.code.as_str())).collect();
         assert_eq!(codes, expected, "{found:?}");
     }
@@ -287,9 +301,9 @@ mod tests {
     fn legacy_names_of_enum_items_are_warnings() {
         let source = "local params = RaycastParams.new()\n\
                       params.FilterType = Enum.RaycastFilterType.Blacklist\nprint(params)\n";
-        let found = lint(source);
+        let found = lint_for_card(source);
         let said: Vec<_> = found.iter().map(|it| (it.severity, it.code.as_str())).collect();
-        assert_eq!(said, [(Severity::Warning, "deprecated")], "{found:?}");
+        assert_eq!(said, [(FindingSeverity::Warning, "deprecated")], "{found:?}");
         let text = format!("{} {:?}", found[0].message, found[0].notes);
         assert!(text.contains("Exclude"), "{text}");
         check("print(Enum.RaycastFilterType.Cheese)", &[(1, "incorrect_standard_library_use")]);
@@ -318,49 +332,50 @@ mod tests {
 
     #[test]
     fn a_project_says_which_and_a_script_what_it_allows() {
-        let (linter, said) =
-            Linter::of(&settings::of("[lints]\nunused_variable = \"deny\"\nempty_if = \"allow\""));
+        let (linter, said) = SourceLinter::from_settings(&settings::settings_from_text(
+            "[lints]\nunused_variable = \"deny\"\nempty_if = \"allow\"",
+        ));
         assert_eq!(said, []);
-        let found = linter.lint("local a, b = 'é', 1\nif a then end\n", Stack::Usual);
+        let found = linter.lint_source("local a, b = 'é', 1\nif a then end\n", StackSize::Usual);
         let said: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["1:10: error: b is assigned a value, but never used (unused_variable)"]);
         let allowed = "-- selene: allow(unused_variable)\nlocal a = 1\nlocal b = 2\n";
-        assert_eq!(linter.lint(allowed, Stack::Usual).len(), 1);
+        assert_eq!(linter.lint_source(allowed, StackSize::Usual).len(), 1);
     }
 
     #[test]
     fn says_where_it_did_not_look() {
-        let found =
-            Linter::plain().lint("@[native, checked]\nlocal function a() end", Stack::Usual);
-        assert_eq!(found[0].severity, Severity::Note);
+        let found = SourceLinter::default_lints()
+            .lint_source("@[native, checked]\nlocal function a() end", StackSize::Usual);
+        assert_eq!(found[0].severity, FindingSeverity::Note);
         assert_eq!(found[0].at.line, 1);
         let deep = format!("{}{}", "do ".repeat(10_000), "end ".repeat(10_000));
-        let found = Linter::plain().lint(&deep, Stack::Large);
+        let found = SourceLinter::default_lints().lint_source(&deep, StackSize::Large);
         assert!(found[0].message.contains("too deeply"), "{found:?}");
     }
 
     #[test]
     fn a_thousand_findings_are_told() {
         let text = format!("{}print(1)\nreturn {{ a = 1, a = 2 }}", "print(x)".repeat(1_010));
-        let found = Linter::plain().lint(&text, Stack::Large);
+        let found = SourceLinter::default_lints().lint_source(&text, StackSize::Large);
         assert_eq!(found.len(), 1_001);
         assert_eq!(found.iter().filter(|it| it.code == "more_findings").count(), 1, "and one note");
     }
 
     #[test]
     fn what_would_take_long_is_not_looked_at() {
-        let linter = Linter::plain();
+        let linter = SourceLinter::default_lints();
         for (text, said) in [
             ("do local a = 1 print(a) end\n".repeat(7_000), "names"),
             ("print('a' .. 'b')\n".repeat(11_000), "names"),
             (format!("return '{}'", "a".repeat(MAX_LINTED)), "bytes"),
         ] {
-            let found = linter.lint(&text, Stack::Large);
+            let found = linter.lint_source(&text, StackSize::Large);
             assert_eq!((found.len(), found[0].code.as_str()), (1, "not_linted"));
             assert!(found[0].message.contains(said), "{found:?}");
         }
         let data = format!("return {{ {} }}", "1, 'a',\n".repeat(15_000));
-        assert_eq!(linter.lint(&data, Stack::Large), [], "data is quick");
+        assert_eq!(linter.lint_source(&data, StackSize::Large), [], "data is quick");
     }
 
     #[test]

@@ -19,16 +19,16 @@ pub(super) const MAX_NAMES: usize = 20_000;
 
 /// How large a stack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stack {
+pub enum StackSize {
     /// That of any thread: 2 MB.
     Usual,
     /// At least 64 MB.
     Large,
 }
 
-impl Stack {
+impl StackSize {
     /// How many times more it bears than the usual one: less than it is larger.
-    fn times(self) -> u32 {
+    fn capacity_factor(self) -> u32 {
         match self {
             Self::Usual => 1,
             Self::Large => 16,
@@ -38,7 +38,7 @@ impl Stack {
 
 /// Who wants to have a script parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum ParserKind {
     /// Who makes outlines or scans for backdoors, and is quick.
     Outlines,
     /// selene.
@@ -49,7 +49,7 @@ pub(super) enum Reader {
 
 /// Why a text that compiles must not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum UnfitReason {
     /// A parser that recurses could leave the stack, or not end for long.
     TooDeep,
     /// It is too much for lints: see [`MAX_NAMES`].
@@ -60,9 +60,13 @@ pub(super) enum Unfit {
 
 /// Whether a script that compiles may be parsed; how many tokens it has, where it may. What cannot be
 /// told from tokens alone counts as deeper than it is.
-pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<usize, Unfit> {
+pub(super) fn check_nesting(
+    source: &str,
+    reader: ParserKind,
+    stack: StackSize,
+) -> Result<usize, UnfitReason> {
     let mut lexer = Lexer::new(source, LuaVersion::luau());
-    let mut open = Open::of(reader);
+    let mut open = NestingTracker::for_parser(reader);
     let mut count = 0;
     while let Some(next) = lexer.consume() {
         let token = match next {
@@ -70,16 +74,16 @@ pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<usize, 
             LexerResult::Fatal(errors) | LexerResult::Recovered(_, errors) => {
                 let range = errors.first().map(full_moon::tokenizer::TokenizerError::range);
                 let (start, end) = range.map_or((0, 0), |it| (it.0.bytes(), it.1.bytes()));
-                return Err(Unfit::Unknown(start, end));
+                return Err(UnfitReason::Unknown(start, end));
             }
         };
-        open.see(token.token_type());
+        open.track_token(token.token_type());
         count += usize::from(*token.token_type() != TokenType::Eof);
-        if open.weight.stack > STACK * stack.times() || open.work > WORK {
-            return Err(Unfit::TooDeep);
+        if open.weight.stack > STACK * stack.capacity_factor() || open.work > WORK {
+            return Err(UnfitReason::TooDeep);
         }
-        if reader == Reader::Lints && open.names > MAX_NAMES {
-            return Err(Unfit::TooMuch);
+        if reader == ParserKind::Lints && open.names > MAX_NAMES {
+            return Err(UnfitReason::TooMuch);
         }
     }
     Ok(count)
@@ -87,7 +91,7 @@ pub(super) fn look(source: &str, reader: Reader, stack: Stack) -> Result<usize, 
 
 /// What something that is open costs whoever recurses: measured, at the worst.
 #[derive(Debug, Clone, Copy, Default)]
-struct Weight {
+struct NestingWeight {
     /// Kilobytes.
     stack: u32,
     /// Half of it is how often the time doubles that is spent on what stands inside: selene looks
@@ -96,7 +100,7 @@ struct Weight {
     heat: u32,
 }
 
-impl Weight {
+impl NestingWeight {
     fn add(&mut self, other: Self) {
         self.stack += other.stack;
         self.heat += other.heat;
@@ -110,7 +114,7 @@ impl Weight {
 
 /// What is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpenKind {
     Block,
     /// The block of a function that is a value.
     Function,
@@ -126,20 +130,20 @@ enum Kind {
     Text,
 }
 
-struct Frame {
-    kind: Kind,
-    weight: Weight,
+struct NestingFrame {
+    kind: OpenKind,
+    weight: NestingWeight,
     /// Of the operators of the expression or type that stands in it now.
-    grown: Weight,
+    grown: NestingWeight,
     /// Expressions that began with `if` and wait for these words.
     then: usize,
     otherwise: usize,
 }
 
-impl Kind {
-    fn weight(self, reader: Reader) -> Weight {
+impl OpenKind {
+    fn weight_for(self, reader: ParserKind) -> NestingWeight {
         let (stack, heat) = match reader {
-            Reader::Formats => match self {
+            ParserKind::Formats => match self {
                 Self::Block => (220, 0),
                 Self::Function => (220, 1),
                 Self::Round => (80, 2),
@@ -148,7 +152,7 @@ impl Kind {
                 Self::Angle => (80, 1),
                 Self::Text => (60, 0),
             },
-            Reader::Lints | Reader::Outlines => match self {
+            ParserKind::Lints | ParserKind::Outlines => match self {
                 Self::Block | Self::Round | Self::Curly | Self::Key => (60, 0),
                 Self::Function => (70, 0),
                 Self::Index => (40, 5),
@@ -156,13 +160,13 @@ impl Kind {
                 Self::Text => (40, 2),
             },
         };
-        Weight { stack, heat }
+        NestingWeight { stack, heat }
     }
 }
 
 /// What may follow a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+enum ExpectedNext {
     /// A statement, or what goes on with a value.
     Value,
     /// What an expression or a type goes on with.
@@ -171,169 +175,172 @@ enum After {
     Either,
 }
 
-struct Open {
-    reader: Reader,
+struct NestingTracker {
+    reader: ParserKind,
     /// Never empty: the first one is the script.
-    frames: Vec<Frame>,
+    frames: Vec<NestingFrame>,
     /// Of all frames together.
-    weight: Weight,
+    weight: NestingWeight,
     work: u64,
     /// Names and operators so far.
     names: usize,
-    after: After,
+    after: ExpectedNext,
 }
 
-impl Open {
-    fn of(reader: Reader) -> Self {
-        let (frames, weight) = (Vec::new(), Weight::default());
-        let mut open = Self { reader, frames, weight, work: 0, names: 0, after: After::Value };
-        open.open(Kind::Block);
-        open.after = After::Value;
+impl NestingTracker {
+    fn for_parser(reader: ParserKind) -> Self {
+        let (frames, weight) = (Vec::new(), NestingWeight::default());
+        let mut open =
+            Self { reader, frames, weight, work: 0, names: 0, after: ExpectedNext::Value };
+        open.open_kind(OpenKind::Block);
+        open.after = ExpectedNext::Value;
         open
     }
 
-    fn see(&mut self, token: &TokenType) {
+    fn track_token(&mut self, token: &TokenType) {
         match token {
             TokenType::Identifier { .. } => {
                 self.names += 1;
                 // Two values without a sign between them are of two statements.
-                if self.after == After::Value {
-                    self.settle();
+                if self.after == ExpectedNext::Value {
+                    self.begin_statement();
                 }
-                self.after = After::Value;
+                self.after = ExpectedNext::Value;
             }
             TokenType::Number { .. } => {
-                self.compares();
-                self.after = After::Value;
+                self.end_comparison();
+                self.after = ExpectedNext::Value;
             }
-            TokenType::StringLiteral { .. } => self.after = After::Value,
+            TokenType::StringLiteral { .. } => self.after = ExpectedNext::Value,
             TokenType::InterpolatedString { kind, .. } => {
                 use InterpolatedStringKind::{Begin, End, Middle, Simple};
                 if matches!(kind, Middle | End) {
-                    self.close(Kind::Text);
+                    self.close_kind(OpenKind::Text);
                 }
                 match kind {
-                    Begin | Middle => self.open(Kind::Text),
-                    Simple | End => self.after = After::Value,
+                    Begin | Middle => self.open_kind(OpenKind::Text),
+                    Simple | End => self.after = ExpectedNext::Value,
                 }
             }
-            TokenType::Symbol { symbol } => self.symbol(*symbol),
+            TokenType::Symbol { symbol } => self.track_symbol(*symbol),
             _ => {}
         }
-        if self.weight.heat > COOL && self.reader != Reader::Outlines {
+        if self.weight.heat > COOL && self.reader != ParserKind::Outlines {
             self.work += 1 << (self.weight.heat / 2).min(32);
         }
     }
 
-    fn symbol(&mut self, symbol: Symbol) {
+    fn track_symbol(&mut self, symbol: Symbol) {
         match symbol {
-            Symbol::LeftParen => self.open(Kind::Round),
-            Symbol::LeftBrace => self.open(Kind::Curly),
-            Symbol::LeftBracket if self.after == After::Open => self.open(Kind::Key),
-            Symbol::LeftBracket => self.open(Kind::Index),
-            Symbol::RightParen => self.close(Kind::Round),
-            Symbol::RightBrace => self.close(Kind::Curly),
-            Symbol::RightBracket => self.close(Kind::Index),
-            Symbol::LessThan => {
-                self.grow(0);
-                self.open(Kind::Angle);
+            Symbol::LeftParen => self.open_kind(OpenKind::Round),
+            Symbol::LeftBrace => self.open_kind(OpenKind::Curly),
+            Symbol::LeftBracket if self.after == ExpectedNext::Open => {
+                self.open_kind(OpenKind::Key)
             }
-            Symbol::GreaterThan | Symbol::GreaterThanEqual => self.greater(symbol),
+            Symbol::LeftBracket => self.open_kind(OpenKind::Index),
+            Symbol::RightParen => self.close_kind(OpenKind::Round),
+            Symbol::RightBrace => self.close_kind(OpenKind::Curly),
+            Symbol::RightBracket => self.close_kind(OpenKind::Index),
+            Symbol::LessThan => {
+                self.add_operator(0);
+                self.open_kind(OpenKind::Angle);
+            }
+            Symbol::GreaterThan | Symbol::GreaterThanEqual => self.track_greater(symbol),
             Symbol::Comma => {
-                if !matches!(self.top().kind, Kind::Block | Kind::Function) {
-                    self.shrink();
+                if !matches!(self.top_frame().kind, OpenKind::Block | OpenKind::Function) {
+                    self.shrink_operator();
                 }
-                self.after = After::Open;
+                self.after = ExpectedNext::Open;
             }
             Symbol::Equal => {
-                if self.reader != Reader::Formats && self.top().kind != Kind::Curly {
-                    self.grown(Weight { stack: 120, heat: 0 });
+                if self.reader != ParserKind::Formats && self.top_frame().kind != OpenKind::Curly {
+                    self.add_weight(NestingWeight { stack: 120, heat: 0 });
                 }
-                self.after = After::Open;
+                self.after = ExpectedNext::Open;
             }
             Symbol::Semicolon => {
-                self.settle();
-                self.after = After::Value;
+                self.begin_statement();
+                self.after = ExpectedNext::Value;
             }
             Symbol::Colon
             | Symbol::Dot
             | Symbol::Pipe
             | Symbol::Ampersand
             | Symbol::AtSign
-            | Symbol::In => self.after = After::Open,
-            Symbol::Nil | Symbol::True | Symbol::False => self.after = After::Value,
+            | Symbol::In => self.after = ExpectedNext::Open,
+            Symbol::Nil | Symbol::True | Symbol::False => self.after = ExpectedNext::Value,
             Symbol::QuestionMark => {
-                self.grow(0);
-                self.after = After::Value;
+                self.add_operator(0);
+                self.after = ExpectedNext::Value;
             }
             Symbol::ThinArrow => {
-                self.grow(if self.reader == Reader::Formats { 2 } else { 0 });
-                self.after = After::Open;
+                self.add_operator(if self.reader == ParserKind::Formats { 2 } else { 0 });
+                self.after = ExpectedNext::Open;
             }
             // A value, and in front of a type a part of that.
-            Symbol::Ellipsis => self.after = After::Either,
-            _ => self.word(symbol),
+            Symbol::Ellipsis => self.after = ExpectedNext::Either,
+            _ => self.track_word(symbol),
         }
     }
 
     /// Takes a word, or an operator, that cannot stand between the `<` and the `>` of types.
-    fn word(&mut self, symbol: Symbol) {
-        self.compares();
+    fn track_word(&mut self, symbol: Symbol) {
+        self.end_comparison();
         match symbol {
-            Symbol::If => self.condition(),
-            Symbol::Then | Symbol::ElseIf | Symbol::Else => self.branch(symbol),
+            Symbol::If => self.track_condition(),
+            Symbol::Then | Symbol::ElseIf | Symbol::Else => self.track_branch(symbol),
             Symbol::Function => {
-                let is_value = self.after != After::Value;
+                let is_value = self.after != ExpectedNext::Value;
                 if !is_value {
-                    self.settle();
+                    self.begin_statement();
                 }
-                self.open(if is_value { Kind::Function } else { Kind::Block });
+                self.open_kind(if is_value { OpenKind::Function } else { OpenKind::Block });
             }
             Symbol::Do | Symbol::Repeat => {
-                self.settle();
-                self.open(Kind::Block);
-                self.after = After::Value;
+                self.begin_statement();
+                self.open_kind(OpenKind::Block);
+                self.after = ExpectedNext::Value;
             }
-            Symbol::End => self.close(Kind::Block),
+            Symbol::End => self.close_kind(OpenKind::Block),
             Symbol::Until => {
-                self.close(Kind::Block);
-                self.settle();
-                self.after = After::Open;
+                self.close_kind(OpenKind::Block);
+                self.begin_statement();
+                self.after = ExpectedNext::Open;
             }
             Symbol::Local | Symbol::Break => {
-                self.settle();
-                self.after = After::Value;
+                self.begin_statement();
+                self.after = ExpectedNext::Value;
             }
             Symbol::For | Symbol::While | Symbol::Return => {
-                self.settle();
-                self.after = After::Open;
+                self.begin_statement();
+                self.after = ExpectedNext::Open;
             }
             _ => {
-                self.grow(0);
-                self.after = After::Open;
+                self.add_operator(0);
+                self.after = ExpectedNext::Open;
             }
         }
     }
 
-    fn condition(&mut self) {
+    fn track_condition(&mut self) {
         match self.after {
-            After::Open => {
-                self.top().then += 1;
-                self.grow(1);
+            ExpectedNext::Open => {
+                self.top_frame().then += 1;
+                self.add_operator(1);
             }
-            After::Value => {
-                self.settle();
-                self.open(Kind::Block);
+            ExpectedNext::Value => {
+                self.begin_statement();
+                self.open_kind(OpenKind::Block);
             }
             // As an expression it has no `end`, and stays open for longer than it is.
-            After::Either => self.open(Kind::Block),
+            ExpectedNext::Either => self.open_kind(OpenKind::Block),
         }
-        self.after = After::Open;
+        self.after = ExpectedNext::Open;
     }
 
-    fn branch(&mut self, symbol: Symbol) {
-        self.after = After::Open;
-        let top = self.top();
+    fn track_branch(&mut self, symbol: Symbol) {
+        self.after = ExpectedNext::Open;
+        let top = self.top_frame();
         let is_expression = if symbol == Symbol::Then { top.then > 0 } else { top.otherwise > 0 };
         match symbol {
             Symbol::Then if is_expression => {
@@ -343,103 +350,103 @@ impl Open {
             Symbol::ElseIf if is_expression => {
                 top.otherwise -= 1;
                 top.then += 1;
-                self.grow(0);
+                self.add_operator(0);
             }
             Symbol::Else if is_expression => {
                 top.otherwise -= 1;
-                self.grow(1);
+                self.add_operator(1);
             }
             _ => {
-                self.settle();
+                self.begin_statement();
                 if symbol != Symbol::ElseIf {
-                    self.after = After::Value;
+                    self.after = ExpectedNext::Value;
                 }
             }
         }
     }
 
-    fn greater(&mut self, symbol: Symbol) {
-        self.after = After::Open;
-        if self.top().kind == Kind::Angle {
-            self.pop();
+    fn track_greater(&mut self, symbol: Symbol) {
+        self.after = ExpectedNext::Open;
+        if self.top_frame().kind == OpenKind::Angle {
+            self.pop_frame();
             if symbol == Symbol::GreaterThan {
-                self.after = After::Either;
+                self.after = ExpectedNext::Either;
             }
         }
-        self.grow(0);
+        self.add_operator(0);
     }
 
-    fn open(&mut self, kind: Kind) {
-        let weight = kind.weight(self.reader);
-        let grown = Weight::default();
-        self.frames.push(Frame { kind, weight, grown, then: 0, otherwise: 0 });
+    fn open_kind(&mut self, kind: OpenKind) {
+        let weight = kind.weight_for(self.reader);
+        let grown = NestingWeight::default();
+        self.frames.push(NestingFrame { kind, weight, grown, then: 0, otherwise: 0 });
         self.weight.add(weight);
-        self.after = After::Open;
+        self.after = ExpectedNext::Open;
     }
 
     /// Ends the innermost of its kind. What is left open in it was opened by mistake.
-    fn close(&mut self, kind: Kind) {
+    fn close_kind(&mut self, kind: OpenKind) {
         let same = match kind {
-            Kind::Block => Kind::Function,
-            Kind::Index => Kind::Key,
+            OpenKind::Block => OpenKind::Function,
+            OpenKind::Index => OpenKind::Key,
             other => other,
         };
-        let is = |it: &Frame| it.kind == kind || it.kind == same;
+        let is = |it: &NestingFrame| it.kind == kind || it.kind == same;
         let innermost = self.frames.iter().rposition(is).filter(|at| *at > 0);
         if let Some(at) = innermost {
             while self.frames.len() > at {
-                self.pop();
+                self.pop_frame();
             }
         }
-        self.after = After::Value;
+        self.after = ExpectedNext::Value;
     }
 
     /// Begins a statement.
-    fn settle(&mut self) {
-        while self.top().kind == Kind::Angle {
-            self.pop();
+    fn begin_statement(&mut self) {
+        while self.top_frame().kind == OpenKind::Angle {
+            self.pop_frame();
         }
-        self.shrink();
-        let top = self.top();
+        self.shrink_operator();
+        let top = self.top_frame();
         (top.then, top.otherwise) = (0, 0);
     }
 
     /// A `<` that is still open has compared: what came behind it is of the expression around it.
-    fn compares(&mut self) {
-        while self.top().kind == Kind::Angle {
-            let grown = std::mem::take(&mut self.top().grown);
-            self.pop();
-            self.top().grown.add(grown);
+    fn end_comparison(&mut self) {
+        while self.top_frame().kind == OpenKind::Angle {
+            let grown = std::mem::take(&mut self.top_frame().grown);
+            self.pop_frame();
+            self.top_frame().grown.add(grown);
         }
     }
 
-    fn pop(&mut self) {
-        self.shrink();
+    fn pop_frame(&mut self) {
+        self.shrink_operator();
         if let Some(frame) = self.frames.pop() {
             self.weight.take(frame.weight);
         }
     }
 
     /// Takes an operator.
-    fn grow(&mut self, heat: u32) {
+    fn add_operator(&mut self, heat: u32) {
         self.names += 1;
-        let stack = if self.reader == Reader::Formats { 60 } else { 15 };
-        self.grown(Weight { stack, heat });
+        let stack = if self.reader == ParserKind::Formats { 60 } else { 15 };
+        self.add_weight(NestingWeight { stack, heat });
     }
 
-    fn grown(&mut self, weight: Weight) {
+    fn add_weight(&mut self, weight: NestingWeight) {
         self.weight.add(weight);
-        self.top().grown.add(weight);
+        self.top_frame().grown.add(weight);
     }
 
-    fn shrink(&mut self) {
-        let grown = std::mem::take(&mut self.top().grown);
+    fn shrink_operator(&mut self) {
+        let grown = std::mem::take(&mut self.top_frame().grown);
         self.weight.take(grown);
     }
 
-    fn top(&mut self) -> &mut Frame {
+    fn top_frame(&mut self) -> &mut NestingFrame {
         if self.frames.is_empty() {
-            self.open(Kind::Block);
+            self.open_kind(OpenKind::Block);
         }
         let last = self.frames.len() - 1;
         &mut self.frames[last]

@@ -17,13 +17,13 @@ use full_moon::tokenizer::TokenReference;
 use full_moon::visitors::Visitor;
 use thiserror::Error;
 
-use super::finding::Lines;
-use super::nesting::{self, Reader, Stack, Unfit};
-use super::{Diagnostic, check};
+use super::finding::LineIndex;
+use super::nesting::{self, ParserKind, StackSize, UnfitReason};
+use super::{CompileDiagnostic, compile_errors};
 
 /// Something that a script defines under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct OutlineDefinition {
     /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`. A function in a table is
     /// called after the variable or field that holds the table, where there is one.
     pub name: String,
@@ -56,12 +56,12 @@ pub enum DefinitionKind {
 pub enum OutlineError {
     /// The compiler refuses the script.
     #[error("The script does not compile, so it has no outline: {0}. Read its text instead.")]
-    DoesNotCompile(Diagnostic),
+    DoesNotCompile(CompileDiagnostic),
     /// The script compiles, but the parser does not know something in it.
     #[error(
         "The script compiles, but the parser that makes outlines does not know its syntax yet: {0}. Read its text instead."
     )]
-    NotParsed(Diagnostic),
+    NotParsed(CompileDiagnostic),
     /// The parser, which recurses, could leave its stack.
     #[error(
         "The script is nested too deeply for the parser that makes outlines. Read its text instead."
@@ -76,36 +76,38 @@ pub enum OutlineError {
 ///
 /// # Errors
 /// Why there is none: a sentence.
-pub fn outline(source: &str) -> Result<Vec<Definition>, OutlineError> {
-    if let Some(diagnostic) = check(source).into_iter().next() {
+pub fn outline_script(source: &str) -> Result<Vec<OutlineDefinition>, OutlineError> {
+    if let Some(diagnostic) = compile_errors(source).into_iter().next() {
         return Err(OutlineError::DoesNotCompile(diagnostic));
     }
-    nesting::look(source, Reader::Outlines, Stack::Large).map_err(|unfit| match unfit {
-        Unfit::TooDeep | Unfit::TooMuch => OutlineError::TooDeep,
-        Unfit::Unknown(at, _) => {
-            let (line, column) = Lines::of(source).place(at);
-            let message = "unknown token".to_owned();
-            OutlineError::NotParsed(Diagnostic { line, column: Some(column), message })
+    nesting::check_nesting(source, ParserKind::Outlines, StackSize::Large).map_err(|unfit| {
+        match unfit {
+            UnfitReason::TooDeep | UnfitReason::TooMuch => OutlineError::TooDeep,
+            UnfitReason::Unknown(at, _) => {
+                let (line, column) = LineIndex::from_text(source).line_column(at);
+                let message = "unknown token".to_owned();
+                OutlineError::NotParsed(CompileDiagnostic { line, column: Some(column), message })
+            }
         }
     })?;
     let parsed = full_moon::parse_fallible(source, LuaVersion::luau());
     if let Some(error) = parsed.errors().first() {
         let (start, _) = error.range();
-        return Err(OutlineError::NotParsed(Diagnostic {
+        return Err(OutlineError::NotParsed(CompileDiagnostic {
             line: start.line() as u32,
             column: Some(start.character() as u32),
             message: error.error_message().into_owned(),
         }));
     }
-    let mut found = Found::default();
+    let mut found = OutlineCollector::default();
     found.visit_ast(parsed.ast());
     found.definitions.sort_by_key(|definition| definition.line);
     Ok(found.definitions)
 }
 
 #[derive(Default)]
-struct Found {
-    definitions: Vec<Definition>,
+struct OutlineCollector {
+    definitions: Vec<OutlineDefinition>,
     /// The names of tables, by the byte where each starts. A table is visited after the statement
     /// or the table that gives it a name.
     tables: HashMap<usize, String>,
@@ -113,22 +115,28 @@ struct Found {
     blocks: usize,
 }
 
-impl Found {
-    fn add(&mut self, name: String, kind: DefinitionKind, node: &dyn Node) {
+impl OutlineCollector {
+    fn add_definition(&mut self, name: String, kind: DefinitionKind, node: &dyn Node) {
         // The end that the parser reports for a table type leaves its closing brace out.
         let end = node.tokens().filter_map(Node::end_position).max();
         let (Some(start), Some(end)) = (node.start_position(), end) else {
             return;
         };
         let (line, end_line) = (start.line() as u32, end.line() as u32);
-        self.definitions.push(Definition { name, kind, line, end_line });
+        self.definitions.push(OutlineDefinition { name, kind, line, end_line });
     }
 
     /// Takes note of a value that gets a name: a function is a definition, a table hands the name
     /// on to its fields.
-    fn bind(&mut self, name: String, value: &Expression, kind: DefinitionKind, node: &dyn Node) {
-        match bare(value) {
-            Expression::Function(_) => self.add(name, kind, node),
+    fn bind_value(
+        &mut self,
+        name: String,
+        value: &Expression,
+        kind: DefinitionKind,
+        node: &dyn Node,
+    ) {
+        match bare_value(value) {
+            Expression::Function(_) => self.add_definition(name, kind, node),
             Expression::TableConstructor(table) => {
                 if let Some(start) = table.start_position() {
                     self.tables.insert(start.bytes(), name);
@@ -138,7 +146,7 @@ impl Found {
         }
     }
 
-    fn locals(
+    fn add_locals(
         &mut self,
         names: &Punctuated<TokenReference>,
         values: &Punctuated<Expression>,
@@ -146,20 +154,20 @@ impl Found {
     ) {
         for (name, value) in names.iter().zip(values) {
             let name = name.token().to_string();
-            let is_local = match bare(value) {
+            let is_local = match bare_value(value) {
                 Expression::TableConstructor(_) => true,
                 Expression::FunctionCall(call) => is_require(call),
                 _ => false,
             };
             if is_local && self.blocks == 1 {
-                self.add(name.clone(), DefinitionKind::Local, node);
+                self.add_definition(name.clone(), DefinitionKind::Local, node);
             }
-            self.bind(name, value, DefinitionKind::LocalFunction, node);
+            self.bind_value(name, value, DefinitionKind::LocalFunction, node);
         }
     }
 }
 
-impl Visitor for Found {
+impl Visitor for OutlineCollector {
     fn visit_block(&mut self, _: &Block) {
         self.blocks += 1;
     }
@@ -173,32 +181,36 @@ impl Visitor for Found {
         let name = names.collect::<Vec<_>>().join(".");
         match node.name().method_name() {
             Some(method) => {
-                self.add(format!("{name}:{}", method.token()), DefinitionKind::Method, node);
+                self.add_definition(
+                    format!("{name}:{}", method.token()),
+                    DefinitionKind::Method,
+                    node,
+                );
             }
-            None => self.add(name, DefinitionKind::Function, node),
+            None => self.add_definition(name, DefinitionKind::Function, node),
         }
     }
 
     fn visit_local_function(&mut self, node: &LocalFunction) {
-        self.add(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
+        self.add_definition(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
     }
 
     fn visit_const_function(&mut self, node: &ConstFunction) {
-        self.add(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
+        self.add_definition(node.name().token().to_string(), DefinitionKind::LocalFunction, node);
     }
 
     fn visit_local_assignment(&mut self, node: &LocalAssignment) {
-        self.locals(node.names(), node.expressions(), node);
+        self.add_locals(node.names(), node.expressions(), node);
     }
 
     fn visit_const_assignment(&mut self, node: &ConstAssignment) {
-        self.locals(node.names(), node.expressions(), node);
+        self.add_locals(node.names(), node.expressions(), node);
     }
 
     fn visit_assignment(&mut self, node: &Assignment) {
         for (variable, value) in node.variables().iter().zip(node.expressions()) {
             if let Some(name) = variable_name(variable) {
-                self.bind(name, value, DefinitionKind::Function, node);
+                self.bind_value(name, value, DefinitionKind::Function, node);
             }
         }
     }
@@ -212,25 +224,25 @@ impl Visitor for Found {
                     Some(table) => format!("{table}.{key}"),
                     None => key.to_string(),
                 };
-                self.bind(name, value, DefinitionKind::Function, field);
+                self.bind_value(name, value, DefinitionKind::Function, field);
             }
         }
     }
 
     fn visit_type_declaration(&mut self, node: &TypeDeclaration) {
-        self.add(node.type_name().token().to_string(), DefinitionKind::Type, node);
+        self.add_definition(node.type_name().token().to_string(), DefinitionKind::Type, node);
     }
 
     fn visit_type_function(&mut self, node: &TypeFunction) {
-        self.add(node.function_name().token().to_string(), DefinitionKind::Type, node);
+        self.add_definition(node.function_name().token().to_string(), DefinitionKind::Type, node);
     }
 }
 
 /// The value without the parentheses and type assertions around it.
-fn bare(value: &Expression) -> &Expression {
+fn bare_value(value: &Expression) -> &Expression {
     match value {
         Expression::Parentheses { expression, .. }
-        | Expression::TypeAssertion { expression, .. } => bare(expression),
+        | Expression::TypeAssertion { expression, .. } => bare_value(expression),
         other => other,
     }
 }
@@ -284,7 +296,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &[&str]) {
-        let found: Vec<_> = outline(source)
+        let found: Vec<_> = outline_script(source)
             .unwrap()
             .into_iter()
             .map(|d| format!("{:?} {} {}-{}", d.kind, d.name, d.line, d.end_line))
@@ -342,13 +354,13 @@ mod tests {
 
     #[test]
     fn refuses_what_does_not_compile() {
-        let error = outline("local x = 1\nlocal = 2").unwrap_err().to_string();
+        let error = outline_script("local x = 1\nlocal = 2").unwrap_err().to_string();
         assert!(error.contains("no outline: line 2: Expected identifier"), "{error}");
     }
 
     #[test]
     fn says_when_only_the_parser_fails() {
-        let error = outline("@[native, checked]\nlocal function a() end").unwrap_err();
+        let error = outline_script("@[native, checked]\nlocal function a() end").unwrap_err();
         assert!(matches!(error, OutlineError::NotParsed(_)), "{error}");
     }
 
@@ -356,7 +368,7 @@ mod tests {
     fn parses_what_luau_accepts_on_a_large_stack() {
         let source = format!("{}local function a() end {}", "do ".repeat(190), "end ".repeat(190));
         let thread = std::thread::Builder::new().stack_size(64 << 20);
-        let found = thread.spawn(move || outline(&source)).unwrap().join().unwrap();
+        let found = thread.spawn(move || outline_script(&source)).unwrap().join().unwrap();
         assert_eq!(found.unwrap().len(), 1);
     }
 }

@@ -11,8 +11,8 @@ use selene_lib::standard_library::StandardLibrary;
 use selene_lib::{Checker, CheckerConfig, CheckerErrorProblem, LintVariation, lint_exists};
 use serde_json::{Map, Value as Json};
 
-use super::finding::{Finder, Finding, Lines, Severity, Span};
-use super::lint::roblox;
+use super::finding::{FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding};
+use super::lint::roblox_library;
 
 /// The text of a `selene.toml`, and of the standard libraries beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const MAX_BRACKETS: usize = 10_000;
 const KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
 
 /// The standard libraries that a `selene.toml` names and that are files beside it: `NAME.yml`.
-pub fn libraries(text: &str) -> Vec<String> {
+pub fn library_names(text: &str) -> Vec<String> {
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
     let names = table.get("std").and_then(toml::Value::as_str).unwrap_or_default();
     let named = names.split('+').map(str::trim);
@@ -46,22 +46,24 @@ fn is_known(name: &str) -> bool {
 }
 
 /// What a `selene.toml` says, as far as it can be read.
-pub(super) struct Read {
+pub(super) struct LintConfig {
     pub(super) checker: Option<Checker<Json>>,
     pub(super) excluded: Vec<Regex>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<SourceFinding>,
 }
 
 /// Reads a project's settings.
-pub(super) fn read(settings: &LintSettings) -> Read {
-    let mut reader = Reader { lines: Lines::of(&settings.text), findings: Vec::new() };
+pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
+    let mut reader =
+        SettingsReader { lines: LineIndex::from_text(&settings.text), findings: Vec::new() };
     let table = match toml::from_str::<toml::Table>(&settings.text) {
         Ok(table) => table,
         Err(error) => {
-            let at = error.span().map_or(Span::START, |it| reader.lines.span((it.start, it.end)));
+            let at =
+                error.span().map_or(LineSpan::START, |it| reader.lines.span_of((it.start, it.end)));
             let message = error.message().trim_end_matches('.').to_owned();
-            reader.say(
-                Severity::Error,
+            reader.report(
+                FindingSeverity::Error,
                 at,
                 format!("selene.toml is no TOML: {message}; nothing of it counts until it is"),
             );
@@ -70,45 +72,52 @@ pub(super) fn read(settings: &LintSettings) -> Read {
     };
     for key in table.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let text = format!("selene.toml has the key `{key}`, which selene does not know");
-        reader.say(Severity::Warning, reader.find(key), text);
+        reader.report(FindingSeverity::Warning, reader.find_word(key), text);
     }
     let mut config =
-        CheckerConfig::<Json> { lints: reader.lints(&table), ..CheckerConfig::default() };
-    config.config = Reader::configs(&table);
-    let excluded = reader.excluded(&table);
+        CheckerConfig::<Json> { lints: reader.read_lints(&table), ..CheckerConfig::default() };
+    config.config = SettingsReader::read_configs(&table);
+    let excluded = reader.read_excludes(&table);
     let std = table.get("std").and_then(toml::Value::as_str).unwrap_or("roblox");
     config.std = Some(std.to_owned());
-    let library = reader.library(std, &settings.libraries);
-    let checker = reader.checker(config, &library);
-    Read { checker, excluded, findings: reader.findings }
+    let library = reader.read_library(std, &settings.libraries);
+    let checker = reader.build_checker(config, &library);
+    LintConfig { checker, excluded, findings: reader.findings }
 }
 
-struct Reader<'a> {
-    lines: Lines<'a>,
-    findings: Vec<Finding>,
+struct SettingsReader<'a> {
+    lines: LineIndex<'a>,
+    findings: Vec<SourceFinding>,
 }
 
-impl Reader<'_> {
-    fn say(&mut self, severity: Severity, at: Span, message: String) {
+impl SettingsReader<'_> {
+    fn report(&mut self, severity: FindingSeverity, at: LineSpan, message: String) {
         if self.findings.len() >= MAX_FINDINGS {
             return;
         }
-        let (finder, code) = (Finder::Settings, "settings".to_owned());
-        self.findings.push(Finding { severity, finder, code, message, notes: Vec::new(), at });
+        let (finder, code) = (FindingSource::Settings, "settings".to_owned());
+        self.findings.push(SourceFinding {
+            severity,
+            finder,
+            code,
+            message,
+            notes: Vec::new(),
+            at,
+        });
     }
 
     /// The first line that holds a word: TOML does not tell where a key stands.
-    fn find(&self, word: &str) -> Span {
+    fn find_word(&self, word: &str) -> LineSpan {
         if self.findings.len() >= MAX_FINDINGS {
-            return Span::START;
+            return LineSpan::START;
         }
-        let count = self.lines.count() as u32;
-        let line = (1..=count).find(|line| self.lines.line(*line).contains(word));
-        line.map_or(Span::START, |line| self.lines.whole(line))
+        let count = self.lines.line_count() as u32;
+        let line = (1..=count).find(|line| self.lines.line_text(*line).contains(word));
+        line.map_or(LineSpan::START, |line| self.lines.line_span(line))
     }
 
     /// How lints count.
-    fn lints(&mut self, table: &toml::Table) -> HashMap<String, LintVariation> {
+    fn read_lints(&mut self, table: &toml::Table) -> HashMap<String, LintVariation> {
         let mut lints = HashMap::new();
         for (name, value) in
             ["rules", "lints"].iter().filter_map(|it| table.get(*it)?.as_table()).flatten()
@@ -121,13 +130,13 @@ impl Reader<'_> {
                     let text = format!(
                         "selene.toml says {value} for the lint `{name}`; write \"allow\", \"warn\" or \"deny\""
                     );
-                    self.say(Severity::Warning, self.find(name), text);
+                    self.report(FindingSeverity::Warning, self.find_word(name), text);
                     continue;
                 }
             };
             if !lint_exists(name) {
                 let text = format!("selene.toml names the lint `{name}`, which does not exist");
-                self.say(Severity::Warning, self.find(name), text);
+                self.report(FindingSeverity::Warning, self.find_word(name), text);
                 continue;
             }
             lints.insert(name.clone(), variation);
@@ -136,7 +145,7 @@ impl Reader<'_> {
     }
 
     /// What lints are told besides.
-    fn configs(table: &toml::Table) -> HashMap<String, Json> {
+    fn read_configs(table: &toml::Table) -> HashMap<String, Json> {
         let given = table.get("config").and_then(toml::Value::as_table);
         let all = given.into_iter().flatten();
         all.filter_map(|(name, value)| Some((name.clone(), serde_json::to_value(value).ok()?)))
@@ -144,62 +153,66 @@ impl Reader<'_> {
     }
 
     /// Which files are left out.
-    fn excluded(&mut self, table: &toml::Table) -> Vec<Regex> {
+    fn read_excludes(&mut self, table: &toml::Table) -> Vec<Regex> {
         let given = table.get("exclude").and_then(toml::Value::as_array);
         let mut globs = Vec::new();
         for value in given.into_iter().flatten() {
-            if let Some(glob) = value.as_str().and_then(glob) {
+            if let Some(glob) = value.as_str().and_then(compile_glob) {
                 globs.push(glob);
             } else {
                 let text = format!("selene.toml excludes {value}, which is no pattern");
-                self.say(Severity::Warning, self.find("exclude"), text);
+                self.report(FindingSeverity::Warning, self.find_word("exclude"), text);
             }
         }
         globs
     }
 
     /// The standard library: its parts laid over each other, the first over the next.
-    fn library(&mut self, names: &str, files: &HashMap<String, String>) -> StandardLibrary {
+    fn read_library(&mut self, names: &str, files: &HashMap<String, String>) -> StandardLibrary {
         let mut library: Option<StandardLibrary> = None;
         for name in names.split('+').map(str::trim).filter(|name| !name.is_empty()) {
-            if let Some(mut part) = self.part(name, files) {
+            if let Some(mut part) = self.read_library_part(name, files) {
                 if let Some(rest) = library.take() {
                     part.extend(rest);
                 }
                 library = Some(part);
             }
         }
-        library.or_else(roblox).unwrap_or_default()
+        library.or_else(roblox_library).unwrap_or_default()
     }
 
-    fn part(&mut self, name: &str, files: &HashMap<String, String>) -> Option<StandardLibrary> {
+    fn read_library_part(
+        &mut self,
+        name: &str,
+        files: &HashMap<String, String>,
+    ) -> Option<StandardLibrary> {
         if name == "roblox" {
-            return roblox();
+            return roblox_library();
         }
         if is_known(name) {
             return StandardLibrary::from_name(name);
         }
-        let at = self.find(name);
+        let at = self.find_word(name);
         let Some(text) = files.get(name) else {
             let text = format!(
                 "the standard library `{name}` is not known: put {name}.yml beside selene.toml, or take \
                  it out of `std`. What it defines counts as undefined until then"
             );
-            self.say(Severity::Warning, at, text);
+            self.report(FindingSeverity::Warning, at, text);
             return None;
         };
         if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count() > MAX_BRACKETS {
             let text = format!(
                 "{name}.yml has more than {MAX_BRACKETS} brackets; it is passed over until it has fewer"
             );
-            self.say(Severity::Warning, at, text);
+            self.report(FindingSeverity::Warning, at, text);
             return None;
         }
         match serde_yaml::from_str::<StandardLibrary>(text) {
             Ok(mut library) => {
                 let base = library.base.clone().filter(|base| *base != name);
                 match base.as_deref() {
-                    Some("roblox") => library.extend(roblox()?),
+                    Some("roblox") => library.extend(roblox_library()?),
                     Some(base) if is_known(base) => {
                         library.extend(StandardLibrary::from_name(base)?);
                     }
@@ -218,14 +231,14 @@ impl Reader<'_> {
                     "{name}.yml is no standard library: {place}. Make it as selene's book says; it is \
                      passed over until then"
                 );
-                self.say(Severity::Warning, at, text);
+                self.report(FindingSeverity::Warning, at, text);
                 None
             }
         }
     }
 
     /// A checker of all that its lints accept: what one does not is told, and left out.
-    fn checker(
+    fn build_checker(
         &mut self,
         config: CheckerConfig<Json>,
         library: &StandardLibrary,
@@ -248,14 +261,17 @@ impl Reader<'_> {
             };
             let name = error.name;
             let text = format!("selene.toml configures `{name}` wrongly: {why}; it is passed over");
-            self.say(Severity::Warning, self.find(name), text);
+            self.report(FindingSeverity::Warning, self.find_word(name), text);
             configs.remove(name)?;
         }
     }
 }
 
 /// Lints as they count where a project says nothing, with what scripts find around them.
-pub(super) fn plain(passed_over: &[&str], library: StandardLibrary) -> Option<Checker<Json>> {
+pub(super) fn default_checker(
+    passed_over: &[&str],
+    library: StandardLibrary,
+) -> Option<Checker<Json>> {
     let allowed = |code: &&str| ((*code).to_owned(), LintVariation::Allow);
     let lints = passed_over.iter().map(allowed).collect();
     let config = CheckerConfig { lints, ..CheckerConfig::default() };
@@ -264,7 +280,7 @@ pub(super) fn plain(passed_over: &[&str], library: StandardLibrary) -> Option<Ch
 
 /// A pattern of paths: `*` within a name, `**` across them, `?` for one character, `{a,b}`. It fits a
 /// folder with all below it.
-fn glob(pattern: &str) -> Option<Regex> {
+fn compile_glob(pattern: &str) -> Option<Regex> {
     let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
     let mut regex = String::from("^");
     let mut chars = pattern.chars().peekable();
@@ -295,12 +311,12 @@ fn glob(pattern: &str) -> Option<Regex> {
 
 /// The object that a file's keys and values make: what a test writes by hand.
 #[cfg(test)]
-pub(super) fn of(text: &str) -> LintSettings {
+pub(super) fn settings_from_text(text: &str) -> LintSettings {
     LintSettings { text: text.to_owned(), libraries: HashMap::new() }
 }
 
 /// A library of globals alone.
-pub(super) fn globals(globals: Map<String, Json>) -> Option<StandardLibrary> {
+pub(super) fn globals_library(globals: Map<String, Json>) -> Option<StandardLibrary> {
     serde_json::from_value(serde_json::json!({ "globals": globals })).ok()
 }
 
@@ -310,7 +326,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let read = read(&of(text));
+        let read = read_settings(&settings_from_text(text));
         assert!(read.checker.is_some());
         let said: Vec<String> =
             read.findings.iter().map(|it| format!("{}: {}", it.at.line, it.message)).collect();
@@ -339,17 +355,17 @@ mod tests {
     #[test]
     fn libraries_beside_it_are_read() {
         let text = "std = \"roblox+testez\"";
-        assert_eq!(libraries(text), ["testez"]);
-        assert!(libraries("std = [").is_empty());
+        assert_eq!(library_names(text), ["testez"]);
+        assert!(library_names("std = [").is_empty());
         let yml = "---\nglobals:\n  describe:\n    args: []\n";
         let with = |yml: &str| LintSettings {
             text: text.to_owned(),
             libraries: HashMap::from([("testez".to_owned(), yml.to_owned())]),
         };
-        assert!(read(&with(yml)).findings.is_empty());
-        let said = read(&with("- 1")).findings;
+        assert!(read_settings(&with(yml)).findings.is_empty());
+        let said = read_settings(&with("- 1")).findings;
         assert!(said[0].message.starts_with("testez.yml is no standard library"), "{said:?}");
-        let said = read(&with("globals:\n  a: secret\n")).findings;
+        let said = read_settings(&with("globals:\n  a: secret\n")).findings;
         assert!(said[0].message.contains("line 2, column"), "{said:?}");
         assert!(!said[0].message.contains("secret"), "a file's text is not told");
     }
@@ -357,7 +373,10 @@ mod tests {
     #[test]
     fn what_is_hostile_ends() {
         let keys: Vec<String> = (0..20_000).map(|at| format!("k{at}=1")).collect();
-        assert_eq!(read(&of(&keys.join("\n"))).findings.len(), MAX_FINDINGS);
+        assert_eq!(
+            read_settings(&settings_from_text(&keys.join("\n"))).findings.len(),
+            MAX_FINDINGS
+        );
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for at in 1..12 {
             let before = vec![format!("*a{}", at - 1); 10].join(",");
@@ -373,13 +392,13 @@ mod tests {
         ] {
             let libraries = HashMap::from([("b".to_owned(), yml)]);
             let settings = LintSettings { text: "std = \"b\"".to_owned(), libraries };
-            assert!(read(&settings).findings[0].message.starts_with("b.yml"));
+            assert!(read_settings(&settings).findings[0].message.starts_with("b.yml"));
         }
     }
 
     #[test]
     fn patterns_fit_paths() {
-        let fits = |pattern: &str, path: &str| glob(pattern).unwrap().is_match(path);
+        let fits = |pattern: &str, path: &str| compile_glob(pattern).unwrap().is_match(path);
         assert!(fits("Packages/*", "Packages/a.lua"));
         assert!(fits("Packages/*", "Packages/a/b.lua"), "below a folder that fits");
         assert!(fits("**/*.spec.lua", "a/b/c.spec.lua") && fits("**/*.spec.lua", "c.spec.lua"));

@@ -5,24 +5,24 @@
 
 use rbx_types::Attributes;
 
-use super::bytes::Bytes;
+use super::bytes::ByteReader;
 
 /// Reads attributes; none where the bytes are none.
-pub(super) fn read(bytes: &[u8]) -> Option<Attributes> {
-    fits(bytes)?;
+pub(super) fn parse_attributes(bytes: &[u8]) -> Option<Attributes> {
+    check_length(bytes)?;
     Attributes::from_reader(bytes).ok()
 }
 
 /// Goes over all attributes; none where one of them says more than there is.
-fn fits(bytes: &[u8]) -> Option<()> {
+fn check_length(bytes: &[u8]) -> Option<()> {
     if bytes.is_empty() {
         return Some(());
     }
-    let mut rest = Bytes(bytes);
-    for _ in 0..rest.number()? {
-        rest.text()?;
+    let mut rest = ByteReader(bytes);
+    for _ in 0..rest.read_u32()? {
+        rest.read_text()?;
         match rest.byte()? {
-            0x02 => rest.text()?,
+            0x02 => rest.read_text()?,
             0x03 => rest.take(1)?,
             0x04 | 0x05 | 0x0e => rest.take(4)?,
             0x06 | 0x09 | 0x10 | 0x1b => rest.take(8)?,
@@ -33,15 +33,15 @@ fn fits(bytes: &[u8]) -> Option<()> {
                 rest.take(if is_whole { 36 } else { 0 })?
             }
             0x15 => {
-                rest.text()?;
+                rest.read_text()?;
                 rest.take(4)?
             }
-            0x17 => counted(&mut rest, 12)?,
-            0x19 => counted(&mut rest, 20)?,
+            0x17 => take_counted(&mut rest, 12)?,
+            0x19 => take_counted(&mut rest, 20)?,
             0x21 => {
                 rest.take(3)?;
-                rest.text()?;
-                rest.text()?
+                rest.read_text()?;
+                rest.read_text()?
             }
             _ => return None,
         };
@@ -49,8 +49,8 @@ fn fits(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn counted<'a>(rest: &mut Bytes<'a>, width: usize) -> Option<&'a [u8]> {
-    let count = usize::try_from(rest.number()?).ok()?;
+fn take_counted<'a>(rest: &mut ByteReader<'a>, width: usize) -> Option<&'a [u8]> {
+    let count = usize::try_from(rest.read_u32()?).ok()?;
     rest.take(count.checked_mul(width)?)
 }
 
@@ -95,19 +95,19 @@ mod tests {
 
     #[test]
     fn what_fits_is_read_and_what_does_not_is_none() {
-        assert_eq!(read(b""), Some(Attributes::new()));
+        assert_eq!(parse_attributes(b""), Some(Attributes::new()));
         for value in values() {
             let all = Attributes::new().with("First", value).with("Second", true);
             let mut bytes = Vec::new();
             all.to_writer(&mut bytes).unwrap();
-            assert_eq!(read(&bytes), Some(all.clone()));
+            assert_eq!(parse_attributes(&bytes), Some(all.clone()));
             for end in 1..bytes.len() {
-                assert_eq!(read(&bytes[..end]), None, "{all:?}");
+                assert_eq!(parse_attributes(&bytes[..end]), None, "{all:?}");
             }
             for at in 0..bytes.len() - 3 {
                 let mut lying = bytes.clone();
                 lying[at..at + 4].copy_from_slice(&[0xff; 4]);
-                let _ = read(&lying);
+                let _ = parse_attributes(&lying);
             }
         }
     }

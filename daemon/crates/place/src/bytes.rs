@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 /// What is left to read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -17,20 +17,20 @@ impl<'a> Bytes<'a> {
         self.take(1)?.first().copied()
     }
 
-    pub(super) fn number(&mut self) -> Option<u32> {
+    pub(super) fn read_u32(&mut self) -> Option<u32> {
         let (four, rest) = self.0.split_first_chunk::<4>()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*four))
     }
 
-    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
-        let len = self.number()?;
+    pub(super) fn read_text(&mut self) -> Option<&'a [u8]> {
+        let len = self.read_u32()?;
         self.take(len as usize)
     }
 
     /// Numbers of instances: each the difference from the one before it, the first bytes of all of
     /// them first, then the second ones.
-    pub(super) fn referents(
+    pub(super) fn read_referents(
         &mut self,
         count: usize,
     ) -> Option<impl Iterator<Item = i32> + use<'a>> {
@@ -49,12 +49,12 @@ impl<'a> Bytes<'a> {
 
 /// A text as it is shown, with `�` in the place of odd bytes. Most texts have none, and that is
 /// found sooner than the standard library looks for them.
-pub(super) fn shown(text: &[u8]) -> Cow<'_, str> {
+pub(super) fn lossy_text(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
 /// The other way.
-pub(super) fn referents(numbers: &[i32]) -> Vec<u8> {
+pub(super) fn encode_referents(numbers: &[i32]) -> Vec<u8> {
     let (count, mut last) = (numbers.len(), 0_i32);
     let mut planes = vec![0; 4 * count];
     for (at, number) in numbers.iter().enumerate() {
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn numbers_of_instances_go_both_ways() {
         for numbers in [vec![], vec![0, 1, 2, -1, 7, i32::MAX, i32::MIN, 0]] {
-            let planes = referents(&numbers);
-            let mut bytes = Bytes(&planes);
-            assert_eq!(bytes.referents(numbers.len()).unwrap().collect::<Vec<_>>(), numbers);
-            assert!(bytes.0.is_empty() && bytes.referents(1).is_none());
+            let planes = encode_referents(&numbers);
+            let mut bytes = ByteReader(&planes);
+            assert_eq!(bytes.read_referents(numbers.len()).unwrap().collect::<Vec<_>>(), numbers);
+            assert!(bytes.0.is_empty() && bytes.read_referents(1).is_none());
         }
     }
 }

@@ -13,25 +13,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::codec::{CodecError, Format};
-use super::edits::Edit;
+use super::codec::{CodecError, FileFormat};
+use super::edits::PropertyEdit;
 use super::stored::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
 
 /// What was done, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
-    pub(super) done: Vec<Done>,
+pub(super) struct EditJournal {
+    pub(super) done: Vec<JournalStep>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
-    pub(super) pointers: Option<Pointers>,
+    pub(super) pointers: Option<PointerMap>,
 }
 
 /// For each instance, who points to it by which property.
-type Pointers = FxHashMap<u32, Vec<(u32, Ustr)>>;
+type PointerMap = FxHashMap<u32, Vec<(u32, Ustr)>>;
 
 #[derive(Debug)]
-pub(super) enum Done {
+pub(super) enum JournalStep {
     /// `column` and `before` are the words of [`super::edits`].
     Stored {
         node: u32,
@@ -64,13 +64,13 @@ pub(super) enum Done {
 /// A moment in the history of a scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub struct Mark(usize);
+pub struct JournalMark(usize);
 
 /// A subtree that is not part of a scene yet: what a deletion left behind.
 #[derive(Debug)]
-pub struct Subtree(Scene);
+pub struct DetachedSubtree(Scene);
 
-impl Subtree {
+impl DetachedSubtree {
     /// Reads what [`Scene::encode_subtree`] wrote.
     ///
     /// # Errors
@@ -88,26 +88,26 @@ impl Subtree {
 /// Properties that name an instance for the engine and that no two instances may share.
 pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
-impl Journal {
+impl EditJournal {
     pub(super) fn is_empty(&self) -> bool {
         self.done.is_empty()
     }
 
     /// Notes that something came back, which nobody knows the pointers of any more.
-    pub(super) fn returned(&mut self, node: u32) {
-        self.done.push(Done::Returned { node });
+    pub(super) fn note_return(&mut self, node: u32) {
+        self.done.push(JournalStep::Returned { node });
         self.pointers = None;
     }
 }
 
 impl Scene {
     /// This moment, to come back to.
-    pub fn mark(&self) -> Mark {
-        Mark(self.journal.done.len())
+    pub fn mark(&self) -> JournalMark {
+        JournalMark(self.journal.done.len())
     }
 
     /// Takes back everything that was done since the mark.
-    pub fn rollback(&mut self, mark: Mark) {
+    pub fn rollback(&mut self, mark: JournalMark) {
         while self.journal.done.len() > mark.0
             && let Some(done) = self.journal.done.pop()
         {
@@ -117,26 +117,26 @@ impl Scene {
 
     /// Says that the file that was last made is in its place, and forgets how to take back what was
     /// done so far.
-    pub fn settle(&mut self) {
+    pub fn forget_history(&mut self) {
         self.journal.done.clear();
         self.stands = self.made.clone();
     }
 
-    fn take_back(&mut self, done: Done) {
+    fn take_back(&mut self, done: JournalStep) {
         match done {
-            Done::Stored { node, column, before } => {
+            JournalStep::Stored { node, column, before } => {
                 self.edits.put_slot(column, node, before);
                 self.came_back(node, column);
             }
-            Done::Renamed { node, before } => self.tree.rename(node, &before),
-            Done::Inserted { node } => self.take_out(node),
-            Done::Returned { node } => self.tree.unlink(node),
-            Done::Remembered(before) => self.memory = before,
-            Done::Moved { node, parent, index } => {
+            JournalStep::Renamed { node, before } => self.tree.rename(node, &before),
+            JournalStep::Inserted { node } => self.take_out(node),
+            JournalStep::Returned { node } => self.tree.unlink(node),
+            JournalStep::Remembered(before) => self.memory = before,
+            JournalStep::Moved { node, parent, index } => {
                 self.tree.unlink(node);
                 self.tree.link(node, parent, Some(index as usize));
             }
-            Done::Deleted { node, parent, index } => {
+            JournalStep::Deleted { node, parent, index } => {
                 self.deleted.remove(&node);
                 self.tree.link(node, parent, Some(index as usize));
             }
@@ -145,12 +145,12 @@ impl Scene {
 
     /// Texts and who points to whom may have been asked while something else stood here.
     fn came_back(&mut self, node: u32, column: u32) {
-        let Some(key) = self.edits.key(column) else { return };
-        self.texts.touch(node, key);
+        let Some(key) = self.edits.key_of(column) else { return };
+        self.texts.note_property(node, key);
         let class = self.tree.class(node);
         if let Some(pointers) = &mut self.journal.pointers
-            && let Edit::Set(value) = self.edits.get(class, key, node)
-            && let Some(to) = pointed(value)
+            && let PropertyEdit::Set(value) = self.edits.edit_of(class, key, node)
+            && let Some(to) = pointed_instance(value)
         {
             pointers.entry(to).or_default().push((node, key));
         }
@@ -161,7 +161,7 @@ impl Scene {
         self.tree.unlink(node);
         for gone in node..self.tree.len() {
             self.text_goes(gone);
-            self.edits.forget(self.tree.class(gone), gone);
+            self.edits.forget_node(self.tree.class(gone), gone);
             self.bases.remove(&gone);
             self.ids.remove(gone);
             self.renamed.remove(&gone);
@@ -174,7 +174,7 @@ impl Scene {
     }
 
     /// Gives a new subtree ids, and remembers that it came.
-    pub(super) fn enter(&mut self, root: u32) {
+    pub(super) fn attach_subtree(&mut self, root: u32) {
         let nodes: Vec<u32> = self.tree.subtree(root).collect();
         for (node, k) in nodes.into_iter().zip(self.next_new()..) {
             self.created.insert(node, (self.scope, k));
@@ -185,14 +185,14 @@ impl Scene {
             self.add_pointers(&mut pointers, root);
             self.journal.pointers = Some(pointers);
         }
-        self.journal.done.push(Done::Inserted { node: root });
+        self.journal.done.push(JournalStep::Inserted { node: root });
     }
 
     /// Makes an instance as the last child of `parent`.
     pub fn create(&mut self, parent: Node, class: &str, name: &str) -> Node {
         let node = self.tree.add(class, name);
         self.tree.link(node, parent.0, None);
-        self.enter(node);
+        self.attach_subtree(node);
         Node(node)
     }
 
@@ -206,13 +206,13 @@ impl Scene {
             let class = self.tree.class_name(*original).to_owned();
             let called = self.tree.name_text(*original).to_owned();
             let copy = self.tree.add(&class, if *original == source.0 { name } else { &called });
-            if let Some(base) = self.base(*original) {
+            if let Some(base) = self.base_of(*original) {
                 self.bases.insert(copy, base);
             }
             if self.unseen.contains(original) {
                 self.unseen.insert(copy);
             }
-            self.edits.copy(self.tree.class(copy), *original, copy);
+            self.edits.copy_node(self.tree.class(copy), *original, copy);
             for property in UNIQUE {
                 self.set_quietly(copy, ustr(property), None);
             }
@@ -220,37 +220,42 @@ impl Scene {
             self.tree.link(copy, above.copied().unwrap_or(parent.0), None);
         }
         for (original, copy) in originals.iter().zip(first..) {
-            for (key, to) in self.references(*original) {
+            for (key, to) in self.references_from(*original) {
                 if let Some(to) = copies.get(&to) {
-                    let value = self.pointing(*original, key, *to);
+                    let value = self.remapped_pointer(*original, key, *to);
                     self.set_quietly(copy, key, value);
                 }
             }
         }
-        self.enter(first);
+        self.attach_subtree(first);
         Node(first)
     }
 
     /// A reference of an instance, to another one.
-    fn pointing(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
+    fn remapped_pointer(&self, holder: u32, key: Ustr, to: u32) -> Option<Variant> {
         let to = reference_to(to);
-        let is_content = matches!(self.variant(holder, key)?.as_ref(), Variant::Content(_));
+        let is_content = matches!(self.variant_of(holder, key)?.as_ref(), Variant::Content(_));
         Some(if is_content { Content::from_referent(to).into() } else { to.into() })
     }
 
     /// Sets a property of an instance that was just made; it goes with the instance.
     pub(super) fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
-        if value.is_none() && self.variant(node, key).is_none() {
+        if value.is_none() && self.variant_of(node, key).is_none() {
             return;
         }
-        let column = self.edits.column(self.tree.class(node), key);
-        self.edits.put(column, node, value);
-        self.texts.touch(node, key);
+        let column = self.edits.column_for(self.tree.class(node), key);
+        self.edits.put_value(column, node, value);
+        self.texts.note_property(node, key);
     }
 
     /// Brings a removed subtree back, at a place among the children of `parent` or behind them.
     /// References out of it are empty, and an id that another instance has is left out.
-    pub fn restore(&mut self, subtree: Subtree, parent: Node, index: Option<u32>) -> Node {
+    pub fn restore_subtree(
+        &mut self,
+        subtree: DetachedSubtree,
+        parent: Node,
+        index: Option<u32>,
+    ) -> Node {
         let from = subtree.0;
         let Some(root) = from.children(from.root()).next() else {
             return parent;
@@ -259,14 +264,14 @@ impl Scene {
         self.take_ids(&from, root.0, node);
         self.tree.link(node, parent.0, index.map(|index| index as usize));
         self.drop_taken_ids(node);
-        self.enter(node);
+        self.attach_subtree(node);
         Node(node)
     }
 
     /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
     fn take_in(&mut self, from: &Self, roots: &[u32]) -> u32 {
         let first = self.tree.len();
-        let is_to_xml = (from.format(), self.format()) == (Format::Binary, Format::Xml);
+        let is_to_xml = (from.format(), self.format()) == (FileFormat::Binary, FileFormat::Xml);
         let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
         let copies: FxHashMap<u32, u32> = nodes().zip(first..).collect();
         for node in nodes() {
@@ -275,14 +280,14 @@ impl Scene {
                 self.tree.link(copy, *parent, None);
             }
             let class = from.tree.class_name(node);
-            for key in from.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
-                if let Some(value) = from.variant(node, key) {
-                    let mut value = moved(&value, &copies);
+            for key in from.stored_keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
+                if let Some(value) = from.variant_of(node, key) {
+                    let mut value = remap_references(&value, &copies);
                     if is_to_xml {
                         value = stored::for_xml(class, key, value);
                     }
-                    let column = self.edits.column(self.tree.class(copy), key);
-                    self.edits.put(column, copy, Some(value));
+                    let column = self.edits.column_for(self.tree.class(copy), key);
+                    self.edits.put_value(column, copy, Some(value));
                 }
             }
         }
@@ -335,7 +340,7 @@ impl Scene {
     ///
     /// # Errors
     /// The format cannot hold it.
-    pub fn converted(&self, format: Format) -> Result<Self, CodecError> {
+    pub fn convert_to(&self, format: FileFormat) -> Result<Self, CodecError> {
         let mut converted = Self::empty(format);
         let roots: Vec<u32> = self.tree.children(ROOT).collect();
         converted.take_in(self, &roots);
@@ -350,7 +355,7 @@ impl Scene {
     /// Takes the unique ids from new instances that live ones have; a deleted one may have it too.
     fn drop_taken_ids(&mut self, root: u32) {
         let key = ustr(UNIQUE[0]);
-        let id_of = |scene: &Self, node: u32| match scene.variant(node, key).as_deref() {
+        let id_of = |scene: &Self, node: u32| match scene.variant_of(node, key).as_deref() {
             Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
             _ => None,
         };
@@ -374,14 +379,14 @@ impl Scene {
         let before = self.tree.name_text(node.0).to_owned();
         self.tree.rename(node.0, name);
         self.renamed.insert(node.0);
-        self.journal.done.push(Done::Renamed { node: node.0, before });
+        self.journal.done.push(JournalStep::Renamed { node: node.0, before });
     }
 
     /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
     ///
     /// # Errors
     /// The value cannot be stored under that property.
-    pub fn set(
+    pub fn set_property(
         &mut self,
         node: Node,
         property: &str,
@@ -397,7 +402,7 @@ impl Scene {
         }
         if let Some(key) = property.strip_prefix('@') {
             let value = value.map(|value| self.to_variant("", "", value)).transpose()?;
-            let stored = self.variant(node.0, ustr("Attributes"));
+            let stored = self.variant_of(node.0, ustr("Attributes"));
             if stored.is_some_and(|stored| !matches!(*stored, Variant::Attributes(_))) {
                 return refuse!(
                     "The attributes of {} are stored in a way that is not understood, so none can be \
@@ -410,37 +415,37 @@ impl Scene {
                 Some(value) => all.insert(key.to_owned(), value),
                 None => all.remove(key),
             };
-            self.store(node, ustr("Attributes"), Some(Variant::Attributes(all)));
+            self.store_value(node, ustr("Attributes"), Some(Variant::Attributes(all)));
             return Ok(());
         }
         let class = self.class(node);
         let value = value.map(|value| self.to_variant(class, property, value)).transpose()?;
-        let key = self.key(property);
+        let key = self.intern_key(property);
         if let Some(value) = &value {
             self.check_storable(node, key, value)?;
         }
-        self.store(node, key, value);
+        self.store_value(node, key, value);
         Ok(())
     }
 
     /// A property's interned name; the one of the last edit is at hand.
-    fn key(&mut self, property: &str) -> Ustr {
+    fn intern_key(&mut self, property: &str) -> Ustr {
         if self.last_key.as_str() != property {
             self.last_key = ustr(property);
         }
         self.last_key
     }
 
-    pub(super) fn store(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
-        if let Some(to) = value.as_ref().and_then(pointed)
+    pub(super) fn store_value(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
+        if let Some(to) = value.as_ref().and_then(pointed_instance)
             && let Some(pointers) = &mut self.journal.pointers
         {
             pointers.entry(to).or_default().push((node.0, key));
         }
-        let column = self.edits.column(self.tree.class(node.0), key);
-        let before = self.edits.put(column, node.0, value);
-        self.texts.touch(node.0, key);
-        self.journal.done.push(Done::Stored { node: node.0, column, before });
+        let column = self.edits.column_for(self.tree.class(node.0), key);
+        let before = self.edits.put_value(column, node.0, value);
+        self.texts.note_property(node.0, key);
+        self.journal.done.push(JournalStep::Stored { node: node.0, column, before });
     }
 
     /// Gives an instance another parent, or another place among its siblings.
@@ -461,7 +466,7 @@ impl Scene {
         let at = self.index(node);
         self.tree.unlink(node.0);
         self.tree.link(node.0, parent.0, index.map(|index| index as usize));
-        self.journal.done.push(Done::Moved { node: node.0, parent: before, index: at });
+        self.journal.done.push(JournalStep::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
 
@@ -474,16 +479,16 @@ impl Scene {
         let index = self.index(node);
         self.tree.unlink(node.0);
         self.deleted.insert(node.0);
-        self.journal.done.push(Done::Deleted { node: node.0, parent, index });
+        self.journal.done.push(JournalStep::Deleted { node: node.0, parent, index });
     }
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
     pub fn references_into(&mut self, root: Node) -> Vec<(Node, String, Node)> {
-        let pointers = self.journal.pointers.take().unwrap_or_else(|| self.pointers());
+        let pointers = self.journal.pointers.take().unwrap_or_else(|| self.pointer_map());
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
         for node in self.tree.subtree(root.0) {
             for (holder, property) in pointers.get(&node).into_iter().flatten() {
-                let to = self.variant(*holder, *property).as_deref().and_then(pointed);
+                let to = self.variant_of(*holder, *property).as_deref().and_then(pointed_instance);
                 let holder = Node(*holder);
                 if to == Some(node)
                     && self.is_live(holder)
@@ -498,8 +503,8 @@ impl Scene {
         found
     }
 
-    pub(super) fn pointers(&self) -> Pointers {
-        let mut pointers = Pointers::default();
+    pub(super) fn pointer_map(&self) -> PointerMap {
+        let mut pointers = PointerMap::default();
         for (holder, key, to) in self.file.references() {
             pointers.entry(to).or_default().push((holder, key));
         }
@@ -508,31 +513,31 @@ impl Scene {
         let mut changed: Vec<u32> = changed.into_iter().collect();
         changed.sort_unstable();
         for node in changed {
-            for (key, to) in self.references(node) {
+            for (key, to) in self.references_from(node) {
                 pointers.entry(to).or_default().push((node, key));
             }
         }
         pointers
     }
 
-    fn add_pointers(&self, pointers: &mut Pointers, root: u32) {
+    fn add_pointers(&self, pointers: &mut PointerMap, root: u32) {
         for node in self.tree.subtree(root) {
-            for (key, to) in self.references(node) {
+            for (key, to) in self.references_from(node) {
                 pointers.entry(to).or_default().push((node, key));
             }
         }
     }
 
     /// The properties of an instance that point to another, sorted by name.
-    fn references(&self, node: u32) -> Vec<(Ustr, u32)> {
-        let base = self.base(node);
-        let mut keys = base.map_or_else(Vec::new, |base| self.file.pointing(base));
-        keys.retain(|key| self.edit(node, *key) == Edit::None);
+    fn references_from(&self, node: u32) -> Vec<(Ustr, u32)> {
+        let base = self.base_of(node);
+        let mut keys = base.map_or_else(Vec::new, |base| self.file.reference_keys(base));
+        keys.retain(|key| self.edit_of(node, *key) == PropertyEdit::None);
         let columns = self.edits.of_class(self.tree.class(node));
         keys.extend(columns.map(|column| column.key).filter(
-            |key| matches!(self.edit(node, *key), Edit::Set(value) if pointed(value).is_some()),
+            |key| matches!(self.edit_of(node, *key), PropertyEdit::Set(value) if pointed_instance(value).is_some()),
         ));
-        let points = |key| Some((key, pointed(self.variant(node, key)?.as_ref())?));
+        let points = |key| Some((key, pointed_instance(self.variant_of(node, key)?.as_ref())?));
         let mut found: Vec<_> = keys.into_iter().filter_map(points).collect();
         found.sort_unstable_by_key(|(key, _)| key.as_str());
         found
@@ -543,7 +548,7 @@ impl Scene {
     pub fn references_out_of(&self, root: Node) -> Vec<(usize, String, Node)> {
         let mut found = Vec::new();
         for (at, node) in self.tree.subtree(root.0).enumerate() {
-            for (key, to) in self.references(node) {
+            for (key, to) in self.references_from(node) {
                 let to = Node(to);
                 if self.is_live(to) && !self.is_within(to, root) {
                     found.push((at, key.to_string(), to));
@@ -569,11 +574,11 @@ impl Scene {
 /// Whether something hidden has a value for a property for which another counts. That other one can
 /// go, now or later, and this one would count in its place.
 pub(super) fn is_outdone(class: &str, key: Ustr) -> bool {
-    key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::meant(class, name).is_empty())
+    key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::script_names(class, name).is_empty())
 }
 
 /// The instance that a value points to.
-pub(super) fn pointed(value: &Variant) -> Option<u32> {
+pub(super) fn pointed_instance(value: &Variant) -> Option<u32> {
     match value {
         Variant::Ref(to) => node_of(*to),
         Variant::Content(content) => match content.value() {
@@ -585,8 +590,8 @@ pub(super) fn pointed(value: &Variant) -> Option<u32> {
 }
 
 /// A value whose references are to the copies of what they were to.
-fn moved(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
-    let Some(to) = pointed(value) else {
+fn remap_references(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
+    let Some(to) = pointed_instance(value) else {
         return value.clone();
     };
     let to = copies.get(&to).map(|copy| reference_to(*copy));

@@ -2,15 +2,15 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::edits::Edits;
+use super::edits::EditTable;
 use super::node_set::NodeSet;
-use super::tree::{ROOT, Tree};
+use super::tree::{InstanceTree, ROOT};
 
 /// What differs from the file that was read.
 #[derive(Debug)]
-pub(super) struct Changes<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) edits: &'a Edits,
+pub(super) struct SceneChanges<'a> {
+    pub(super) tree: &'a InstanceTree,
+    pub(super) edits: &'a EditTable,
     /// For a copy, the instance that was read and whose values it has where nothing was set.
     pub(super) bases: &'a FxHashMap<u32, u32>,
     /// The instances that may have another name than the file says.
@@ -21,11 +21,11 @@ pub(super) struct Changes<'a> {
     pub(super) added: NodeSet,
 }
 
-impl<'a> Changes<'a> {
+impl<'a> SceneChanges<'a> {
     /// `deleted` are the topmost of the deleted instances.
     pub(super) fn new(
-        tree: &'a Tree,
-        edits: &'a Edits,
+        tree: &'a InstanceTree,
+        edits: &'a EditTable,
         bases: &'a FxHashMap<u32, u32>,
         renamed: &'a FxHashSet<u32>,
         deleted: &FxHashSet<u32>,
@@ -41,8 +41,10 @@ impl<'a> Changes<'a> {
     }
 
     /// Whether instances came, went, or stand elsewhere.
-    pub(super) fn moves(&self) -> bool {
-        !self.gone.is_empty() || !self.added.is_empty() || self.tree.changed().next().is_some()
+    pub(super) fn has_moves(&self) -> bool {
+        !self.gone.is_empty()
+            || !self.added.is_empty()
+            || self.tree.changed_parents().next().is_some()
     }
 
     /// Whether an instance is part of what is written.

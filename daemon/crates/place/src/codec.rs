@@ -2,7 +2,7 @@
 
 /// How a place is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// `.rbxl`, `.rbxm`
     Binary,
     /// `.rbxlx`, `.rbxmx`
@@ -35,13 +35,13 @@ pub enum CodecError {
 const BINARY_MAGIC: &[u8] = b"<roblox!";
 
 /// Tells the format from the content; a file's name may say anything.
-pub(super) fn detect(bytes: &[u8]) -> Result<Format, CodecError> {
+pub(super) fn detect_format(bytes: &[u8]) -> Result<FileFormat, CodecError> {
     if bytes.starts_with(BINARY_MAGIC) {
-        return Ok(Format::Binary);
+        return Ok(FileFormat::Binary);
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     if text.starts_with(b"<roblox") || text.starts_with(b"<?xml") {
-        return Ok(Format::Xml);
+        return Ok(FileFormat::Xml);
     }
     let why = match bytes {
         [] => "it is empty".to_owned(),
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn the_content_tells_the_format() {
-        assert_eq!(detect(b"<roblox!\x89\xff").unwrap(), Format::Binary);
-        assert_eq!(detect(b"\xef\xbb\xbf <roblox version=\"4\">").unwrap(), Format::Xml);
-        assert!(detect(b"").unwrap_err().to_string().contains("empty"));
-        assert!(detect(b"<!doctype html>").unwrap_err().to_string().contains("web page"));
+        assert_eq!(detect_format(b"<roblox!\x89\xff").unwrap(), FileFormat::Binary);
+        assert_eq!(detect_format(b"\xef\xbb\xbf <roblox version=\"4\">").unwrap(), FileFormat::Xml);
+        assert!(detect_format(b"").unwrap_err().to_string().contains("empty"));
+        assert!(detect_format(b"<!doctype html>").unwrap_err().to_string().contains("web page"));
         let pointer = b"version https://git-lfs.github.com/spec/v1";
-        assert!(detect(pointer).unwrap_err().to_string().contains("git lfs pull"));
+        assert!(detect_format(pointer).unwrap_err().to_string().contains("git lfs pull"));
     }
 }

@@ -14,21 +14,21 @@ use scene_schemas::Value;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::value::{Content, EnumItem, EnumName};
 
-use super::reflection::{self, Access, Derived};
+use super::reflection::{self, DerivedProperty, PropertyAccess};
 use super::xml;
-use super::{Format, Node, Scene, node_of, reference_to};
+use super::{FileFormat, Node, Scene, node_of, reference_to};
 
 impl Scene {
     /// A stored variant as a value. The class and property say what a number or colour means.
     pub(super) fn to_value(&self, class: &str, property: &str, variant: &Variant) -> Value {
         match variant {
             Variant::Axes(v) => Value::Axes(*v),
-            Variant::BinaryString(v) => binary(v.as_ref(), class),
+            Variant::BinaryString(v) => binary_value(v.as_ref(), class),
             Variant::Bool(v) => Value::Bool(*v),
             Variant::BrickColor(v) => Value::BrickColor(*v),
             Variant::CFrame(v) => Value::CFrame(*v),
             Variant::Color3(v) => Value::Color3(*v),
-            Variant::Color3uint8(v) => colour(*v, class, property),
+            Variant::Color3uint8(v) => color_value(*v, class, property),
             Variant::ColorSequence(v) => Value::ColorSequence(v.clone()),
             Variant::ContentId(v) => Value::ContentId(v.as_str().to_owned()),
             Variant::Enum(v) => Value::EnumItem(enum_item(class, property, v.to_u32())),
@@ -47,7 +47,7 @@ impl Scene {
             Variant::PhysicalProperties(v) => Value::PhysicalProperties(*v),
             Variant::Ray(v) => Value::Ray(*v),
             Variant::Rect(v) => Value::Rect(*v),
-            Variant::Ref(v) => Value::Ref(self.reference(*v)),
+            Variant::Ref(v) => Value::Ref(self.reference_target(*v)),
             Variant::Region3(v) => Value::Region3(*v),
             Variant::Region3int16(v) => Value::Region3int16(*v),
             Variant::SecurityCapabilities(v) => Value::SecurityCapabilities(v.bits()),
@@ -64,13 +64,13 @@ impl Scene {
             Variant::Attributes(v) => Value::Attributes(
                 v.iter().map(|(name, v)| (name.clone(), self.to_value("", "", v))).collect(),
             ),
-            other => self.rare(other),
+            other => self.rare_to_value(other),
         }
     }
 
     /// Variants that need a closer look. Variants that a later rbx_types may add are shown as
     /// binary data without content: they are kept in the file and cannot be edited.
-    fn rare(&self, variant: &Variant) -> Value {
+    fn rare_to_value(&self, variant: &Variant) -> Value {
         let Variant::Content(content) = variant else {
             return Value::Binary(Vec::new());
         };
@@ -78,13 +78,13 @@ impl Scene {
             ContentType::Uri(uri) => Content::Uri(uri.clone()),
             // An object that is gone is nothing, as it will be in the file.
             ContentType::Object(referent) => self
-                .reference(*referent)
+                .reference_target(*referent)
                 .map_or(Content::None, |target| Content::Object(Some(target))),
             _ => Content::None,
         })
     }
 
-    fn reference(&self, referent: Ref) -> Option<scene_schemas::Target> {
+    fn reference_target(&self, referent: Ref) -> Option<scene_schemas::Target> {
         let node = Node(node_of(referent)?);
         self.is_live(node).then(|| self.target(node))
     }
@@ -101,12 +101,12 @@ impl Scene {
             Value::Binary(v) => Variant::BinaryString(v.clone().into()),
             Value::Bool(v) => (*v).into(),
             Value::BrickColor(v) => (*v).into(),
-            Value::CFrame(v) => Self::frame(*v, class).into(),
+            Value::CFrame(v) => Self::normalize_frame(*v, class).into(),
             Value::Color3(v) if in_bytes(class, property) => Color3uint8::from(*v).into(),
             Value::Color3(v) => (*v).into(),
             Value::Color3uint8(v) => (*v).into(),
             Value::ColorSequence(v) => v.clone().into(),
-            Value::Content(v) => self.content(v)?,
+            Value::Content(v) => self.content_variant(v)?,
             Value::ContentId(v) => Variant::ContentId(v.as_str().into()),
             Value::EnumItem(v) => enum_variant(v, class.is_empty())?,
             Value::Faces(v) => (*v).into(),
@@ -119,11 +119,13 @@ impl Scene {
             Value::NetAssetRef(v) => rbx_types::NetAssetRef::new(v.clone()).into(),
             Value::NumberRange(v) => (*v).into(),
             Value::NumberSequence(v) => v.clone().into(),
-            Value::OptionalCFrame(v) => Variant::OptionalCFrame(v.map(|v| Self::frame(v, class))),
+            Value::OptionalCFrame(v) => {
+                Variant::OptionalCFrame(v.map(|v| Self::normalize_frame(v, class)))
+            }
             Value::PhysicalProperties(v) => (*v).into(),
             Value::Ray(v) => (*v).into(),
             Value::Rect(v) => (*v).into(),
-            Value::Ref(v) => Variant::Ref(self.referent(v.as_ref())?),
+            Value::Ref(v) => Variant::Ref(self.target_referent(v.as_ref())?),
             Value::Region3(v) => (*v).into(),
             Value::Region3int16(v) => (*v).into(),
             Value::SecurityCapabilities(v) => SecurityCapabilities::from_bits(*v).into(),
@@ -132,7 +134,7 @@ impl Scene {
                 self.check_text(v)?;
                 v.clone().into()
             }
-            Value::Tags(v) => Variant::Tags(tags(v)),
+            Value::Tags(v) => Variant::Tags(to_tags(v)),
             Value::UDim(v) => (*v).into(),
             Value::UDim2(v) => (*v).into(),
             Value::UniqueId(v) => (*v).into(),
@@ -146,7 +148,7 @@ impl Scene {
 
     /// A frame as a file will hold it. Attributes have numbers for the rotations by right angles, and
     /// what is next to one is stored as that one.
-    fn frame(mut frame: CFrame, class: &str) -> CFrame {
+    fn normalize_frame(mut frame: CFrame, class: &str) -> CFrame {
         let id = frame.orientation.to_basic_rotation_id().filter(|_| class.is_empty());
         if let Some(exact) = id.and_then(|id| Matrix3::from_basic_rotation_id(id).ok()) {
             frame.orientation = exact;
@@ -157,8 +159,10 @@ impl Scene {
     /// A stored value as it is when the file was written and is read again.
     pub(super) fn as_written(class: &str, value: Value) -> Value {
         match value {
-            Value::CFrame(v) => Value::CFrame(Self::frame(v, class)),
-            Value::OptionalCFrame(v) => Value::OptionalCFrame(v.map(|v| Self::frame(v, class))),
+            Value::CFrame(v) => Value::CFrame(Self::normalize_frame(v, class)),
+            Value::OptionalCFrame(v) => {
+                Value::OptionalCFrame(v.map(|v| Self::normalize_frame(v, class)))
+            }
             Value::Attributes(all) => {
                 let written = |(key, value)| (key, Self::as_written("", value));
                 Value::Attributes(all.into_iter().map(written).collect())
@@ -170,8 +174,8 @@ impl Scene {
     /// Refuses a text that the scene's format cannot hold.
     pub fn check_text(&self, text: &str) -> Result<(), Refusal> {
         match self.format() {
-            Format::Binary => Ok(()),
-            Format::Xml => xml::check(text).map_err(Refusal),
+            FileFormat::Binary => Ok(()),
+            FileFormat::Xml => xml::check_text(text).map_err(Refusal),
         }
     }
 
@@ -183,17 +187,17 @@ impl Scene {
         Ok(attributes)
     }
 
-    fn content(&self, content: &Content) -> Result<Variant, Refusal> {
+    fn content_variant(&self, content: &Content) -> Result<Variant, Refusal> {
         Ok(Variant::Content(match content {
             Content::None => rbx_types::Content::none(),
             Content::Uri(uri) => rbx_types::Content::from_uri(uri.clone()),
             Content::Object(target) => {
-                rbx_types::Content::from_referent(self.referent(target.as_ref())?)
+                rbx_types::Content::from_referent(self.target_referent(target.as_ref())?)
             }
         }))
     }
 
-    fn referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
+    fn target_referent(&self, target: Option<&scene_schemas::Target>) -> Result<Ref, Refusal> {
         let Some(target) = target else {
             return Ok(Ref::none());
         };
@@ -206,18 +210,20 @@ impl Scene {
     }
 
     /// A property that follows from a stored one.
-    pub(super) fn derive(&self, node: Node, derived: Derived) -> Option<Value> {
+    pub(super) fn derive_value(&self, node: Node, derived: DerivedProperty) -> Option<Value> {
         match derived {
-            Derived::Enabled => match self.value(node, "Disabled")? {
+            DerivedProperty::Enabled => match self.value(node, "Disabled")? {
                 Value::Bool(disabled) => Some(Value::Bool(!disabled)),
                 _ => None,
             },
-            Derived::Position => Some(Value::Vector3(self.cframe(node)?.position)),
-            Derived::Orientation => Some(Value::Vector3(degrees(&self.cframe(node)?))),
+            DerivedProperty::Position => Some(Value::Vector3(self.stored_cframe(node)?.position)),
+            DerivedProperty::Orientation => {
+                Some(Value::Vector3(orientation_degrees(&self.stored_cframe(node)?)))
+            }
         }
     }
 
-    pub(super) fn cframe(&self, node: Node) -> Option<CFrame> {
+    pub(super) fn stored_cframe(&self, node: Node) -> Option<CFrame> {
         match self.value(node, "CFrame")? {
             Value::CFrame(cframe) => Some(cframe),
             _ => None,
@@ -226,7 +232,7 @@ impl Scene {
 }
 
 /// The rotation of a frame in degrees, as Roblox's `Orientation`: applied in the order Y, X, Z.
-fn degrees(cframe: &CFrame) -> Vector3 {
+fn orientation_degrees(cframe: &CFrame) -> Vector3 {
     let m = &cframe.orientation;
     let x = (-m.y.z).clamp(-1.0, 1.0).asin();
     let (y, z) = if m.y.z.abs() < 0.999_999 {
@@ -239,7 +245,7 @@ fn degrees(cframe: &CFrame) -> Vector3 {
 }
 
 /// Strings in attributes are stored as bytes; text is shown as text.
-fn binary(bytes: &[u8], class: &str) -> Value {
+fn binary_value(bytes: &[u8], class: &str) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) if class.is_empty() => Value::String(text.to_owned()),
         _ => Value::Binary(bytes.to_vec()),
@@ -248,21 +254,21 @@ fn binary(bytes: &[u8], class: &str) -> Value {
 
 /// Whether a property's colour is kept in bytes.
 fn in_bytes(class: &str, property: &str) -> bool {
-    matches!(reflection::access(class, property), Some(Access::Stored(found)) if found.colour_in_bytes)
+    matches!(reflection::property_access(class, property), Some(PropertyAccess::Stored(found)) if found.colour_in_bytes)
 }
 
 /// A colour in bytes, as the type that the property has for scripts.
-fn colour(bytes: Color3uint8, class: &str, property: &str) -> Value {
+fn color_value(bytes: Color3uint8, class: &str, property: &str) -> Value {
     let is_color3 = matches!(
-        reflection::access(class, property),
-        Some(Access::Stored(found)) if matches!(found.ty, DataType::Value(VariantType::Color3))
+        reflection::property_access(class, property),
+        Some(PropertyAccess::Stored(found)) if matches!(found.ty, DataType::Value(VariantType::Color3))
     );
     if is_color3 { Value::Color3(Color3::from(bytes)) } else { Value::Color3uint8(bytes) }
 }
 
 fn enum_item(class: &str, property: &str, value: u32) -> EnumItem {
-    match reflection::access(class, property) {
-        Some(Access::Stored(found)) => match found.ty {
+    match reflection::property_access(class, property) {
+        Some(PropertyAccess::Stored(found)) => match found.ty {
             DataType::Enum(name) => named_item(name, value),
             _ => named_item("", value),
         },
@@ -290,7 +296,7 @@ fn enum_variant(item: &EnumItem, in_attribute: bool) -> Result<Variant, Refusal>
     Ok(rbx_types::EnumItem { ty: item.enum_type.clone(), value }.into())
 }
 
-fn tags(names: &[String]) -> Tags {
+fn to_tags(names: &[String]) -> Tags {
     let mut tags = Tags::new();
     for name in names {
         tags.push(name);

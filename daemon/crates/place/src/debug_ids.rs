@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
-use super::interner::Interner;
+use super::interner::TextInterner;
 
 /// Stands in the key of an id that is not two numbers, beside the number of its text.
 const TEXT: u64 = 1 << 63;
@@ -24,7 +24,7 @@ pub(super) struct DebugIds {
     /// By instance.
     keys: Vec<u64>,
     nodes: HashTable<u32>,
-    others: Interner,
+    others: TextInterner,
 }
 
 fn hash(key: u64) -> u64 {
@@ -32,7 +32,7 @@ fn hash(key: u64) -> u64 {
 }
 
 /// A number, where it is written as it would be written again.
-fn number(digits: &[u8]) -> Option<u64> {
+fn parse_canonical(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > MAX_DIGITS || (digits.len() > 1 && digits[0] == b'0') {
         return None;
     }
@@ -43,10 +43,10 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// The key of an id of two numbers.
-fn pair(id: &str) -> Option<u64> {
+fn pair_key(id: &str) -> Option<u64> {
     let id = id.as_bytes();
     let middle = id.iter().position(|byte| *byte == b'_')?;
-    Some(number(&id[..middle])? << 32 | number(&id[middle + 1..])?)
+    Some(parse_canonical(&id[..middle])? << 32 | parse_canonical(&id[middle + 1..])?)
 }
 
 impl DebugIds {
@@ -58,8 +58,8 @@ impl DebugIds {
     }
 
     /// Gives an instance an id; false where another has it.
-    pub(super) fn give(&mut self, node: u32, id: &str) -> bool {
-        let key = pair(id).unwrap_or_else(|| TEXT | u64::from(self.others.intern(id)));
+    pub(super) fn assign(&mut self, node: u32, id: &str) -> bool {
+        let key = pair_key(id).unwrap_or_else(|| TEXT | u64::from(self.others.intern(id)));
         let Self { keys, nodes, .. } = self;
         let is_it = |node: &u32| key_of(keys, *node) == key;
         match nodes.entry(hash(key), is_it, |node| hash(key_of(keys, *node))) {
@@ -79,7 +79,7 @@ impl DebugIds {
     /// The instance of an id.
     pub(super) fn node(&self, id: &str) -> Option<u32> {
         let text = || Some(TEXT | u64::from(self.others.find(id)?));
-        let key = pair(id).or_else(text)?;
+        let key = pair_key(id).or_else(text)?;
         self.nodes.find(hash(key), |node| key_of(&self.keys, *node) == key).copied()
     }
 
@@ -124,8 +124,8 @@ mod tests {
         let mut ids = DebugIds::default();
         for (node, id) in (3..).zip(written) {
             assert_eq!(ids.node(id), None, "{id}");
-            assert!(ids.give(node, id), "{id}");
-            assert!(!ids.give(99, id), "{id}");
+            assert!(ids.assign(node, id), "{id}");
+            assert!(!ids.assign(99, id), "{id}");
         }
         for (node, id) in (3..).zip(written) {
             assert_eq!(ids.get(node).as_deref(), Some(id));
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(ids.node("0_2"), None);
         // Out of order, and after room was made for many.
         ids.reserve(10_000);
-        assert!(ids.give(40, "0_40") && ids.give(30, "0_30"));
+        assert!(ids.assign(40, "0_40") && ids.assign(30, "0_30"));
         assert_eq!(
             [ids.node("0_40"), ids.node("0_30"), ids.node("0_1")],
             [Some(40), Some(30), Some(3)]

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// What was set for a property of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Edit<'a> {
+pub(super) enum PropertyEdit<'a> {
     /// Nothing: the file tells.
     None,
     /// It has no value of its own any more.
@@ -19,10 +19,10 @@ pub(super) enum Edit<'a> {
 }
 
 /// The number of a value in the pool, or one of the two below.
-pub(super) type Slot = u32;
+pub(super) type EditSlot = u32;
 /// That nothing was set.
-pub(super) const UNTOUCHED: Slot = u32::MAX;
-const REMOVED: Slot = u32::MAX - 1;
+pub(super) const UNTOUCHED: EditSlot = u32::MAX;
+const REMOVED: EditSlot = u32::MAX - 1;
 
 /// How many instances stand on a page.
 const PAGE: usize = 64;
@@ -32,7 +32,7 @@ const PAGE: usize = 64;
 #[derive(Debug)]
 pub(super) struct EditColumn {
     pub(super) key: Ustr,
-    pages: FxHashMap<u32, Box<[Slot; PAGE]>>,
+    pages: FxHashMap<u32, Box<[EditSlot; PAGE]>>,
     len: usize,
 }
 
@@ -44,7 +44,7 @@ impl EditColumn {
     /// The instances for which something was set, in no order.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
         self.pages.iter().flat_map(|(page, slots)| {
-            let is_set = |(_, slot): &(u32, &Slot)| **slot != UNTOUCHED;
+            let is_set = |(_, slot): &(u32, &EditSlot)| **slot != UNTOUCHED;
             (page * PAGE as u32..).zip(slots.iter()).filter(is_set).map(|(node, _)| node)
         })
     }
@@ -54,12 +54,12 @@ impl EditColumn {
     }
 
     /// The number of the value that was set; equal numbers are equal values.
-    pub(super) fn slot(&self, node: u32) -> Slot {
+    pub(super) fn slot(&self, node: u32) -> EditSlot {
         let page = self.pages.get(&(node / PAGE as u32));
         page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
     }
 
-    fn put(&mut self, node: u32, slot: Slot) -> Slot {
+    fn put(&mut self, node: u32, slot: EditSlot) -> EditSlot {
         let page = node / PAGE as u32;
         if slot == UNTOUCHED && !self.pages.contains_key(&page) {
             return UNTOUCHED;
@@ -73,16 +73,16 @@ impl EditColumn {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Edits {
+pub(super) struct EditTable {
     columns: Vec<EditColumn>,
     by_key: FxHashMap<(u32, Ustr), u32>,
     by_class: FxHashMap<u32, Vec<u32>>,
     pool: Vec<Variant>,
 }
 
-impl Edits {
+impl EditTable {
     /// The column of a property of a class.
-    pub(super) fn column(&mut self, class: u32, key: Ustr) -> u32 {
+    pub(super) fn column_for(&mut self, class: u32, key: Ustr) -> u32 {
         let new = self.columns.len() as u32;
         let column = *self.by_key.entry((class, key)).or_insert(new);
         if column == new {
@@ -93,12 +93,12 @@ impl Edits {
     }
 
     /// The property of a column.
-    pub(super) fn key(&self, column: u32) -> Option<Ustr> {
+    pub(super) fn key_of(&self, column: u32) -> Option<Ustr> {
         self.columns.get(column as usize).map(|column| column.key)
     }
 
     /// Sets what stands for a property; says what stood there.
-    pub(super) fn put(&mut self, column: u32, node: u32, value: Option<Variant>) -> Slot {
+    pub(super) fn put_value(&mut self, column: u32, node: u32, value: Option<Variant>) -> EditSlot {
         let slot = match value {
             None => REMOVED,
             Some(value) => {
@@ -111,13 +111,13 @@ impl Edits {
         self.put_slot(column, node, slot)
     }
 
-    pub(super) fn put_slot(&mut self, column: u32, node: u32, slot: Slot) -> Slot {
+    pub(super) fn put_slot(&mut self, column: u32, node: u32, slot: EditSlot) -> EditSlot {
         let column = self.columns.get_mut(column as usize);
         column.map_or(UNTOUCHED, |column| column.put(node, slot))
     }
 
     /// Forgets all that was set for an instance.
-    pub(super) fn forget(&mut self, class: u32, node: u32) {
+    pub(super) fn forget_node(&mut self, class: u32, node: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
                 column.put(node, UNTOUCHED);
@@ -126,7 +126,7 @@ impl Edits {
     }
 
     /// Sets for one instance what was set for another of the same class.
-    pub(super) fn copy(&mut self, class: u32, from: u32, to: u32) {
+    pub(super) fn copy_node(&mut self, class: u32, from: u32, to: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
                 column.put(to, column.slot(from));
@@ -135,27 +135,27 @@ impl Edits {
     }
 
     /// What was set for a property of an instance.
-    pub(super) fn get(&self, class: u32, key: Ustr, node: u32) -> Edit<'_> {
-        self.value(self.slot(class, key, node))
+    pub(super) fn edit_of(&self, class: u32, key: Ustr, node: u32) -> PropertyEdit<'_> {
+        self.edit_of_slot(self.slot_of(class, key, node))
     }
 
     /// The number of the value that was set for a property of an instance.
-    pub(super) fn slot(&self, class: u32, key: Ustr, node: u32) -> Slot {
+    pub(super) fn slot_of(&self, class: u32, key: Ustr, node: u32) -> EditSlot {
         let column = self.by_key.get(&(class, key)).and_then(|at| self.columns.get(*at as usize));
         column.map_or(UNTOUCHED, |column| column.slot(node))
     }
 
     /// What was set in a column for an instance.
-    pub(super) fn of(&self, column: &EditColumn, node: u32) -> Edit<'_> {
-        self.value(column.slot(node))
+    pub(super) fn edit_in_column(&self, column: &EditColumn, node: u32) -> PropertyEdit<'_> {
+        self.edit_of_slot(column.slot(node))
     }
 
     /// The value of a number.
-    pub(super) fn value(&self, slot: Slot) -> Edit<'_> {
+    pub(super) fn edit_of_slot(&self, slot: EditSlot) -> PropertyEdit<'_> {
         match slot {
-            UNTOUCHED => Edit::None,
-            REMOVED => Edit::Removed,
-            slot => self.pool.get(slot as usize).map_or(Edit::None, Edit::Set),
+            UNTOUCHED => PropertyEdit::None,
+            REMOVED => PropertyEdit::Removed,
+            slot => self.pool.get(slot as usize).map_or(PropertyEdit::None, PropertyEdit::Set),
         }
     }
 

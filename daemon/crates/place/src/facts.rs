@@ -9,11 +9,11 @@ use scene_schemas::command::AssetContents;
 use scene_schemas::proposal::{Meant, MeantBy};
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::{File, Scene};
+use super::{Scene, SourceFile};
 
 /// What was told for the call that is planned.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct StudioFacts {
     /// By its number, what an asset holds, or why that cannot be told.
     assets: BTreeMap<u64, Result<AssetContents, String>>,
     missing: RefCell<BTreeSet<u64>>,
@@ -26,7 +26,7 @@ pub(super) struct Facts {
 
 /// What a call means that leaves out its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pointed {
+pub enum ImplicitInstance {
     /// This.
     One(Meant),
     /// Nobody can tell: so many are selected in Studio.
@@ -35,7 +35,7 @@ pub enum Pointed {
     File,
 }
 
-impl Facts {
+impl StudioFacts {
     /// The assets that were asked for and are not known.
     pub(super) fn missing_assets(&self) -> Vec<u64> {
         self.missing.take().into_iter().collect()
@@ -48,30 +48,30 @@ impl Facts {
 }
 
 impl Scene {
-    fn facts(&self) -> Option<&Facts> {
+    fn facts(&self) -> Option<&StudioFacts> {
         match &self.file {
-            File::Open(mirror) => Some(&mirror.facts),
+            SourceFile::Open(mirror) => Some(&mirror.facts),
             _ => None,
         }
     }
 
     /// Forgets what was told for the call before.
     pub fn forget_facts(&mut self) {
-        if let File::Open(mirror) = &mut self.file {
-            mirror.facts = Facts::default();
+        if let SourceFile::Open(mirror) = &mut self.file {
+            mirror.facts = StudioFacts::default();
         }
     }
 
     /// Says whom the next call means where it leaves out its path; none where the selection tells.
-    pub fn mean(&mut self, meant: Option<Meant>) {
-        if let File::Open(mirror) = &mut self.file {
+    pub fn set_implicit_target(&mut self, meant: Option<Meant>) {
+        if let SourceFile::Open(mirror) = &mut self.file {
             mirror.facts.meant = meant;
         }
     }
 
     /// Takes what is selected, and how many instances that are.
     pub fn know_selection(&mut self, ids: &[InstanceId], count: u32) {
-        if let File::Open(mirror) = &mut self.file {
+        if let SourceFile::Open(mirror) = &mut self.file {
             mirror.facts.selection = Some((ids.to_vec(), count));
         }
     }
@@ -81,15 +81,17 @@ impl Scene {
     ///
     /// # Errors
     /// What was meant is gone.
-    pub fn pointed(&self) -> Result<Pointed, Refusal> {
+    pub fn implicit_instance(&self) -> Result<ImplicitInstance, Refusal> {
         let Some(facts) = self.facts() else {
-            return Ok(Pointed::File);
+            return Ok(ImplicitInstance::File);
         };
         if let Some(Meant { target, by }) = &facts.meant {
             let node = self.by_id(&target.id).filter(|node| self.is_live(*node));
             let node = node.or_else(|| self.resolve(&target.path).ok());
             return match node {
-                Some(node) => Ok(Pointed::One(Meant { target: self.target(node), by: *by })),
+                Some(node) => {
+                    Ok(ImplicitInstance::One(Meant { target: self.target(node), by: *by }))
+                }
                 None => refuse!(
                     "{}, which was meant where the path was left out, is gone. Ask for it again.",
                     target.path
@@ -98,14 +100,14 @@ impl Scene {
         }
         let Some((ids, count)) = &facts.selection else {
             facts.is_selection_missing.set(true);
-            return Ok(Pointed::Many(0));
+            return Ok(ImplicitInstance::Many(0));
         };
         let node = ids.first().and_then(|id| self.by_id(id)).filter(|node| self.is_live(*node));
         Ok(match node {
             Some(node) if *count == 1 => {
-                Pointed::One(Meant { target: self.target(node), by: MeantBy::Selected })
+                ImplicitInstance::One(Meant { target: self.target(node), by: MeantBy::Selected })
             }
-            _ => Pointed::Many(if *count == 1 { 0 } else { *count }),
+            _ => ImplicitInstance::Many(if *count == 1 { 0 } else { *count }),
         })
     }
 
@@ -113,7 +115,7 @@ impl Scene {
     ///
     /// # Errors
     /// It cannot be told, or the place is a file.
-    pub fn asset(&self, asset: u64) -> Result<AssetContents, Refusal> {
+    pub fn asset_contents(&self, asset: u64) -> Result<AssetContents, Refusal> {
         let Some(facts) = self.facts() else {
             return refuse!(
                 "Only Roblox Studio can load an asset, and this place is a file. Open the place in \
@@ -133,7 +135,7 @@ impl Scene {
 
     /// Takes what an asset holds, or why that cannot be told.
     pub fn know_asset(&mut self, asset: u64, told: Result<AssetContents, String>) {
-        if let File::Open(mirror) = &mut self.file {
+        if let SourceFile::Open(mirror) = &mut self.file {
             mirror.facts.assets.insert(asset, told);
         }
     }

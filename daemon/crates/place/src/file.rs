@@ -7,47 +7,47 @@ use std::sync::Arc;
 use rbx_dom_weak::Ustr;
 use rbx_types::{Variant, VariantType};
 
-use super::binary::{self, Binary};
-use super::changes::Changes;
-use super::codec::{self, CodecError, Format};
-use super::ids::{self, Ids};
-use super::mirror::Mirror;
-use super::pieces::Pieces;
-use super::tree::Tree;
-use super::xml::{self, Xml};
+use super::binary::{self, BinaryFile};
+use super::changes::SceneChanges;
+use super::codec::{self, CodecError, FileFormat};
+use super::ids::{self, NewIds};
+use super::mirror::StudioMirror;
+use super::splice::PieceList;
+use super::tree::InstanceTree;
+use super::xml::{self, XmlFile};
 
 /// A file that was read.
 #[derive(Debug)]
-pub(super) enum File {
-    Binary(Box<Binary>),
-    Xml(Box<Xml>),
+pub(super) enum SourceFile {
+    Binary(Box<BinaryFile>),
+    Xml(Box<XmlFile>),
     /// No file: a place that is open in Studio.
-    Open(Box<Mirror>),
+    Open(Box<StudioMirror>),
 }
 
-impl File {
+impl SourceFile {
     /// Reads a file's index.
     ///
     /// # Errors
     /// The bytes are not a place or model.
-    pub(super) fn open(bytes: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
-        match codec::detect(&bytes)? {
-            Format::Binary => {
-                let (binary, tree) = Binary::open(bytes)?;
+    pub(super) fn open(bytes: Arc<[u8]>) -> Result<(Self, InstanceTree), CodecError> {
+        match codec::detect_format(&bytes)? {
+            FileFormat::Binary => {
+                let (binary, tree) = BinaryFile::open(bytes)?;
                 Ok((Self::Binary(Box::new(binary)), tree))
             }
-            Format::Xml => {
-                let (xml, tree) = Xml::open(bytes)?;
+            FileFormat::Xml => {
+                let (xml, tree) = XmlFile::open(bytes)?;
                 Ok((Self::Xml(Box::new(xml)), tree))
             }
         }
     }
 
     /// A file without instances.
-    pub(super) fn empty(format: Format) -> (Self, Tree) {
+    pub(super) fn empty(format: FileFormat) -> (Self, InstanceTree) {
         let bytes = match format {
-            Format::Binary => binary::EMPTY,
-            Format::Xml => xml::EMPTY.as_bytes(),
+            FileFormat::Binary => binary::EMPTY,
+            FileFormat::Xml => xml::EMPTY.as_bytes(),
         };
         match Self::open(bytes.into()) {
             Ok(file) => file,
@@ -56,10 +56,10 @@ impl File {
         }
     }
 
-    pub(super) fn format(&self) -> Format {
+    pub(super) fn format(&self) -> FileFormat {
         match self {
-            Self::Binary(_) | Self::Open(_) => Format::Binary,
-            Self::Xml(_) => Format::Xml,
+            Self::Binary(_) | Self::Open(_) => FileFormat::Binary,
+            Self::Xml(_) => FileFormat::Xml,
         }
     }
 
@@ -72,63 +72,68 @@ impl File {
     }
 
     /// The properties that it has for an instance, hidden ones too.
-    pub(super) fn keys(&self, node: u32, class: &str) -> Cow<'_, [Ustr]> {
+    pub(super) fn keys_of(&self, node: u32, class: &str) -> Cow<'_, [Ustr]> {
         match self {
-            Self::Binary(binary) => Cow::Borrowed(binary.keys(node)),
-            Self::Xml(xml) => Cow::Owned(xml.keys(node)),
-            Self::Open(mirror) => Cow::Owned(mirror.keys(node, class)),
+            Self::Binary(binary) => Cow::Borrowed(binary.keys_of(node)),
+            Self::Xml(xml) => Cow::Owned(xml.keys_of(node)),
+            Self::Open(mirror) => Cow::Owned(mirror.keys_of(node, class)),
         }
     }
 
     /// What it has for a property of an instance.
-    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
+    pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
         match self {
-            Self::Binary(binary) => binary.value(node, key),
-            Self::Xml(xml) => xml.value(node, key),
-            Self::Open(mirror) => mirror.value(node, key).cloned(),
+            Self::Binary(binary) => binary.value_of(node, key),
+            Self::Xml(xml) => xml.value_of(node, key),
+            Self::Open(mirror) => mirror.value_of(node, key).cloned(),
         }
     }
 
     /// What it has for some properties of an instance.
-    pub(super) fn values<const N: usize>(
+    pub(super) fn values_of<const N: usize>(
         &self,
         node: u32,
         keys: [Ustr; N],
     ) -> [Option<Variant>; N] {
         match self {
-            Self::Xml(xml) => xml.values(node, keys),
-            Self::Binary(_) | Self::Open(_) => keys.map(|key| self.value(node, key)),
+            Self::Xml(xml) => xml.values_of(node, keys),
+            Self::Binary(_) | Self::Open(_) => keys.map(|key| self.value_of(node, key)),
         }
     }
 
     /// Visits what it has for all properties of an instance that can be shown.
-    pub(super) fn each(&self, node: u32, class: &str, visit: &mut dyn FnMut(Ustr, Variant)) {
+    pub(super) fn visit_values(
+        &self,
+        node: u32,
+        class: &str,
+        visit: &mut dyn FnMut(Ustr, Variant),
+    ) {
         match self {
-            Self::Binary(binary) => binary.each(node, visit),
-            Self::Xml(xml) => xml.each(node, visit),
+            Self::Binary(binary) => binary.visit_values(node, visit),
+            Self::Xml(xml) => xml.visit_values(node, visit),
             Self::Open(mirror) => {
-                for key in mirror.keys(node, class) {
-                    mirror.value(node, key).cloned().into_iter().for_each(|it| visit(key, it));
+                for key in mirror.keys_of(node, class) {
+                    mirror.value_of(node, key).cloned().into_iter().for_each(|it| visit(key, it));
                 }
             }
         }
     }
 
     /// The properties of an instance that can point to another.
-    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+    pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         match self {
-            Self::Binary(binary) => binary.pointing(node),
-            Self::Xml(xml) => xml.pointing(node),
-            Self::Open(mirror) => mirror.pointing(node),
+            Self::Binary(binary) => binary.reference_keys(node),
+            Self::Xml(xml) => xml.reference_keys(node),
+            Self::Open(mirror) => mirror.reference_keys(node),
         }
     }
 
     /// What it has for a property that is a text.
-    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
+    pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
         match self {
-            Self::Binary(binary) => binary.text(node, key).map(String::from_utf8_lossy),
-            Self::Xml(xml) => xml.text(node, key),
-            Self::Open(mirror) => mirror.text(node, key).map(Cow::Borrowed),
+            Self::Binary(binary) => binary.text_of(node, key).map(String::from_utf8_lossy),
+            Self::Xml(xml) => xml.text_of(node, key),
+            Self::Open(mirror) => mirror.text_of(node, key).map(Cow::Borrowed),
         }
     }
 
@@ -142,27 +147,29 @@ impl File {
     }
 
     /// What it calls an instance; none where it calls it nothing that would tell it from others.
-    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
+    pub(super) fn id_of(&self, node: u32) -> Option<Cow<'_, str>> {
         match self {
-            Self::Binary(binary) => binary.referent(node).map(|it| Cow::Owned(it.to_string())),
-            Self::Xml(xml) => xml.id(node),
-            Self::Open(mirror) => mirror.id(node),
+            Self::Binary(binary) => binary.referent_of(node).map(|it| Cow::Owned(it.to_string())),
+            Self::Xml(xml) => xml.id_of(node),
+            Self::Open(mirror) => mirror.id_of(node),
         }
     }
 
     /// The instance that it calls by a name.
-    pub(super) fn node(&self, id: &str) -> Option<u32> {
+    pub(super) fn node_of(&self, id: &str) -> Option<u32> {
         match self {
-            Self::Binary(binary) => binary.node(id.parse().ok()?),
-            Self::Xml(xml) => xml.node(id),
-            Self::Open(mirror) => mirror.node(id),
+            Self::Binary(binary) => binary.node_of(id.parse().ok()?),
+            Self::Xml(xml) => xml.node_of(id),
+            Self::Open(mirror) => mirror.node_of(id),
         }
     }
 
     /// The number from which on instances that were not read are numbered.
     pub(super) fn next_number(&self) -> u32 {
         match self {
-            Self::Binary(binary) => u32::try_from(binary.highest()).map_or(0, ids::after),
+            Self::Binary(binary) => {
+                u32::try_from(binary.highest_referent()).map_or(0, ids::next_number)
+            }
             Self::Xml(xml) => xml.next_number(),
             Self::Open(_) => 0,
         }
@@ -173,22 +180,22 @@ impl File {
         match self {
             Self::Binary(binary) => id.parse().is_ok_and(|it| binary.is_taken(it)),
             Self::Xml(xml) => xml.is_taken(id),
-            Self::Open(mirror) => mirror.node(id).is_some(),
+            Self::Open(mirror) => mirror.node_of(id).is_some(),
         }
     }
 
     /// What the file calls an instance of a number.
-    pub(super) fn called(&self, number: u32) -> String {
+    pub(super) fn id_of_number(&self, number: u32) -> String {
         match self {
             Self::Binary(_) | Self::Open(_) => number.to_string(),
-            Self::Xml(xml) => xml.called(number),
+            Self::Xml(xml) => xml.id_of_number(number),
         }
     }
 
     /// Why no instance of a class can come or go; none where it can.
-    pub(super) fn fixed(&self, class: u32) -> Option<String> {
+    pub(super) fn why_fixed(&self, class: u32) -> Option<String> {
         match self {
-            Self::Binary(binary) => binary.fixed(class),
+            Self::Binary(binary) => binary.why_fixed(class),
             Self::Xml(_) | Self::Open(_) => None,
         }
     }
@@ -214,7 +221,11 @@ impl File {
     ///
     /// # Errors
     /// It cannot hold what was set.
-    pub(super) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
+    pub(super) fn write(
+        &self,
+        changes: &SceneChanges<'_>,
+        ids: &NewIds,
+    ) -> Result<PieceList, CodecError> {
         match self {
             Self::Binary(binary) => binary.write(changes, ids),
             Self::Xml(xml) => xml.write(changes, ids),

@@ -47,7 +47,7 @@ impl Scene {
     /// A hash over all that instances store, the order of siblings included: what tells one from
     /// another of the same name. Left out are defaults and unknown properties, which some files store
     /// for a whole class, references, whose numbers change from file to file, and unique ids.
-    pub fn witness(&self, nodes: impl IntoIterator<Item = Node>) -> Fingerprint {
+    pub fn tree_fingerprint(&self, nodes: impl IntoIterator<Item = Node>) -> Fingerprint {
         let mut text = String::new();
         for node in nodes {
             let class = self.class(node);
@@ -55,8 +55,8 @@ impl Scene {
             for name in self.stored_names(node) {
                 let default = reflection::default_of(class, name);
                 let default = default.map(|it| self.to_value(class, name, it));
-                let is_known = reflection::access(class, name).is_some();
-                let stored = self.stored(node, name).filter(|_| is_known);
+                let is_known = reflection::property_access(class, name).is_some();
+                let stored = self.stored_value(node, name).filter(|_| is_known);
                 match stored.map(|value| Self::as_written(class, value)) {
                     value if value == default => {}
                     None | Some(Value::Ref(_) | Value::Content(_) | Value::UniqueId(_)) => {}
@@ -70,6 +70,6 @@ impl Scene {
 
     /// The fingerprint of a script's text; none for what is no script.
     pub fn text_fingerprint(&self, node: Node) -> Option<Fingerprint> {
-        self.source(node).map(|text| Fingerprint::of(text.as_bytes()))
+        self.script_text(node).map(|text| Fingerprint::of(text.as_bytes()))
     }
 }

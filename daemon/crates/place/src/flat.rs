@@ -6,7 +6,7 @@
 use super::{Node, Scene};
 
 /// A subtree in tree order; its root is number 0 and its own parent.
-pub(super) struct Flat<'a> {
+pub(super) struct FlatTree<'a> {
     pub(super) scene: &'a Scene,
     nodes: Vec<u32>,
     parents: Vec<u32>,
@@ -14,8 +14,8 @@ pub(super) struct Flat<'a> {
     ends: Vec<u32>,
 }
 
-impl<'a> Flat<'a> {
-    pub(super) fn of(scene: &'a Scene, root: Node) -> Self {
+impl<'a> FlatTree<'a> {
+    pub(super) fn from_scene(scene: &'a Scene, root: Node) -> Self {
         let (mut nodes, mut parents) = (Vec::new(), Vec::new());
         let mut stack = vec![(root.0, 0_u32)];
         while let Some((node, parent)) = stack.pop() {
@@ -36,12 +36,12 @@ impl<'a> Flat<'a> {
         self.nodes.len()
     }
 
-    pub(super) fn node(&self, at: usize) -> Node {
+    pub(super) fn node_at(&self, at: usize) -> Node {
         Node(self.nodes[at])
     }
 
     /// The number of the class of an instance, in its scene.
-    pub(super) fn class(&self, at: usize) -> u32 {
+    pub(super) fn class_at(&self, at: usize) -> u32 {
         self.scene.tree.class(self.nodes[at])
     }
 
@@ -49,12 +49,12 @@ impl<'a> Flat<'a> {
         self.scene.tree.name_text(self.nodes[at])
     }
 
-    pub(super) fn parent(&self, at: usize) -> usize {
+    pub(super) fn parent_of(&self, at: usize) -> usize {
         self.parents[at] as usize
     }
 
     /// The children of an instance, in order.
-    pub(super) fn children(&self, at: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn children_of(&self, at: usize) -> impl Iterator<Item = usize> {
         let end = self.ends.get(at).map_or(0, |end| *end as usize);
         let mut next = at + 1;
         std::iter::from_fn(move || {

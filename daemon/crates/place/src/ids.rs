@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::file::File;
+use super::file::SourceFile;
 use super::node_set::NodeSet;
 
 /// The number behind one. A binary file has 31 bits for it, and begins anew behind the last.
-pub(super) fn after(number: u32) -> u32 {
+pub(super) fn next_number(number: u32) -> u32 {
     number.wrapping_add(1) & i32::MAX as u32
 }
 
 /// Ids of instances that were not read, both ways.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(super) struct NewIds {
     of: FxHashMap<u32, Arc<str>>,
     nodes: FxHashMap<Arc<str>, u32>,
     /// Who had an id before the one that has it now, oldest first.
     before: FxHashMap<Arc<str>, Vec<u32>>,
 }
 
-impl Ids {
+impl NewIds {
     pub(super) fn get(&self, node: u32) -> Option<&str> {
         self.of.get(&node).map(AsRef::as_ref)
     }
@@ -56,18 +56,18 @@ impl Ids {
 
     /// Gives an id to those that have none, in their order: numbers above all that the file has, as
     /// long as there are some, and never one that something in the file points to.
-    pub(super) fn give(&mut self, file: &File, nodes: &NodeSet) {
+    pub(super) fn assign_ids(&mut self, file: &SourceFile, nodes: &NodeSet) {
         let mut number = file.next_number();
         for node in nodes.iter() {
             if self.of.contains_key(&node) {
                 continue;
             }
-            let mut id = file.called(number);
+            let mut id = file.id_of_number(number);
             while self.nodes.contains_key(id.as_str()) || file.is_taken(&id) {
-                number = after(number);
-                id = file.called(number);
+                number = next_number(number);
+                id = file.id_of_number(number);
             }
-            number = after(number);
+            number = next_number(number);
             self.set(node, &id);
         }
     }

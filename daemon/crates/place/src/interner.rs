@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 
 /// Texts by their numbers, which begin at 0 and follow the order of their first mention.
 #[derive(Debug, Default)]
-pub(super) struct Interner {
+pub(super) struct TextInterner {
     text: String,
     /// Where each text ends; it begins where the one before it ends.
     ends: Vec<u32>,
@@ -18,14 +18,14 @@ fn hash(text: &str) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(text)
 }
 
-impl Interner {
+impl TextInterner {
     /// The number of a text, a new one where it has none.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         let Self { text: all, ends, table } = self;
         let entry = table.entry(
             hash(text),
-            |id| slice(all, ends, *id) == text,
-            |id| hash(slice(all, ends, *id)),
+            |id| text_slice(all, ends, *id) == text,
+            |id| hash(text_slice(all, ends, *id)),
         );
         let new = ends.len() as u32;
         let id = *entry.or_insert(new).get();
@@ -43,7 +43,7 @@ impl Interner {
 
     /// The text of a number.
     pub(super) fn get(&self, id: u32) -> &str {
-        slice(&self.text, &self.ends, id)
+        text_slice(&self.text, &self.ends, id)
     }
 
     /// How many texts there are.
@@ -52,7 +52,7 @@ impl Interner {
     }
 }
 
-fn slice<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
+fn text_slice<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
     let end = ends.get(id as usize).map_or(0, |end| *end as usize);
     let start = match id {
         0 => 0,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_text_has_one_number() {
-        let mut interner = Interner::default();
+        let mut interner = TextInterner::default();
         assert_eq!(interner.find("Part"), None);
         let numbers = ["Part", "", "Wall", "Part", "", "Ärger"].map(|it| interner.intern(it));
         assert_eq!(numbers, [0, 1, 2, 0, 1, 3]);

@@ -3,7 +3,7 @@
 
 use rbx_types::UniqueId;
 
-use super::diff::diff;
+use super::diff::diff_scenes;
 use super::*;
 
 /// A small generator of random numbers, the same on every machine.
@@ -59,7 +59,7 @@ fn edit(scene: &mut Scene, dice: &mut Dice) {
                 scene.delete(node);
             }
             if scene.is_live(below) {
-                scene.restore(Subtree::decode(&bytes).unwrap(), below, index);
+                scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), below, index);
             }
         }
     }
@@ -76,12 +76,12 @@ fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
         _ => ("Name", Value::String("Set".to_owned())),
     };
     let value = (dice.roll(4) > 0 || property == "Name").then_some(value);
-    scene.set(node, property, value.as_ref()).unwrap();
+    scene.set_property(node, property, value.as_ref()).unwrap();
 }
 
 /// A scene after some edits that cannot be taken back any more, with unique ids.
 fn start(dice: &mut Dice) -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     // Sometimes more siblings of one name than the index keeps in a plain list.
     for _ in 0..dice.roll(2) * 40 {
         scene.create(scene.root(), "Part", "A");
@@ -93,10 +93,10 @@ fn start(dice: &mut Dice) -> Scene {
     for (n, node) in all.into_iter().enumerate() {
         if n % 2 == 0 {
             let id = UniqueId::new(n as u32 + 1, 1, 1);
-            scene.set(node, "UniqueId", Some(&Value::UniqueId(id))).unwrap();
+            scene.set_property(node, "UniqueId", Some(&Value::UniqueId(id))).unwrap();
         }
     }
-    scene.settle();
+    scene.forget_history();
     Scene::decode(&scene.encode().unwrap()).unwrap()
 }
 
@@ -123,7 +123,7 @@ fn references_are_known(scene: &mut Scene, root: Node) {
     let all: Vec<Node> = scene.descendants(scene.root()).collect();
     let mut looked = Vec::new();
     for holder in all.into_iter().filter(|holder| !scene.is_within(*holder, root)) {
-        if let Some(Variant::Ref(to)) = scene.variant(holder.0, ustr("Points")).as_deref()
+        if let Some(Variant::Ref(to)) = scene.variant_of(holder.0, ustr("Points")).as_deref()
             && let Some(to) = node_of(*to).map(Node)
             && scene.is_within(to, root)
         {
@@ -163,14 +163,14 @@ fn whatever_was_done_can_be_taken_back() {
         assert_eq!(picture(&scene), edited, "seed {seed}");
         scene.rollback(mark);
         assert_eq!(picture(&scene), before, "seed {seed}");
-        assert_eq!(diff(&original, &scene), [], "seed {seed}");
+        assert_eq!(diff_scenes(&original, &scene), [], "seed {seed}");
         assert_eq!(scene.encode().unwrap(), bytes, "seed {seed}");
         paths_lead_back(&scene);
         for _ in 0..10 {
             edit(&mut scene, &mut dice);
         }
         let after = picture(&scene);
-        scene.settle();
+        scene.forget_history();
         assert_eq!(picture(&scene), after, "seed {seed}");
         paths_lead_back(&scene);
     }
@@ -179,9 +179,9 @@ fn whatever_was_done_can_be_taken_back() {
 #[test]
 fn files_keep_the_order_of_siblings() {
     for seed in 1..=100 {
-        for format in [Format::Binary, Format::Xml] {
+        for format in [FileFormat::Binary, FileFormat::Xml] {
             let mut dice = Dice(u64::wrapping_mul(seed, 0x9e37_79b9_7f4a_7c15));
-            let mut scene = start(&mut dice).converted(format).unwrap();
+            let mut scene = start(&mut dice).convert_to(format).unwrap();
             for _ in 0..30 {
                 edit(&mut scene, &mut dice);
             }
@@ -195,18 +195,18 @@ fn files_keep_the_order_of_siblings() {
             let read = Scene::decode(&scene.encode().unwrap()).unwrap();
             assert_eq!(paths(&scene), before);
             assert_eq!(paths(&read), before, "seed {seed}");
-            assert_eq!(diff(&scene, &read), [], "seed {seed}");
+            assert_eq!(diff_scenes(&scene, &read), [], "seed {seed}");
         }
     }
 }
 
 #[test]
 fn what_is_restored_is_what_was_deleted() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let folder = scene.create(scene.root(), "Folder", "F");
     let part = scene.create(folder, "Part", "P");
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
-    scene.set(part, "UniqueId", Some(&id)).unwrap();
+    scene.set_property(part, "UniqueId", Some(&id)).unwrap();
     let file = scene.encode().unwrap();
     let mut original = Scene::decode(&file).unwrap();
     let mut scene = Scene::decode(&file).unwrap();
@@ -214,16 +214,16 @@ fn what_is_restored_is_what_was_deleted() {
     let bytes = scene.encode_subtree(folder).unwrap();
     let mark = scene.mark();
     // A second one beside the first cannot have its unique id.
-    let twin = scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    let twin = scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     let ids = |scene: &Scene, node| -> Vec<_> {
-        scene.subtree(node).map(|node| scene.stored(node, "UniqueId")).collect()
+        scene.subtree(node).map(|node| scene.stored_value(node, "UniqueId")).collect()
     };
     assert_eq!(ids(&scene, twin), [None, None]);
     scene.rollback(mark);
     scene.delete(folder);
-    scene.restore(Subtree::decode(&bytes).unwrap(), scene.root(), None);
+    scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     let inner = scene.mark();
-    assert_eq!(diff(&original, &scene), []);
+    assert_eq!(diff_scenes(&original, &scene), []);
     // Another order of siblings makes the storage build itself anew.
     let other = scene.create(scene.root(), "Folder", "Other");
     scene.move_to(other, scene.root(), Some(0)).unwrap();
@@ -231,14 +231,14 @@ fn what_is_restored_is_what_was_deleted() {
     scene.rollback(inner);
     assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
     scene.rollback(mark);
-    assert_eq!(diff(&original, &scene), []);
+    assert_eq!(diff_scenes(&original, &scene), []);
     assert_eq!(scene.encode().unwrap(), original.encode().unwrap());
 }
 
 #[test]
 fn thousands_of_siblings_change_one_by_one() {
     // Quadratic work in the index would make this last for minutes.
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let nodes: Vec<_> =
         (0..10_000).map(|n| scene.create(scene.root(), "Part", &format!("P{n}"))).collect();
     let before = picture(&scene);
@@ -264,30 +264,30 @@ fn thousands_of_siblings_change_one_by_one() {
 
 #[test]
 fn ids_that_a_file_does_not_have_are_not_made_up() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let parts = [1, 2, 3].map(|n| scene.create(scene.root(), "Part", &format!("P{n}")));
     let id = Value::UniqueId(UniqueId::new(7, 1, 1));
-    scene.set(parts[0], "UniqueId", Some(&id)).unwrap();
+    scene.set_property(parts[0], "UniqueId", Some(&id)).unwrap();
     // The other two have none, which a binary file says of each, and the storage calls a collision.
     let file = scene.encode().unwrap();
     let [mut one, mut two] = [(); 2].map(|()| Scene::decode(&file).unwrap());
-    assert_eq!(diff(&one, &two), []);
-    assert_eq!(diff(&scene, &one), []);
+    assert_eq!(diff_scenes(&one, &two), []);
+    assert_eq!(diff_scenes(&scene, &one), []);
     assert_eq!(one.encode().unwrap(), file);
     assert_eq!(two.encode().unwrap(), file);
 }
 
 #[test]
 fn attributes_that_nobody_understands_are_not_overwritten() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let mut scene = Scene::empty(format);
         let part = scene.create(scene.root(), "Part", "P");
         let odd = Variant::BinaryString(b"\x01\0\0\0\x01\0\0\0A\xee".to_vec().into());
-        scene.store(part, ustr("Attributes"), Some(odd));
+        scene.store_value(part, ustr("Attributes"), Some(odd));
         let bytes = scene.encode().unwrap();
         let mut scene = Scene::decode(&bytes).unwrap();
         let part = scene.resolve(&"game.P".parse().unwrap()).unwrap();
-        let refusal = scene.set(part, "@B", Some(&Value::Bool(true))).unwrap_err();
+        let refusal = scene.set_property(part, "@B", Some(&Value::Bool(true))).unwrap_err();
         assert!(refusal.0.contains("stored in a way that is not understood"), "{}", refusal.0);
         assert_eq!(scene.encode().unwrap(), bytes);
     }
@@ -295,12 +295,12 @@ fn attributes_that_nobody_understands_are_not_overwritten() {
 
 #[test]
 fn attributes_of_unknown_classes_stand_together() {
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let mut scene = Scene::empty(format);
         scene.create(scene.root(), "FromTheFuture", "F");
         for name in ["@A", "@B"] {
             let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
-            scene.set(node, name, Some(&Value::Bool(true))).unwrap();
+            scene.set_property(node, name, Some(&Value::Bool(true))).unwrap();
             scene = Scene::decode(&scene.encode().unwrap()).unwrap();
         }
         let node = scene.resolve(&"game.F".parse().unwrap()).unwrap();
@@ -310,10 +310,12 @@ fn attributes_of_unknown_classes_stand_together() {
 
 #[test]
 fn what_no_file_can_hold_is_refused_when_it_is_set() {
-    let mut scene = Scene::empty(Format::Xml);
+    let mut scene = Scene::empty(FileFormat::Xml);
     let holder = scene.create(scene.root(), "ObjectValue", "O");
     let game = Value::Ref(Some(scene.target(scene.root())));
-    assert!(scene.set(holder, "Value", Some(&game)).unwrap_err().0.contains("`game` itself"));
+    assert!(
+        scene.set_property(holder, "Value", Some(&game)).unwrap_err().0.contains("`game` itself")
+    );
     let blank = Value::String("\r\n".to_owned());
-    assert!(scene.set(holder, "Name", Some(&blank)).unwrap_err().0.contains("whitespace"));
+    assert!(scene.set_property(holder, "Name", Some(&blank)).unwrap_err().0.contains("whitespace"));
 }

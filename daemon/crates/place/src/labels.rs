@@ -10,7 +10,7 @@ use super::{Node, Scene};
 
 impl Scene {
     pub(super) fn attributes(&self, node: Node) -> Option<Attributes> {
-        match self.variant(node.0, ustr("Attributes")).map(Cow::into_owned) {
+        match self.variant_of(node.0, ustr("Attributes")).map(Cow::into_owned) {
             Some(Variant::Attributes(all)) => Some(all),
             _ => None,
         }
@@ -29,7 +29,7 @@ impl Scene {
 
     /// The instance's tags.
     pub fn tags(&self, node: Node) -> Vec<String> {
-        match self.variant(node.0, ustr("Tags")).as_deref() {
+        match self.variant_of(node.0, ustr("Tags")).as_deref() {
             Some(Variant::Tags(tags)) => tags.iter().map(str::to_owned).collect(),
             _ => Vec::new(),
         }

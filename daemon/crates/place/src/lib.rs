@@ -4,16 +4,17 @@
 //! Callers address instances by [`Node`]. Every change is journalled, and [`Scene::rollback`] reverts to a [`Mark`]. It must not
 //! know tools, proposals, models or files: it takes bytes and returns bytes, and allows whatever its caller asks for.
 
+mod asset_preview;
 mod attributes;
 mod binary;
-mod built;
+mod built_places;
 mod bytes;
-mod called;
 mod change;
 mod changes;
 mod codec;
 mod convert;
 mod debug_ids;
+mod derived;
 pub mod diff;
 mod edits;
 mod facts;
@@ -22,25 +23,24 @@ mod fingerprint;
 mod flat;
 mod ids;
 mod interner;
-mod kept;
 mod labels;
 mod memory;
 pub mod merge;
 mod mirror;
 mod node_set;
-mod pieces;
+mod planned_ids;
 pub mod range;
 mod raw;
 mod read;
 pub mod reflection;
 pub mod selector;
 mod siblings;
-mod still;
+mod snapshot;
+mod splice;
 mod stored;
 mod style;
 mod texts;
 mod tree;
-mod unseen;
 mod xml;
 
 use std::borrow::Cow;
@@ -56,25 +56,25 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
-use self::change::Journal;
-use self::changes::Changes;
-use self::edits::{Edit, Edits};
-use self::file::File;
-use self::ids::Ids;
-use self::kept::Kept;
-use self::pieces::Pieces;
+use self::change::EditJournal;
+use self::changes::SceneChanges;
+use self::derived::DerivedCache;
+use self::edits::{EditTable, PropertyEdit};
+use self::file::SourceFile;
+use self::ids::NewIds;
+use self::splice::PieceList;
 use self::stored::HIDDEN;
-use self::texts::Texts;
-use self::tree::{ROOT, Tree};
+use self::texts::TextChanges;
+use self::tree::{InstanceTree, ROOT};
 
-pub use self::built::{number_of, reference_of, stored_form};
-pub use self::change::{Mark, Subtree};
-pub use self::codec::{CodecError, Format, READERS};
-pub use self::facts::Pointed;
-pub use self::mirror::{Missing, Torn};
-pub use self::pieces::Patch;
-pub use self::read::{Owner, read_property, read_props};
-pub use self::still::{Still, StillInstance};
+pub use self::built_places::{number_of, reference_of, stored_form};
+pub use self::change::{DetachedSubtree, JournalMark};
+pub use self::codec::{CodecError, FileFormat, READERS};
+pub use self::facts::ImplicitInstance;
+pub use self::mirror::{MissingFacts, OutOfSync};
+pub use self::read::{PropertyOwner, read_property, read_props};
+pub use self::snapshot::{SceneSnapshot, StillInstance};
+pub use self::splice::BytePatch;
 pub use self::style::StyleFile;
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
@@ -111,9 +111,9 @@ impl Hasher for RefNumber {
 /// What is known of a place.
 #[derive(Debug)]
 pub struct Scene {
-    file: File,
-    tree: Tree,
-    edits: Edits,
+    file: SourceFile,
+    tree: InstanceTree,
+    edits: EditTable,
     /// For a copy, the instance that was read and whose values it has where nothing was set.
     bases: FxHashMap<u32, u32>,
     /// The topmost of the instances that were deleted.
@@ -122,14 +122,14 @@ pub struct Scene {
     renamed: FxHashSet<u32>,
     /// What assets bring on trial: the properties of these nobody has seen.
     unseen: FxHashSet<u32>,
-    ids: Ids,
+    ids: NewIds,
     created: FxHashMap<u32, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), u32>,
     /// The proposal that ids without one belong to.
     scope: Seq,
     /// What is created next is called so, where it is not in its turn.
     called: Option<u32>,
-    journal: Journal,
+    journal: EditJournal,
     /// The property that was set last: looking its name up costs more than to compare it.
     last_key: Ustr,
     /// The class, property and type of the value that was set last, which the file can hold.
@@ -143,12 +143,12 @@ pub struct Scene {
     /// How the project formats scripts, where it says so.
     style: Option<StyleFile>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
-    stands: Pieces,
-    made: Pieces,
+    stands: PieceList,
+    made: PieceList,
     /// What others have worked out of it.
-    kept: Kept,
+    kept: DerivedCache,
     /// Which scripts may have another text than they had.
-    texts: Texts,
+    texts: TextChanges,
 }
 
 impl Scene {
@@ -165,30 +165,30 @@ impl Scene {
     /// # Errors
     /// The bytes are not a place, or one that the reader does not support.
     pub fn open(bytes: Arc<[u8]>) -> Result<Self, CodecError> {
-        File::open(bytes).map(Self::new)
+        SourceFile::open(bytes).map(Self::new)
     }
 
     /// An empty scene.
-    pub fn empty(format: Format) -> Self {
-        Self::new(File::empty(format))
+    pub fn empty(format: FileFormat) -> Self {
+        Self::new(SourceFile::empty(format))
     }
 
-    fn new((file, tree): (File, Tree)) -> Self {
-        let stands = Pieces::whole(file.bytes().len());
+    fn new((file, tree): (SourceFile, InstanceTree)) -> Self {
+        let stands = PieceList::whole(file.bytes().len());
         Self {
             file,
             tree,
-            edits: Edits::default(),
+            edits: EditTable::default(),
             bases: FxHashMap::default(),
             deleted: FxHashSet::default(),
             renamed: FxHashSet::default(),
             unseen: FxHashSet::default(),
-            ids: Ids::default(),
+            ids: NewIds::default(),
             created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
             called: None,
-            journal: Journal::default(),
+            journal: EditJournal::default(),
             last_key: ustr(""),
             last_storable: None,
             storable: FxHashSet::default(),
@@ -197,8 +197,8 @@ impl Scene {
             style: None,
             made: stands.clone(),
             stands,
-            kept: Kept::default(),
-            texts: Texts::default(),
+            kept: DerivedCache::default(),
+            texts: TextChanges::default(),
         }
     }
 
@@ -206,10 +206,10 @@ impl Scene {
     ///
     /// # Errors
     /// The format cannot hold what was set.
-    pub fn make(&mut self) -> Result<(), CodecError> {
+    pub fn rebuild_file(&mut self) -> Result<(), CodecError> {
         let Self { tree, edits, bases, renamed, deleted, .. } = self;
-        let changes = Changes::new(tree, edits, bases, renamed, deleted);
-        self.ids.give(&self.file, &changes.added);
+        let changes = SceneChanges::new(tree, edits, bases, renamed, deleted);
+        self.ids.assign_ids(&self.file, &changes.added);
         self.made = self.file.write(&changes, &self.ids)?;
         Ok(())
     }
@@ -220,14 +220,16 @@ impl Scene {
     }
 
     /// How the file that stands is made again of the one that was last made.
-    pub fn way_back(&self) -> Patch {
+    pub fn way_back(&self) -> BytePatch {
         self.stands.made_of(&self.made, self.file.bytes())
     }
 
     /// Makes the file as it was, of the one that stands, in the place of the one that was made: for
     /// changes that take back all that has happened since.
-    pub fn go_back(&mut self, patches: &[Patch]) {
-        self.made = patches.iter().fold(self.stands.clone(), |stands, patch| patch.over(&stands));
+    pub fn go_back(&mut self, patches: &[BytePatch]) {
+        self.made = patches
+            .iter()
+            .fold(self.stands.clone(), |stands, patch| patch.apply_to_pieces(&stands));
     }
 
     /// Writes the scene down, in the format that it was read in.
@@ -235,14 +237,14 @@ impl Scene {
     /// # Errors
     /// The format cannot hold what was set.
     pub fn encode(&mut self) -> Result<Vec<u8>, CodecError> {
-        self.make()?;
+        self.rebuild_file()?;
         let mut bytes = Vec::with_capacity(self.made.len());
         self.runs().for_each(|run| bytes.extend_from_slice(run));
         Ok(bytes)
     }
 
     /// The format that it was read in.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> FileFormat {
         self.file.format()
     }
 
@@ -252,8 +254,8 @@ impl Scene {
     }
 
     /// Why no instance of a class can be created or deleted; none where it can.
-    pub fn fixed(&self, class: &str) -> Option<String> {
-        self.file.fixed(self.tree.class_names.find(class)?)
+    pub fn why_fixed(&self, class: &str) -> Option<String> {
+        self.file.why_fixed(self.tree.class_names.find(class)?)
     }
 
     /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
@@ -327,30 +329,31 @@ impl Scene {
         self.tree.position(node.0).unwrap_or(0) as u32
     }
 
-    fn edit(&self, node: u32, key: Ustr) -> Edit<'_> {
-        self.edits.get(self.tree.class(node), key, node)
+    fn edit_of(&self, node: u32, key: Ustr) -> PropertyEdit<'_> {
+        self.edits.edit_of(self.tree.class(node), key, node)
     }
 
     /// The instance that was read and whose values an instance has where nothing was set.
-    fn base(&self, node: u32) -> Option<u32> {
+    fn base_of(&self, node: u32) -> Option<u32> {
         if node < self.tree.read_len() { Some(node) } else { self.bases.get(&node).copied() }
     }
 
     /// A stored property of an instance, as the file crates say it.
-    fn variant(&self, node: u32, key: Ustr) -> Option<Cow<'_, Variant>> {
-        match self.edit(node, key) {
-            Edit::Set(value) => Some(Cow::Borrowed(value)),
-            Edit::Removed => None,
-            Edit::None => self.file.value(self.base(node)?, key).map(Cow::Owned),
+    fn variant_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, Variant>> {
+        match self.edit_of(node, key) {
+            PropertyEdit::Set(value) => Some(Cow::Borrowed(value)),
+            PropertyEdit::Removed => None,
+            PropertyEdit::None => self.file.value_of(self.base_of(node)?, key).map(Cow::Owned),
         }
     }
 
     /// The stored properties of an instance, hidden ones too.
-    fn keys(&self, node: u32) -> Vec<Ustr> {
-        let is_set = |key: Ustr| matches!(self.edit(node, key), Edit::Set(_));
+    fn stored_keys(&self, node: u32) -> Vec<Ustr> {
+        let is_set = |key: Ustr| matches!(self.edit_of(node, key), PropertyEdit::Set(_));
         let class = self.tree.class_name(node);
-        let read = self.base(node).map_or_else(Cow::default, |base| self.file.keys(base, class));
-        let stays = |key: &Ustr| matches!(self.edit(node, *key), Edit::None);
+        let read =
+            self.base_of(node).map_or_else(Cow::default, |base| self.file.keys_of(base, class));
+        let stays = |key: &Ustr| matches!(self.edit_of(node, *key), PropertyEdit::None);
         let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
         let columns = self.edits.of_class(self.tree.class(node));
         keys.extend(columns.map(|column| column.key).filter(|key| is_set(*key)));
@@ -360,15 +363,15 @@ impl Scene {
     /// The stored properties of an instance, as the file crates say them.
     fn properties(&self, node: Node) -> Vec<(Ustr, Variant)> {
         let mut all = Vec::new();
-        if let Some(base) = self.base(node.0) {
-            self.file.each(base, self.class(node), &mut |key, value| {
-                if self.edit(node.0, key) == Edit::None {
+        if let Some(base) = self.base_of(node.0) {
+            self.file.visit_values(base, self.class(node), &mut |key, value| {
+                if self.edit_of(node.0, key) == PropertyEdit::None {
                     all.push((key, value));
                 }
             });
         }
         for column in self.edits.of_class(self.tree.class(node.0)) {
-            if let Edit::Set(value) = self.edits.of(column, node.0) {
+            if let PropertyEdit::Set(value) = self.edits.edit_in_column(column, node.0) {
                 all.push((column.key, value.clone()));
             }
         }
@@ -385,41 +388,43 @@ impl Scene {
 
     /// The names of the properties that are stored, sorted. Attributes and tags are among them.
     pub fn stored_names(&self, node: Node) -> Vec<&'static str> {
-        let keys = self.keys(node.0).into_iter().map(|key| key.as_str());
+        let keys = self.stored_keys(node.0).into_iter().map(|key| key.as_str());
         let mut names: Vec<_> = keys.filter(|name| !name.starts_with(HIDDEN)).collect();
         names.sort_unstable();
         names
     }
 
     /// A stored property (`Name` too); none where the file does not have it.
-    pub fn stored(&self, node: Node, property: &str) -> Option<Value> {
+    pub fn stored_value(&self, node: Node, property: &str) -> Option<Value> {
         if property == "Name" {
             return Some(Value::String(self.tree.name_text(node.0).to_owned()));
         }
         if let Some(key) = property.strip_prefix('@') {
             return self.attribute(node, key);
         }
-        let variant = self.variant(node.0, ustr(property))?;
+        let variant = self.variant_of(node.0, ustr(property))?;
         Some(self.to_value(self.class(node), property, &variant))
     }
 
     /// A property as it is in effect: the stored one, or its default. Aliases, replaced and derived
     /// properties are looked up too.
     pub fn value(&self, node: Node, property: &str) -> Option<Value> {
-        if let Some(value) = self.stored(node, property) {
+        if let Some(value) = self.stored_value(node, property) {
             return Some(value);
         }
         let class = self.class(node);
-        match reflection::access(class, property)? {
-            reflection::Access::Stored(found) if found.name != property => {
+        match reflection::property_access(class, property)? {
+            reflection::PropertyAccess::Stored(found) if found.name != property => {
                 self.value(node, found.name)
             }
-            reflection::Access::Stored(found) => {
+            reflection::PropertyAccess::Stored(found) => {
                 let default = reflection::default_of(class, found.name)?;
                 Some(self.to_value(class, found.name, default))
             }
-            reflection::Access::Migrated(migrated) => self.value(node, migrated.to.first()?),
-            reflection::Access::Derived(derived) => self.derive(node, derived),
+            reflection::PropertyAccess::Migrated(migrated) => {
+                self.value(node, migrated.to.first()?)
+            }
+            reflection::PropertyAccess::Derived(derived) => self.derive_value(node, derived),
         }
     }
 
@@ -441,12 +446,12 @@ impl Scene {
     pub fn resolve(&self, path: &InstancePath) -> Result<Node, Refusal> {
         let mut at = self.root();
         for segment in &path.segments {
-            at = self.step(at, segment, path)?;
+            at = self.resolve_segment(at, segment, path)?;
         }
         Ok(at)
     }
 
-    fn step(
+    fn resolve_segment(
         &self,
         at: Node,
         segment: &scene_schemas::path::Segment,
@@ -473,7 +478,7 @@ impl Scene {
         if segment.index.is_some() {
             return refuse!(
                 "There is no `{path}`: {here} has {} named {:?}, not {n}.",
-                count(named, "child", "children"),
+                count_noun(named, "child", "children"),
                 segment.name
             );
         }
@@ -491,7 +496,7 @@ impl Scene {
     }
 
     /// The first child of that name.
-    pub fn child(&self, parent: Node, name: &str) -> Option<Node> {
+    pub fn find_child(&self, parent: Node, name: &str) -> Option<Node> {
         self.nth_named(parent, name, 0)
     }
 
@@ -549,12 +554,12 @@ impl Scene {
             return place.parse().ok().filter(|node| *node < self.tree.read_len());
         }
         // What was deleted may have come back under its id.
-        self.ids.node(id).or_else(|| self.file.node(id))
+        self.ids.node(id).or_else(|| self.file.node_of(id))
     }
 
     /// What the file calls an instance.
     fn file_id(&self, node: u32) -> Option<Cow<'_, str>> {
-        self.ids.get(node).map(Cow::Borrowed).or_else(|| self.file.id(node))
+        self.ids.get(node).map(Cow::Borrowed).or_else(|| self.file.id_of(node))
     }
 
     /// How a command addresses an instance.
@@ -584,7 +589,7 @@ impl Scene {
 }
 
 /// "1 child", "3 children".
-pub fn count(n: usize, one: &str, many: &str) -> String {
+pub fn count_noun(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 

@@ -1,7 +1,7 @@
 //! The project's memory, which stands beside the place: changed and taken back with it.
 
 use super::Scene;
-use super::change::Done;
+use super::change::JournalStep;
 
 impl Scene {
     /// The project's memory, empty where there is none yet; none where it is not known here.
@@ -17,6 +17,6 @@ impl Scene {
     /// Changes the memory.
     pub fn set_memory(&mut self, text: String) {
         let before = self.memory.replace(text);
-        self.journal.done.push(Done::Remembered(before));
+        self.journal.done.push(JournalStep::Remembered(before));
     }
 }

@@ -17,13 +17,13 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, Value};
 
-use super::change::pointed;
+use super::change::pointed_instance;
 use super::debug_ids::DebugIds;
-use super::edits::Edit;
-use super::facts::Facts;
-use super::file::File;
-use super::reflection::{self, Access};
-use super::tree::{Builder, ROOT, Tree};
+use super::edits::PropertyEdit;
+use super::facts::StudioFacts;
+use super::file::SourceFile;
+use super::reflection::{self, PropertyAccess};
+use super::tree::{InstanceTree, ROOT, TreeBuilder};
 use super::{Node, Scene};
 
 /// What stands before a debug id.
@@ -39,15 +39,15 @@ const UNREADABLE: [&str; 4] = ["UniqueId", "HistoryId", "Capabilities", "Sandbox
 /// What was said does not fit what is known: the place has to be told as a whole once more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Torn(String);
+pub struct OutOfSync(String);
 
-fn torn<T>(what: impl Into<String>) -> Result<T, Torn> {
-    Err(Torn(what.into()))
+fn out_of_sync<T>(what: impl Into<String>) -> Result<T, OutOfSync> {
+    Err(OutOfSync(what.into()))
 }
 
 /// What somebody asked and nobody knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingFacts {
     /// Properties.
     pub properties: Vec<WantedProperties>,
     /// Texts of scripts.
@@ -58,7 +58,7 @@ pub struct Missing {
     pub selection: bool,
 }
 
-impl Missing {
+impl MissingFacts {
     /// Whether everything was known.
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
@@ -70,7 +70,7 @@ impl Missing {
 
 /// What is known of an open place, beside its tree.
 #[derive(Debug, Default)]
-pub(super) struct Mirror {
+pub(super) struct StudioMirror {
     /// Without the prefix.
     ids: DebugIds,
     /// None for what has no value.
@@ -81,30 +81,30 @@ pub(super) struct Mirror {
     /// The scripts of which the editor has a draft that is not what the place has.
     drafts: FxHashSet<u32>,
     /// What was told for the call that is planned.
-    pub(super) facts: Facts,
+    pub(super) facts: StudioFacts,
     /// A snapshot that is not whole yet.
-    snapshot: Option<Box<Snapshot>>,
+    snapshot: Option<Box<PartialSnapshot>>,
     is_whole: bool,
     instances: u32,
 }
 
 #[derive(Debug)]
-struct Snapshot {
-    builder: Builder,
-    mirror: Mirror,
+struct PartialSnapshot {
+    builder: TreeBuilder,
+    mirror: StudioMirror,
     count: u32,
 }
 
-impl Mirror {
-    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
+impl StudioMirror {
+    pub(super) fn id_of(&self, node: u32) -> Option<Cow<'_, str>> {
         self.ids.get(node)
     }
 
-    pub(super) fn node(&self, id: &str) -> Option<u32> {
+    pub(super) fn node_of(&self, id: &str) -> Option<u32> {
         self.ids.node(id)
     }
 
-    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<&Variant> {
+    pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<&Variant> {
         match self.values.get(&(node, key)) {
             Some(known) => known.as_ref(),
             None if UNREADABLE.contains(&key.as_str()) => None,
@@ -115,20 +115,23 @@ impl Mirror {
         }
     }
 
-    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<&str> {
-        match self.value(node, key)? {
+    pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<&str> {
+        match self.value_of(node, key)? {
             Variant::String(text) => Some(text),
             _ => None,
         }
     }
 
     /// The properties that an instance of a class has a value for.
-    pub(super) fn keys(&self, node: u32, class: &str) -> Vec<Ustr> {
-        let all = properties(class).into_iter().map(ustr).chain([ustr("Tags"), ustr(ATTRIBUTES)]);
-        all.filter(|key| self.value(node, *key).is_some()).collect()
+    pub(super) fn keys_of(&self, node: u32, class: &str) -> Vec<Ustr> {
+        let all = mirrored_properties(class)
+            .into_iter()
+            .map(ustr)
+            .chain([ustr("Tags"), ustr(ATTRIBUTES)]);
+        all.filter(|key| self.value_of(node, *key).is_some()).collect()
     }
 
-    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+    pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         self.pointing.get(&node).cloned().unwrap_or_default()
     }
 
@@ -136,18 +139,18 @@ impl Mirror {
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let of = |(node, keys): (&u32, &Vec<Ustr>)| {
             let node = *node;
-            let to = |key: &Ustr| pointed(self.values.get(&(node, *key))?.as_ref()?);
+            let to = |key: &Ustr| pointed_instance(self.values.get(&(node, *key))?.as_ref()?);
             let found = keys.iter().filter_map(|key| Some((node, *key, to(key)?)));
             found.collect::<Vec<_>>()
         };
         self.pointing.iter().flat_map(of).collect()
     }
 
-    fn call(&mut self, node: u32, id: &str) -> Result<(), Torn> {
-        if self.ids.give(node, id) { Ok(()) } else { torn(format!("{id} was said twice")) }
+    fn assign_id(&mut self, node: u32, id: &str) -> Result<(), OutOfSync> {
+        if self.ids.assign(node, id) { Ok(()) } else { out_of_sync(format!("{id} was said twice")) }
     }
 
-    fn know(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+    fn set_known(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
         let points = value.as_ref().is_some_and(|value| matches!(value, Variant::Ref(_)));
         if points {
             let keys = self.pointing.entry(node).or_default();
@@ -160,10 +163,10 @@ impl Mirror {
 }
 
 /// The properties of a class that files keep, by the names that scripts use.
-fn properties(class: &str) -> Vec<&'static str> {
+fn mirrored_properties(class: &str) -> Vec<&'static str> {
     let is_kept = |name: &&str| {
-        let found = reflection::access(class, name);
-        matches!(found, Some(Access::Stored(found)) if found.name == *name)
+        let found = reflection::property_access(class, name);
+        matches!(found, Some(PropertyAccess::Stored(found)) if found.name == *name)
             && !UNREADABLE.contains(name)
             && !matches!(*name, "Name" | "Tags" | ATTRIBUTES)
     };
@@ -176,21 +179,21 @@ fn stands_under(class: &str, name: &str) -> Vec<&'static str> {
         _ if name.starts_with('@') => vec![ATTRIBUTES],
         "Tags" => vec!["Tags"],
         SOURCE => vec![SOURCE],
-        _ => match reflection::access(class, name) {
-            Some(Access::Stored(found)) => vec![found.name],
-            Some(Access::Migrated(migrated)) => migrated.to.to_vec(),
+        _ => match reflection::property_access(class, name) {
+            Some(PropertyAccess::Stored(found)) => vec![found.name],
+            Some(PropertyAccess::Migrated(migrated)) => migrated.to.to_vec(),
             // A pose is turned and moved as one.
-            Some(Access::Derived(reflection::Derived::Enabled)) => vec!["Disabled"],
-            Some(Access::Derived(_)) => vec!["CFrame"],
+            Some(PropertyAccess::Derived(reflection::DerivedProperty::Enabled)) => vec!["Disabled"],
+            Some(PropertyAccess::Derived(_)) => vec!["CFrame"],
             None => Vec::new(),
         },
     }
 }
 
 /// A value as a property of a type has it: Luau has one type of number.
-fn fitted(class: &str, name: &str, value: Value) -> Value {
-    let ty = match reflection::access(class, name) {
-        Some(Access::Stored(found)) => match found.ty {
+fn coerce_value(class: &str, name: &str, value: Value) -> Value {
+    let ty = match reflection::property_access(class, name) {
+        Some(PropertyAccess::Stored(found)) => match found.ty {
             DataType::Value(ty) => *ty,
             _ => return value,
         },
@@ -206,37 +209,39 @@ fn fitted(class: &str, name: &str, value: Value) -> Value {
     }
 }
 
-fn bare(id: &InstanceId) -> Result<&str, Torn> {
+fn debug_id(id: &InstanceId) -> Result<&str, OutOfSync> {
     match id.0.strip_prefix(PREFIX) {
         Some(bare) if !bare.is_empty() => Ok(bare),
-        _ => torn(format!("{id} is no id of Studio")),
+        _ => out_of_sync(format!("{id} is no id of Studio")),
     }
 }
 
 impl Scene {
     /// A place that is open in Studio, of which nothing is known yet.
     pub fn open_place() -> Self {
-        Self::of_mirror(Mirror::default(), Builder::new(0).finish().unwrap_or_default())
+        Self::of_mirror(StudioMirror::default(), TreeBuilder::new(0).finish().unwrap_or_default())
     }
 
-    fn of_mirror(mirror: Mirror, tree: Tree) -> Self {
-        Self::new((File::Open(Box::new(mirror)), tree))
+    fn of_mirror(mirror: StudioMirror, tree: InstanceTree) -> Self {
+        Self::new((SourceFile::Open(Box::new(mirror)), tree))
     }
 
     /// A script's text, where it is known; nobody is asked for it.
     pub fn source_if_known(&self, node: Node) -> Option<Cow<'_, str>> {
-        let is_known = match (&self.file, self.base(node.0)) {
-            (File::Open(mirror), Some(base)) if self.edit(node.0, ustr(SOURCE)) == Edit::None => {
+        let is_known = match (&self.file, self.base_of(node.0)) {
+            (SourceFile::Open(mirror), Some(base))
+                if self.edit_of(node.0, ustr(SOURCE)) == PropertyEdit::None =>
+            {
                 mirror.values.contains_key(&(base, ustr(SOURCE)))
             }
             _ => true,
         };
-        if is_known { self.source(node) } else { None }
+        if is_known { self.script_text(node) } else { None }
     }
 
     /// Whether it is open in Studio; otherwise it is a file.
     pub fn is_open(&self) -> bool {
-        matches!(self.file, File::Open(_))
+        matches!(self.file, SourceFile::Open(_))
     }
 
     /// Whether the whole tree was told.
@@ -245,36 +250,36 @@ impl Scene {
     }
 
     /// How many instances an open place has.
-    pub fn mirrored(&self) -> u32 {
+    pub fn mirrored_count(&self) -> u32 {
         self.mirror().map_or(0, |mirror| mirror.instances)
     }
 
-    fn mirror(&self) -> Option<&Mirror> {
+    fn mirror(&self) -> Option<&StudioMirror> {
         match &self.file {
-            File::Open(mirror) => Some(mirror),
+            SourceFile::Open(mirror) => Some(mirror),
             _ => None,
         }
     }
 
-    fn mirror_mut(&mut self) -> Result<&mut Mirror, Torn> {
+    fn mirror_mut(&mut self) -> Result<&mut StudioMirror, OutOfSync> {
         match &mut self.file {
-            File::Open(mirror) => Ok(mirror),
-            _ => torn("a file is not told by anybody"),
+            SourceFile::Open(mirror) => Ok(mirror),
+            _ => out_of_sync("a file is not told by anybody"),
         }
     }
 
     /// What was asked and not known since the last time, in the order of the place.
-    pub fn take_missing(&mut self) -> Missing {
+    pub fn take_missing(&mut self) -> MissingFacts {
         let Some(mirror) = self.mirror() else {
-            return Missing::default();
+            return MissingFacts::default();
         };
         let mut asked: Vec<(u32, Ustr)> = mirror.missing.take().into_iter().collect();
         asked.sort_unstable_by(|a, b| (a.0, a.1.as_str()).cmp(&(b.0, b.1.as_str())));
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        let mut missing = Missing {
+        let mut missing = MissingFacts {
             assets: mirror.facts.missing_assets(),
             selection: mirror.facts.is_selection_missing(),
-            ..Missing::default()
+            ..MissingFacts::default()
         };
         for (node, key) in asked {
             match key.as_str() {
@@ -292,81 +297,83 @@ impl Scene {
     ///
     /// # Errors
     /// It does not fit; the place has to be told once more.
-    pub fn hear(&mut self, part: &ScenePart) -> Result<(), Torn> {
+    pub fn update_mirror(&mut self, part: &ScenePart) -> Result<(), OutOfSync> {
         if !self.journal.is_empty() {
-            return torn("something is on trial");
+            return out_of_sync("something is on trial");
         }
         self.journal.pointers = None;
         match part {
             ScenePart::Begin { total } => self.begin_snapshot(*total),
-            ScenePart::Nodes { nodes } => self.mirror_mut()?.more(nodes),
+            ScenePart::Nodes { nodes } => self.mirror_mut()?.add_nodes(nodes),
             ScenePart::End {} => self.end_snapshot(),
             ScenePart::Sources { scripts } => {
                 self.know_sources(scripts);
                 Ok(())
             }
-            ScenePart::Added { id, parent, class, name } => self.added(id, parent, class, name),
-            ScenePart::Removed { id } => self.removed(id),
+            ScenePart::Added { id, parent, class, name } => {
+                self.add_mirrored(id, parent, class, name)
+            }
+            ScenePart::Removed { id } => self.remove_mirrored(id),
             ScenePart::Renamed { id, name } => {
-                let node = self.said(id)?;
+                let node = self.find_mirrored(id)?;
                 self.tree.rename(node, name);
                 Ok(())
             }
-            ScenePart::Changed { id, names } => self.changed(id, names),
+            ScenePart::Changed { id, names } => self.mark_changed(id, names),
             ScenePart::Answered { .. } | ScenePart::Undone { .. } | ScenePart::Redone { .. } => {
                 Ok(())
             }
         }
     }
 
-    fn begin_snapshot(&mut self, total: u32) -> Result<(), Torn> {
+    fn begin_snapshot(&mut self, total: u32) -> Result<(), OutOfSync> {
         let total = total.min(2_000_000) as usize;
-        let (builder, mut mirror) = (Builder::new(total), Mirror::default());
+        let (builder, mut mirror) = (TreeBuilder::new(total), StudioMirror::default());
         mirror.ids.reserve(total);
-        let snapshot = Snapshot { builder, mirror, count: 0 };
+        let snapshot = PartialSnapshot { builder, mirror, count: 0 };
         self.mirror_mut()?.snapshot = Some(Box::new(snapshot));
         Ok(())
     }
 
-    fn end_snapshot(&mut self) -> Result<(), Torn> {
+    fn end_snapshot(&mut self) -> Result<(), OutOfSync> {
         let Some(snapshot) = self.mirror_mut()?.snapshot.take() else {
-            return torn("a snapshot ended that had not begun");
+            return out_of_sync("a snapshot ended that had not begun");
         };
-        let Snapshot { builder, mut mirror, count } = *snapshot;
+        let PartialSnapshot { builder, mut mirror, count } = *snapshot;
         (mirror.is_whole, mirror.instances) = (true, count);
         *self = Self::of_mirror(mirror, builder.finish_hung());
         Ok(())
     }
 
     /// The instance of an id that was told.
-    fn said(&self, id: &InstanceId) -> Result<u32, Torn> {
+    fn find_mirrored(&self, id: &InstanceId) -> Result<u32, OutOfSync> {
         if id.0 == "game" {
             return Ok(ROOT);
         }
-        match self.mirror().and_then(|mirror| mirror.node(bare(id).ok()?)) {
+        match self.mirror().and_then(|mirror| mirror.node_of(debug_id(id).ok()?)) {
             Some(node) => Ok(node),
-            None => torn(format!("{id} is not known")),
+            None => out_of_sync(format!("{id} is not known")),
         }
     }
 
-    fn added(
+    fn add_mirrored(
         &mut self,
         id: &InstanceId,
         parent: &InstanceId,
         class: &str,
         name: &str,
-    ) -> Result<(), Torn> {
-        let parent = self.said(parent)?;
-        let Ok(node) = self.said(id) else {
+    ) -> Result<(), OutOfSync> {
+        let parent = self.find_mirrored(parent)?;
+        let Ok(node) = self.find_mirrored(id) else {
             let node = self.tree.add(class, name);
             self.bases.insert(node, node);
             self.tree.link(node, parent, None);
             let mirror = self.mirror_mut()?;
             mirror.instances += 1;
-            return mirror.call(node, bare(id)?);
+            return mirror.assign_id(node, debug_id(id)?);
         };
         if node == ROOT || self.tree.is_within(parent, node) {
-            return torn(format!("{id} went below itself"));
+            return out_of_sync(format!("{id} went below itself"));
         }
         if self.tree.name_text(node) != name {
             self.tree.rename(node, name);
@@ -384,13 +391,13 @@ impl Scene {
     }
 
     /// What went is kept: it may come back, and it is called as it was.
-    fn removed(&mut self, id: &InstanceId) -> Result<(), Torn> {
-        let Ok(node) = self.said(id) else {
+    fn remove_mirrored(&mut self, id: &InstanceId) -> Result<(), OutOfSync> {
+        let Ok(node) = self.find_mirrored(id) else {
             // It came and went between two words.
             return Ok(());
         };
         if node == ROOT {
-            return torn("the place itself went");
+            return out_of_sync("the place itself went");
         }
         if self.tree.parent(node).is_some() {
             let count = self.tree.subtree(node).count() as u32;
@@ -401,8 +408,8 @@ impl Scene {
         Ok(())
     }
 
-    fn changed(&mut self, id: &InstanceId, names: &[String]) -> Result<(), Torn> {
-        let Ok(node) = self.said(id) else {
+    fn mark_changed(&mut self, id: &InstanceId, names: &[String]) -> Result<(), OutOfSync> {
+        let Ok(node) = self.find_mirrored(id) else {
             return Ok(());
         };
         let class = self.tree.class_name(node).to_owned();
@@ -428,7 +435,7 @@ impl Scene {
             return refuse!("What was deleted is no longer at hand; Studio was closed since.");
         };
         self.tree.link(node.0, parent.0, None);
-        self.journal.returned(node.0);
+        self.journal.note_return(node.0);
         Ok(node)
     }
 
@@ -446,7 +453,7 @@ impl Scene {
             mirror.values.reserve(scripts.len());
         }
         for ScriptText { id, text, is_dirty } in scripts {
-            if let Ok(node) = self.said(id)
+            if let Ok(node) = self.find_mirrored(id)
                 && let Ok(mirror) = self.mirror_mut()
             {
                 if *is_dirty {
@@ -454,7 +461,7 @@ impl Scene {
                 } else {
                     mirror.drafts.remove(&node);
                 }
-                mirror.know(node, source, Some(Variant::String(text.clone())));
+                mirror.set_known(node, source, Some(Variant::String(text.clone())));
                 self.text_told(node);
             }
         }
@@ -466,9 +473,9 @@ impl Scene {
     }
 
     /// Takes the values of properties. What was asked for and is not among them has none.
-    pub fn know(&mut self, known: &[KnownProperties], asked: &[WantedProperties]) {
+    pub fn set_known_properties(&mut self, known: &[KnownProperties], asked: &[WantedProperties]) {
         for WantedProperties { id, names } in asked {
-            let Ok(node) = self.said(id) else {
+            let Ok(node) = self.find_mirrored(id) else {
                 continue;
             };
             let of = known.iter().find(|known| known.id == *id);
@@ -476,11 +483,11 @@ impl Scene {
             for name in names {
                 let value = of.and_then(|known| known.values.get(name)).cloned();
                 let value = value.and_then(|value| {
-                    self.to_variant(&class, name, &fitted(&class, name, value)).ok()
+                    self.to_variant(&class, name, &coerce_value(&class, name, value)).ok()
                 });
                 let key = if name == ALL_ATTRIBUTES { ATTRIBUTES } else { name };
                 if let Ok(mirror) = self.mirror_mut() {
-                    mirror.know(node, ustr(key), value);
+                    mirror.set_known(node, ustr(key), value);
                 }
                 if key == SOURCE {
                     self.text_told(node);
@@ -492,7 +499,7 @@ impl Scene {
     /// Says that texts that were asked for cannot be told.
     pub fn know_no_sources(&mut self, asked: &[InstanceId]) {
         for id in asked {
-            if let Ok(node) = self.said(id)
+            if let Ok(node) = self.find_mirrored(id)
                 && let Ok(mirror) = self.mirror_mut()
             {
                 mirror.values.entry((node, ustr(SOURCE))).or_insert(None);
@@ -502,29 +509,30 @@ impl Scene {
     }
 }
 
-impl Mirror {
+impl StudioMirror {
     /// More instances of a snapshot.
-    fn more(&mut self, nodes: &Nodes) -> Result<(), Torn> {
+    fn add_nodes(&mut self, nodes: &Nodes) -> Result<(), OutOfSync> {
         let Some(snapshot) = &mut self.snapshot else {
-            return torn("instances of a snapshot that had not begun");
+            return out_of_sync("instances of a snapshot that had not begun");
         };
-        let Snapshot { builder, mirror, count } = &mut **snapshot;
+        let PartialSnapshot { builder, mirror, count } = &mut **snapshot;
         let len = nodes.ids.len();
         if [nodes.parents.len(), nodes.class.len(), nodes.names.len()] != [len; 3] {
-            return torn("columns of different lengths");
+            return out_of_sync("columns of different lengths");
         }
-        let classes: Vec<u32> = nodes.classes.iter().map(|class| builder.class(class)).collect();
+        let classes: Vec<u32> =
+            nodes.classes.iter().map(|class| builder.class_number(class)).collect();
         for at in 0..len {
             let (Some(class), parent) = (classes.get(nodes.class[at] as usize), nodes.parents[at])
             else {
-                return torn("a class that was not named");
+                return out_of_sync("a class that was not named");
             };
             if parent > *count {
-                return torn("an instance before its parent");
+                return out_of_sync("an instance before its parent");
             }
             let name = builder.name(&nodes.names[at]);
-            let node = builder.hang(*class, name, parent);
-            mirror.call(node, bare(&nodes.ids[at])?)?;
+            let node = builder.append_child(*class, name, parent);
+            mirror.assign_id(node, debug_id(&nodes.ids[at])?)?;
             *count += 1;
         }
         Ok(())

@@ -33,23 +33,23 @@ static RANGES: LazyLock<FxHashMap<(&str, &str), ValueRange>> = LazyLock::new(|| 
 
 impl ValueRange {
     /// What is known of a property of a class, its superclasses' included.
-    pub fn of(class: &str, property: &str) -> Option<Self> {
+    pub fn for_property(class: &str, property: &str) -> Option<Self> {
         let database = reflection::database();
-        let classes = database.superclasses_iter(reflection::class(class)?);
+        let classes = database.superclasses_iter(reflection::find_class(class)?);
         let found = classes.into_iter().find_map(|class| RANGES.get(&(class.name, property)));
         if found.is_some() {
             return found.copied();
         }
         // A transparency is a share, whatever has it.
         let is_number = matches!(
-            reflection::declared(class, property),
+            reflection::declared_type(class, property),
             Some(DataType::Value(VariantType::Float32 | VariantType::Float64))
         );
         let is_share = is_number && property.ends_with("Transparency");
         is_share.then_some(Self { least: 0.0, greatest: 1.0 })
     }
 
-    fn holds(self, number: f64) -> bool {
+    fn contains(self, number: f64) -> bool {
         // Values have 32 bits, which 0.001 is not quite.
         let number = number as f32;
         (self.least as f32..=self.greatest as f32).contains(&number)
@@ -58,12 +58,12 @@ impl ValueRange {
 
 /// What is wrong with a value of a property, as the end of a sentence; none where nothing is known.
 pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String> {
-    let numbers = numbers(value);
+    let numbers = numbers_of(value);
     if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
         return Some(format!("{number} is no finite number"));
     }
-    let range = ValueRange::of(class, property)?;
-    let outside = numbers.iter().find(|number| !range.holds(**number))?;
+    let range = ValueRange::for_property(class, property)?;
+    let outside = numbers.iter().find(|number| !range.contains(**number))?;
     let each = if numbers.len() > 1 { "each of its numbers" } else { "it" };
     let ValueRange { least, greatest } = range;
     let shown = *outside as f32;
@@ -71,7 +71,7 @@ pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String
 }
 
 /// The numbers of a value that a range or an infinity would be about.
-fn numbers(value: &Value) -> Vec<f64> {
+fn numbers_of(value: &Value) -> Vec<f64> {
     let all = |numbers: &[f32]| numbers.iter().map(|it| f64::from(*it)).collect();
     match value {
         Value::Float32(it) => vec![f64::from(*it)],
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(lines.count(), RANGES.len());
         assert!(RANGES.len() > 100);
         for ((class, property), range) in RANGES.iter() {
-            assert!(reflection::declared(class, property).is_some(), "{class}.{property}");
+            assert!(reflection::declared_type(class, property).is_some(), "{class}.{property}");
             assert!(range.least < range.greatest, "{class}.{property}");
         }
     }

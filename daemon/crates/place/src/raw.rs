@@ -6,27 +6,31 @@ use std::borrow::Cow;
 use rbx_dom_weak::Ustr;
 use rbx_types::Variant;
 
-use super::edits::Edit;
+use super::edits::PropertyEdit;
 use super::{Node, Scene};
 
 impl Scene {
     /// A stored property.
-    pub fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
-        self.variant(node.0, key)
+    pub fn raw_variant(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
+        self.variant_of(node.0, key)
     }
 
     /// Some stored properties of one instance, each in its place; an item of a file is read once for
     /// all of them.
-    pub fn raws<const N: usize>(&self, node: Node, keys: [Ustr; N]) -> [Option<Variant>; N] {
-        let mut found = match self.base(node.0) {
-            Some(base) => self.file.values(base, keys),
+    pub fn raw_variants<const N: usize>(
+        &self,
+        node: Node,
+        keys: [Ustr; N],
+    ) -> [Option<Variant>; N] {
+        let mut found = match self.base_of(node.0) {
+            Some(base) => self.file.values_of(base, keys),
             None => [const { None }; N],
         };
         for (found, key) in found.iter_mut().zip(keys) {
-            match self.edit(node.0, key) {
-                Edit::None => {}
-                Edit::Removed => *found = None,
-                Edit::Set(value) => *found = Some(value.clone()),
+            match self.edit_of(node.0, key) {
+                PropertyEdit::None => {}
+                PropertyEdit::Removed => *found = None,
+                PropertyEdit::Set(value) => *found = Some(value.clone()),
             }
         }
         found

@@ -17,7 +17,7 @@ pub fn database() -> &'static ReflectionDatabase<'static> {
 }
 
 /// A class of this name, where there is one.
-pub fn class(name: &str) -> Option<&'static ClassDescriptor<'static>> {
+pub fn find_class(name: &str) -> Option<&'static ClassDescriptor<'static>> {
     database().classes.get(name)
 }
 
@@ -26,7 +26,7 @@ pub fn class(name: &str) -> Option<&'static ClassDescriptor<'static>> {
 pub fn is_a(name: &str, ancestor: &str) -> bool {
     name == ancestor
         || ancestor == "Instance"
-        || class(name).is_some_and(|class| {
+        || find_class(name).is_some_and(|class| {
             database().superclasses_iter(class).any(|class| class.name == ancestor)
         })
 }
@@ -38,12 +38,12 @@ pub fn is_script(name: &str) -> bool {
 
 /// Whether a class is a service: made by the engine, one of each, directly below `game`.
 pub fn is_service(name: &str) -> bool {
-    class(name).is_some_and(|class| class.tags.contains(&ClassTag::Service))
+    find_class(name).is_some_and(|class| class.tags.contains(&ClassTag::Service))
 }
 
 /// A class that an edit may create.
-pub fn creatable(name: &str) -> Result<&'static ClassDescriptor<'static>, Refusal> {
-    let Some(found) = class(name) else {
+pub fn creatable_class(name: &str) -> Result<&'static ClassDescriptor<'static>, Refusal> {
+    let Some(found) = find_class(name) else {
         let near = did_you_mean(name, database().classes.keys().copied());
         return refuse!("There is no class `{name}`.{near}");
     };
@@ -61,7 +61,7 @@ pub fn creatable(name: &str) -> Result<&'static ClassDescriptor<'static>, Refusa
 
 /// A property as the file formats store it.
 #[derive(Debug, Clone, Copy)]
-pub struct Property {
+pub struct StoredProperty {
     /// The name under which it is stored.
     pub name: &'static str,
     /// Its type.
@@ -73,18 +73,18 @@ pub struct Property {
 
 /// How a property that an edit names is reached.
 #[derive(Debug, Clone, Copy)]
-pub enum Access {
+pub enum PropertyAccess {
     /// It is stored under this name.
-    Stored(Property),
+    Stored(StoredProperty),
     /// It was replaced by other properties, which all take the translated value.
-    Migrated(Migrated),
+    Migrated(MigratedProperty),
     /// It is not stored; another property holds it in another form.
-    Derived(Derived),
+    Derived(DerivedProperty),
 }
 
 /// A property of the past and what stands for it now.
 #[derive(Debug, Clone, Copy)]
-pub struct Migrated {
+pub struct MigratedProperty {
     /// The properties that stand for it, at least one.
     pub to: &'static [&'static str],
     /// How a value is translated.
@@ -95,7 +95,7 @@ pub struct Migrated {
 
 /// Properties that follow from a stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Derived {
+pub enum DerivedProperty {
     /// `Position` of a part or attachment: the position in `CFrame`.
     Position,
     /// `Orientation` or `Rotation`, in degrees, applied in the order Y, X, Z: the rotation in
@@ -106,43 +106,46 @@ pub enum Derived {
 }
 
 /// The descriptor of a property of a class, or of its superclasses.
-fn descriptor(class_name: &str, property: &str) -> Option<&'static PropertyDescriptor<'static>> {
-    found(class_name, property).map(|(_, found)| found)
+fn property_descriptor(
+    class_name: &str,
+    property: &str,
+) -> Option<&'static PropertyDescriptor<'static>> {
+    find_property(class_name, property).map(|(_, found)| found)
 }
 
 /// All property names of a class, its superclasses' included.
 pub fn property_names(class_name: &str) -> impl Iterator<Item = &'static str> {
-    class(class_name)
+    find_class(class_name)
         .into_iter()
         .flat_map(|class| database().superclasses_iter(class))
         .flat_map(|class| class.properties.keys().copied())
 }
 
 /// How a property is reached, where it is one of the class and is kept in files.
-pub fn access(class_name: &str, property: &str) -> Option<Access> {
-    let found = descriptor(class_name, property)?;
+pub fn property_access(class_name: &str, property: &str) -> Option<PropertyAccess> {
+    let found = property_descriptor(class_name, property)?;
     match &found.kind {
-        PropertyKind::Alias { alias_for } => access(class_name, alias_for),
+        PropertyKind::Alias { alias_for } => property_access(class_name, alias_for),
         PropertyKind::Canonical { serialization } => match serialization {
             PropertySerialization::Serializes | PropertySerialization::SerializesAs(_) => {
-                Some(Access::Stored(stored(found, serialization)))
+                Some(PropertyAccess::Stored(stored_access(found, serialization)))
             }
             PropertySerialization::Migrate(migration) => {
                 let to = migration.new_property_names();
                 let ty = &found.data_type;
-                Some(Access::Migrated(Migrated { to, migration, ty }))
+                Some(PropertyAccess::Migrated(MigratedProperty { to, migration, ty }))
             }
-            _ => derived(class_name, property).map(Access::Derived),
+            _ => derived_property(class_name, property).map(PropertyAccess::Derived),
         },
         _ => None,
     }
 }
 
-fn stored(
+fn stored_access(
     found: &'static PropertyDescriptor<'static>,
     serialization: &PropertySerialization<'_>,
-) -> Property {
-    Property {
+) -> StoredProperty {
+    StoredProperty {
         name: found.name,
         ty: &found.data_type,
         colour_in_bytes: matches!(serialization, PropertySerialization::SerializesAs(name)
@@ -150,19 +153,19 @@ fn stored(
     }
 }
 
-fn derived(class_name: &str, property: &str) -> Option<Derived> {
+fn derived_property(class_name: &str, property: &str) -> Option<DerivedProperty> {
     let posed = is_a(class_name, "BasePart") || is_a(class_name, "Attachment");
     match property {
-        "Position" if posed => Some(Derived::Position),
-        "Orientation" | "Rotation" if posed => Some(Derived::Orientation),
-        "Enabled" if is_a(class_name, "BaseScript") => Some(Derived::Enabled),
+        "Position" if posed => Some(DerivedProperty::Position),
+        "Orientation" | "Rotation" if posed => Some(DerivedProperty::Orientation),
+        "Enabled" if is_a(class_name, "BaseScript") => Some(DerivedProperty::Enabled),
         _ => None,
     }
 }
 
 /// What a name that stands in a file means.
 #[derive(Debug, Clone, Copy)]
-pub enum Known {
+pub enum FileName {
     /// A property, under the name that scripts use, and its type.
     Shown(&'static str, VariantType),
     /// A property of the past, of this type; others stand for it now.
@@ -174,39 +177,41 @@ pub enum Known {
 }
 
 /// What a name that stands in a file means for a class.
-pub fn known(class_name: &str, stored: &str) -> Known {
-    let Some((class, found)) = found(class_name, stored) else {
-        return Known::Unknown;
+pub fn classify_name(class_name: &str, stored: &str) -> FileName {
+    let Some((class, found)) = find_property(class_name, stored) else {
+        return FileName::Unknown;
     };
     let canonical = match &found.kind {
         PropertyKind::Alias { alias_for } => class.properties.get(alias_for),
         _ => Some(found),
     };
     let Some(PropertyDescriptor { name, data_type, kind, .. }) = canonical else {
-        return Known::Unknown;
+        return FileName::Unknown;
     };
     match kind {
         PropertyKind::Canonical { serialization } => match serialization {
-            PropertySerialization::DoesNotSerialize => Known::Hidden,
-            PropertySerialization::Migrate(migration) => Known::Replaced(data_type.ty(), migration),
-            _ => Known::Shown(name, data_type.ty()),
+            PropertySerialization::DoesNotSerialize => FileName::Hidden,
+            PropertySerialization::Migrate(migration) => {
+                FileName::Replaced(data_type.ty(), migration)
+            }
+            _ => FileName::Shown(name, data_type.ty()),
         },
-        _ => Known::Unknown,
+        _ => FileName::Unknown,
     }
 }
 
 /// The properties that a name that stands in a file has a value for.
-pub fn meant(class_name: &str, stored: &str) -> Vec<&'static str> {
-    match known(class_name, stored) {
-        Known::Shown(name, _) => vec![name],
-        Known::Replaced(_, migration) => migration.new_property_names().to_vec(),
-        Known::Hidden | Known::Unknown => Vec::new(),
+pub fn script_names(class_name: &str, stored: &str) -> Vec<&'static str> {
+    match classify_name(class_name, stored) {
+        FileName::Shown(name, _) => vec![name],
+        FileName::Replaced(_, migration) => migration.new_property_names().to_vec(),
+        FileName::Hidden | FileName::Unknown => Vec::new(),
     }
 }
 
 /// The name and type under which files have a property; none where reflection does not know it.
-pub fn written(class_name: &str, property: &str) -> Option<(&'static str, VariantType)> {
-    let (class, found) = found(class_name, property)?;
+pub fn stored_name(class_name: &str, property: &str) -> Option<(&'static str, VariantType)> {
+    let (class, found) = find_property(class_name, property)?;
     let PropertyKind::Canonical { serialization } = &found.kind else {
         return None;
     };
@@ -222,24 +227,24 @@ pub fn written(class_name: &str, property: &str) -> Option<(&'static str, Varian
 
 /// A property of a class or of its superclasses, with the class that has it. A class that nobody
 /// knows has what all instances have.
-fn found(
+fn find_property(
     class_name: &str,
     property: &str,
 ) -> Option<(&'static ClassDescriptor<'static>, &'static PropertyDescriptor<'static>)> {
     database()
-        .superclasses_iter(class(class_name).or_else(|| class("Instance"))?)
+        .superclasses_iter(find_class(class_name).or_else(|| find_class("Instance"))?)
         .find_map(|class| Some((class, class.properties.get(property)?)))
 }
 
 /// The type that reflection declares for a property, by whatever name; none where the class or the
 /// property is not known.
-pub fn declared(class_name: &str, property: &str) -> Option<&'static DataType<'static>> {
-    class(class_name)?;
-    descriptor(class_name, property).map(|found| &found.data_type)
+pub fn declared_type(class_name: &str, property: &str) -> Option<&'static DataType<'static>> {
+    find_class(class_name)?;
+    property_descriptor(class_name, property).map(|found| &found.data_type)
 }
 
 /// How a property may be written by an edit.
-pub fn writable(class_name: &str, property: &str) -> Result<Access, Refusal> {
+pub fn writable_access(class_name: &str, property: &str) -> Result<PropertyAccess, Refusal> {
     match property {
         "Parent" => return refuse!("`Parent` is changed with move_instance."),
         "ClassName" => {
@@ -262,8 +267,8 @@ pub fn writable(class_name: &str, property: &str) -> Result<Access, Refusal> {
         }
         _ => {}
     }
-    let Some(found) = descriptor(class_name, property) else {
-        if class(class_name).is_none() {
+    let Some(found) = property_descriptor(class_name, property) else {
+        if find_class(class_name).is_none() {
             return refuse!(
                 "The class `{class_name}` is not known, so its `{property}` cannot be set."
             );
@@ -271,7 +276,7 @@ pub fn writable(class_name: &str, property: &str) -> Result<Access, Refusal> {
         let near = did_you_mean(property, property_names(class_name));
         return refuse!("`{property}` is not a property of {class_name}.{near}");
     };
-    if let Some(access) = access(class_name, property) {
+    if let Some(access) = property_access(class_name, property) {
         return Ok(access);
     }
     let why = if matches!(found.scriptability, Scriptability::Read) {
@@ -284,7 +289,7 @@ pub fn writable(class_name: &str, property: &str) -> Result<Access, Refusal> {
 
 /// The default of a stored property; none where reflection knows no default.
 pub fn default_of(class_name: &str, property: &str) -> Option<&'static Variant> {
-    database().find_default_property(class(class_name)?, property)
+    database().find_default_property(find_class(class_name)?, property)
 }
 
 /// The number of an enum's item.
@@ -332,10 +337,10 @@ mod tests {
 
     #[test]
     fn names_are_resolved_to_what_is_stored() {
-        let name = |class, property| match access(class, property) {
-            Some(Access::Stored(property)) => property.name,
-            Some(Access::Migrated(migrated)) => migrated.to[0],
-            Some(Access::Derived(_)) => "derived",
+        let name = |class, property| match property_access(class, property) {
+            Some(PropertyAccess::Stored(property)) => property.name,
+            Some(PropertyAccess::Migrated(migrated)) => migrated.to[0],
+            Some(PropertyAccess::Derived(_)) => "derived",
             None => "none",
         };
         assert_eq!(name("Part", "size"), "Size");
@@ -350,12 +355,12 @@ mod tests {
 
     #[test]
     fn refusals_say_what_is_near() {
-        let said = |class, property| writable(class, property).unwrap_err().0;
+        let said = |class, property| writable_access(class, property).unwrap_err().0;
         assert!(said("Part", "Colour").contains("`Color`"));
         assert!(said("Part", "Parent").contains("move_instance"));
-        assert!(creatable("Prat").unwrap_err().0.contains("`Part`"));
-        assert!(creatable("BasePart").unwrap_err().0.contains("abstract"));
-        assert!(creatable("Workspace").unwrap_err().0.contains("service"));
+        assert!(creatable_class("Prat").unwrap_err().0.contains("`Part`"));
+        assert!(creatable_class("BasePart").unwrap_err().0.contains("abstract"));
+        assert!(creatable_class("Workspace").unwrap_err().0.contains("service"));
         assert!(enum_value("Material", "Noen").unwrap_err().0.contains("`Neon`"));
     }
 }

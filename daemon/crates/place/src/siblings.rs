@@ -12,13 +12,13 @@ const SHORT: usize = 16;
 
 /// Instances, each at most once, in their order.
 #[derive(Debug, Clone)]
-pub(super) enum Siblings {
+pub(super) enum SiblingList {
     Short(Vec<u32>),
-    Long(Box<Long>),
+    Long(Box<LongList>),
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Long {
+pub(super) struct LongList {
     /// The members, with [`NONE`] where one went or may come.
     slots: Vec<u32>,
     slot_of: FxHashMap<u32, u32>,
@@ -26,23 +26,23 @@ pub(super) struct Long {
     sums: Vec<u32>,
 }
 
-impl Default for Siblings {
+impl Default for SiblingList {
     fn default() -> Self {
         Self::Short(Vec::new())
     }
 }
 
-impl FromIterator<u32> for Siblings {
+impl FromIterator<u32> for SiblingList {
     fn from_iter<I: IntoIterator<Item = u32>>(members: I) -> Self {
         let members: Vec<u32> = members.into_iter().collect();
         if members.len() <= SHORT {
             return Self::Short(members);
         }
-        Self::Long(Box::new(Long::new(members)))
+        Self::Long(Box::new(LongList::new(members)))
     }
 }
 
-impl Siblings {
+impl SiblingList {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Short(members) => members.len(),
@@ -67,10 +67,10 @@ impl Siblings {
         }
     }
 
-    pub(super) fn iter(&self) -> Iter<'_> {
+    pub(super) fn iter(&self) -> SiblingIter<'_> {
         match self {
-            Self::Short(members) => Iter { slots: members.iter(), left: members.len() },
-            Self::Long(long) => Iter { slots: long.slots.iter(), left: long.slot_of.len() },
+            Self::Short(members) => SiblingIter { slots: members.iter(), left: members.len() },
+            Self::Long(long) => SiblingIter { slots: long.slots.iter(), left: long.slot_of.len() },
         }
     }
 
@@ -113,12 +113,12 @@ impl Siblings {
         if let Self::Short(members) = self
             && members.len() > SHORT
         {
-            *self = Self::Long(Box::new(Long::new(std::mem::take(members))));
+            *self = Self::Long(Box::new(LongList::new(std::mem::take(members))));
         }
     }
 }
 
-impl Long {
+impl LongList {
     fn new(slots: Vec<u32>) -> Self {
         let taken = || slots.iter().zip(0_u32..).filter(|(member, _)| **member != NONE);
         let slot_of = taken().map(|(member, slot)| (*member, slot)).collect();
@@ -215,19 +215,19 @@ impl Long {
 
 /// The members in their order.
 #[derive(Debug, Clone)]
-pub(super) struct Iter<'a> {
+pub(super) struct SiblingIter<'a> {
     slots: std::slice::Iter<'a, u32>,
     left: usize,
 }
 
-impl<'a> Iter<'a> {
+impl<'a> SiblingIter<'a> {
     /// The members of a list without gaps.
-    pub(super) fn of(members: &'a [u32]) -> Self {
+    pub(super) fn from_slice(members: &'a [u32]) -> Self {
         Self { slots: members.iter(), left: members.len() }
     }
 }
 
-impl Iterator for Iter<'_> {
+impl Iterator for SiblingIter<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
@@ -241,7 +241,7 @@ impl Iterator for Iter<'_> {
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
+impl DoubleEndedIterator for SiblingIter<'_> {
     fn next_back(&mut self) -> Option<u32> {
         let member = self.slots.rfind(|member| **member != NONE)?;
         self.left -= 1;
@@ -249,7 +249,7 @@ impl DoubleEndedIterator for Iter<'_> {
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for SiblingIter<'_> {}
 
 #[cfg(test)]
 mod tests {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn siblings_are_in_order_as_a_list_is() {
-        let (mut siblings, mut list) = (Siblings::default(), Vec::new());
+        let (mut siblings, mut list) = (SiblingList::default(), Vec::new());
         for round in 0..300_usize {
             let new = 2 * round as u32;
             siblings.push(new);
@@ -278,7 +278,7 @@ mod tests {
                 assert_eq!(siblings.nth(n), Some(*member));
             }
             assert_eq!(siblings.nth(list.len()), None);
-            let again: Siblings = list.iter().copied().collect();
+            let again: SiblingList = list.iter().copied().collect();
             assert_eq!(again.nth(list.len() / 2), Some(list[list.len() / 2]));
         }
     }

@@ -15,7 +15,7 @@ use rbx_types::{
 use rustc_hash::FxHashSet;
 
 use super::attributes;
-use super::reflection::{self, Known};
+use super::reflection::{self, FileName};
 use super::xml;
 
 /// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
@@ -23,7 +23,7 @@ pub(super) const HIDDEN: char = '\u{1}';
 
 /// Where the value of a property stands in a file, and what makes it of what stands there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
+pub(super) struct ValueSource {
     /// Which of the things that the file has for the class or instance.
     pub(super) at: u32,
     /// The type that it should have; none where nobody knows.
@@ -32,11 +32,11 @@ pub(super) struct Source {
     pub(super) migration: Option<&'static PropertyMigration<'static>>,
 }
 
-impl Source {
+impl ValueSource {
     /// The property's value, of what stands in the file.
-    pub(super) fn value(&self, stored: Variant) -> Option<Variant> {
+    pub(super) fn convert_value(&self, stored: Variant) -> Option<Variant> {
         let value = match self.want {
-            Some(want) => convert(stored, want),
+            Some(want) => convert_variant(stored, want),
             None => stored,
         };
         match self.migration {
@@ -48,36 +48,38 @@ impl Source {
 
 /// The properties of a class or an instance, and where they stand.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
-    sources: UstrMap<Source>,
+pub(super) struct PropertyLayout {
+    sources: UstrMap<ValueSource>,
     /// The properties in the order of the file.
     order: Vec<Ustr>,
     /// The properties by what they stand on, sorted by it.
     standing: Vec<(u32, Ustr)>,
 }
 
-impl Layout {
+impl PropertyLayout {
     /// Takes the names that a file has, in its order.
-    pub(super) fn of<'a>(class: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(super) fn from_names<'a>(class: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut layout = Self::default();
         let names: Vec<&str> = names.into_iter().collect();
         for (at, name) in (0..).zip(&names) {
-            match reflection::known(class, name) {
-                Known::Shown(name, want) => {
-                    layout.direct(name, Source { at, want: Some(want), migration: None });
+            match reflection::classify_name(class, name) {
+                FileName::Shown(name, want) => {
+                    layout.add_direct(name, ValueSource { at, want: Some(want), migration: None });
                 }
-                Known::Unknown => layout.direct(name, Source { at, want: None, migration: None }),
-                Known::Replaced(want, migration) => {
-                    let source = Source { at, want: Some(want), migration: Some(migration) };
-                    layout.replaced(source, migration.new_property_names());
+                FileName::Unknown => {
+                    layout.add_direct(name, ValueSource { at, want: None, migration: None })
                 }
-                Known::Hidden => {}
+                FileName::Replaced(want, migration) => {
+                    let source = ValueSource { at, want: Some(want), migration: Some(migration) };
+                    layout.add_replaced(source, migration.new_property_names());
+                }
+                FileName::Hidden => {}
             }
         }
         let shown: FxHashSet<u32> = layout.sources.values().map(|source| source.at).collect();
         for (at, name) in (0..).zip(&names).filter(|(at, _)| !shown.contains(at)) {
-            let source = Source { at, want: None, migration: None };
-            layout.direct(&format!("{HIDDEN}{name}"), source);
+            let source = ValueSource { at, want: None, migration: None };
+            layout.add_direct(&format!("{HIDDEN}{name}"), source);
         }
         let at = |name: &Ustr| layout.sources.get(name).map(|source| source.at);
         layout.standing = layout.order.iter().filter_map(|name| Some((at(name)?, *name))).collect();
@@ -86,7 +88,7 @@ impl Layout {
     }
 
     /// Of two that mean the same property, the later one counts.
-    fn direct(&mut self, name: &str, source: Source) {
+    fn add_direct(&mut self, name: &str, source: ValueSource) {
         let name = ustr(name);
         if self.sources.insert(name, source).is_none() {
             self.order.push(name);
@@ -94,7 +96,7 @@ impl Layout {
     }
 
     /// A property of the past counts for those that stand for it now and are not there.
-    fn replaced(&mut self, source: Source, names: &[&str]) {
+    fn add_replaced(&mut self, source: ValueSource, names: &[&str]) {
         for name in names {
             let name = ustr(name);
             if let Entry::Vacant(free) = self.sources.entry(name) {
@@ -104,7 +106,7 @@ impl Layout {
         }
     }
 
-    pub(super) fn get(&self, name: Ustr) -> Option<&Source> {
+    pub(super) fn get(&self, name: Ustr) -> Option<&ValueSource> {
         self.sources.get(&name)
     }
 
@@ -128,17 +130,17 @@ pub(super) fn for_xml(class: &str, key: Ustr, value: Variant) -> Variant {
     let Variant::BinaryString(bytes) = &value else {
         return value;
     };
-    if !matches!(reflection::known(class, name), Known::Unknown) {
+    if !matches!(reflection::classify_name(class, name), FileName::Unknown) {
         return value;
     }
     match std::str::from_utf8(bytes.as_ref()) {
-        Ok(text) if xml::check(text).is_ok() => text.to_owned().into(),
+        Ok(text) if xml::check_text(text).is_ok() => text.to_owned().into(),
         _ => value,
     }
 }
 
 /// A stored value as a type; as it is where there is no way.
-pub(super) fn convert(value: Variant, want: VariantType) -> Variant {
+pub(super) fn convert_variant(value: Variant, want: VariantType) -> Variant {
     let converted = match (&value, want) {
         (Variant::BinaryString(bytes), want) => from_bytes(bytes.as_ref(), want),
         (Variant::SharedString(shared), VariantType::NetAssetRef) => {
@@ -159,13 +161,13 @@ pub(super) fn convert(value: Variant, want: VariantType) -> Variant {
             ContentType::Uri(uri) => Some(ContentId::from(uri.as_str()).into()),
             _ => None,
         },
-        (Variant::ContentId(id), VariantType::Content) => Some(content(id.as_str())),
+        (Variant::ContentId(id), VariantType::Content) => Some(content_variant(id.as_str())),
         _ => None,
     };
     converted.unwrap_or(value)
 }
 
-fn content(uri: &str) -> Variant {
+fn content_variant(uri: &str) -> Variant {
     if uri.is_empty() { Content::none() } else { Content::from_uri(uri.to_owned()) }.into()
 }
 
@@ -174,9 +176,9 @@ fn from_bytes(bytes: &[u8], want: VariantType) -> Option<Variant> {
     match want {
         VariantType::String => Some(text().into()),
         VariantType::ContentId => Some(ContentId::from(text()).into()),
-        VariantType::Content => Some(content(&text())),
+        VariantType::Content => Some(content_variant(&text())),
         VariantType::Tags => Tags::decode(bytes).ok().map(Into::into),
-        VariantType::Attributes => attributes::read(bytes).map(Into::into),
+        VariantType::Attributes => attributes::parse_attributes(bytes).map(Into::into),
         VariantType::MaterialColors => MaterialColors::decode(bytes).ok().map(Into::into),
         _ => None,
     }

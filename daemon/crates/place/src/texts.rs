@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::Variant;
 
-use super::edits::Edit;
+use super::edits::PropertyEdit;
 use super::{Node, Scene, reflection};
 
 const SOURCE: &str = "Source";
@@ -19,21 +19,21 @@ const LOG: usize = 4096;
 
 /// Whose text may have changed, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct TextChanges {
     /// How many are not remembered any more.
     forgotten: u64,
     touched: Vec<Node>,
 }
 
-impl Texts {
+impl TextChanges {
     /// Something was set for a property of an instance.
-    pub(super) fn touch(&mut self, node: u32, key: Ustr) {
+    pub(super) fn note_property(&mut self, node: u32, key: Ustr) {
         if key.as_str() == SOURCE {
-            self.note(node);
+            self.note_text(node);
         }
     }
 
-    fn note(&mut self, node: u32) {
+    fn note_text(&mut self, node: u32) {
         if self.touched.len() == LOG {
             self.touched.drain(..LOG / 2);
             self.forgotten += LOG as u64 / 2;
@@ -42,12 +42,12 @@ impl Texts {
     }
 
     /// From here on, whoever has looked before looks at all texts.
-    fn forget(&mut self) {
+    fn reset(&mut self) {
         self.forgotten += self.touched.len() as u64 + 1;
         self.touched.clear();
     }
 
-    fn now(&self) -> u64 {
+    fn current_mark(&self) -> u64 {
         self.forgotten + self.touched.len() as u64
     }
 }
@@ -65,18 +65,18 @@ impl Scene {
     }
 
     /// A script's text.
-    pub fn source(&self, node: Node) -> Option<Cow<'_, str>> {
+    pub fn script_text(&self, node: Node) -> Option<Cow<'_, str>> {
         if !self.is_script(node) {
             return None;
         }
         let key = ustr(SOURCE);
-        match self.edit(node.0, key) {
-            Edit::Set(Variant::String(text)) => Some(Cow::Borrowed(text)),
-            Edit::Set(_) => None,
-            Edit::Removed => Some(Cow::default()),
-            Edit::None => {
-                let base = self.base(node.0);
-                let text = base.and_then(|base| self.file.text(base, key));
+        match self.edit_of(node.0, key) {
+            PropertyEdit::Set(Variant::String(text)) => Some(Cow::Borrowed(text)),
+            PropertyEdit::Set(_) => None,
+            PropertyEdit::Removed => Some(Cow::default()),
+            PropertyEdit::None => {
+                let base = self.base_of(node.0);
+                let text = base.and_then(|base| self.file.text_of(base, key));
                 Some(text.unwrap_or_default())
             }
         }
@@ -84,12 +84,12 @@ impl Scene {
 
     /// Replaces a script's text.
     pub fn set_source(&mut self, node: Node, text: String) {
-        self.store(node, ustr(SOURCE), Some(Variant::String(text)));
+        self.store_value(node, ustr(SOURCE), Some(Variant::String(text)));
     }
 
     /// This moment, for [`Scene::texts_since`].
     pub fn texts_now(&self) -> u64 {
-        self.texts.now()
+        self.texts.current_mark()
     }
 
     /// The instances that may have another text than at a moment, some of them more than once; some of
@@ -102,17 +102,17 @@ impl Scene {
     /// An instance goes whose number another one will have.
     pub(super) fn text_goes(&mut self, node: u32) {
         if self.is_script(Node(node)) {
-            self.texts.note(node);
+            self.texts.note_text(node);
         }
     }
 
     /// Studio told a text, or that it is another one.
     pub(super) fn text_told(&mut self, node: u32) {
         if self.journal.is_empty() {
-            self.texts.note(node);
+            self.texts.note_text(node);
         } else {
             // Copies that are on trial have the text of what they were made of.
-            self.texts.forget();
+            self.texts.reset();
         }
     }
 }
@@ -120,11 +120,11 @@ impl Scene {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Format;
+    use crate::FileFormat;
 
     #[test]
     fn the_log_says_who_was_touched_as_far_as_it_reaches() {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let [one, two] = ["A", "B"].map(|it| scene.create(scene.root(), "Script", it));
         let begin = scene.texts_now();
         scene.set_source(one, "1".to_owned());
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_instance_that_is_taken_out_is_in_the_log() {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let mark = scene.mark();
         let script = scene.create(scene.root(), "Script", "A");
         scene.create(scene.root(), "Part", "B");

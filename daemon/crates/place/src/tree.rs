@@ -7,8 +7,8 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::interner::Interner;
-use super::siblings::{Iter, Siblings};
+use super::interner::TextInterner;
+use super::siblings::{SiblingIter, SiblingList};
 
 /// Nobody.
 pub(super) const NONE: u32 = u32::MAX;
@@ -20,7 +20,7 @@ const FEW: usize = 8;
 
 /// Instances by their numbers; 0 is `game`, and those that were read come first.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct InstanceTree {
     parents: Vec<u32>,
     classes: Vec<u32>,
     names: Vec<u32>,
@@ -28,36 +28,36 @@ pub(super) struct Tree {
     first: Vec<u32>,
     children: Vec<u32>,
     /// The children of instances where they differ from what was read, or may.
-    changed: FxHashMap<u32, Siblings>,
-    pub(super) class_names: Interner,
-    pub(super) name_texts: Interner,
-    named: RefCell<FxHashMap<u32, FxHashMap<u32, Siblings>>>,
+    changed: FxHashMap<u32, SiblingList>,
+    pub(super) class_names: TextInterner,
+    pub(super) name_texts: TextInterner,
+    named: RefCell<FxHashMap<u32, FxHashMap<u32, SiblingList>>>,
     /// How often something moved or got another name.
     turns: u64,
 }
 
 /// A tree that is being read: all its instances, then who is whose child.
 #[derive(Debug)]
-pub(super) struct Builder {
-    tree: Tree,
+pub(super) struct TreeBuilder {
+    tree: InstanceTree,
     /// Child and parent, siblings in their order.
     pairs: Vec<(u32, u32)>,
 }
 
-impl Builder {
+impl TreeBuilder {
     /// A tree of `game` alone, with room for a number of instances that a file was seen to have.
     pub(super) fn new(instances: usize) -> Self {
-        let mut tree = Tree::default();
+        let mut tree = InstanceTree::default();
         tree.parents.reserve(instances + 1);
         tree.classes.reserve(instances + 1);
         tree.names.reserve(instances + 1);
         let mut builder = Self { tree, pairs: Vec::new() };
-        let (class, name) = (builder.class("DataModel"), builder.name("DataModel"));
+        let (class, name) = (builder.class_number("DataModel"), builder.name("DataModel"));
         builder.add(class, name);
         builder
     }
 
-    pub(super) fn class(&mut self, name: &str) -> u32 {
+    pub(super) fn class_number(&mut self, name: &str) -> u32 {
         self.tree.class_names.intern(name)
     }
 
@@ -91,25 +91,25 @@ impl Builder {
     }
 
     /// Adds an instance as the last child of one that is there.
-    pub(super) fn hang(&mut self, class: u32, name: u32, parent: u32) -> u32 {
+    pub(super) fn append_child(&mut self, class: u32, name: u32, parent: u32) -> u32 {
         let number = self.add(class, name);
         self.tree.parents[number as usize] = parent;
         number
     }
 
     /// The tree, where every instance was hung and none was linked: nothing else has to be seen to.
-    pub(super) fn finish_hung(self) -> Tree {
+    pub(super) fn finish_hung(self) -> InstanceTree {
         let mut tree = self.tree;
         let parents = std::mem::take(&mut tree.parents);
         let links = (0..).zip(&parents).skip(1).map(|(child, parent)| (child, *parent));
-        tree.seat(parents.len(), links);
+        tree.set_links(parents.len(), links);
         tree.parents = parents;
         tree
     }
 
     /// The tree; none where an instance has two parents. What does not hang together with `game` has
     /// no parent, and is not part of the place.
-    pub(super) fn finish(self) -> Option<Tree> {
+    pub(super) fn finish(self) -> Option<InstanceTree> {
         let Self { mut tree, pairs } = self;
         let len = tree.parents.len();
         for (child, parent) in &pairs {
@@ -119,15 +119,15 @@ impl Builder {
             }
             *slot = *parent;
         }
-        tree.seat(len, pairs.iter().copied());
+        tree.set_links(len, pairs.iter().copied());
         tree.drop_what_hangs_loose();
         Some(tree)
     }
 }
 
-impl Tree {
+impl InstanceTree {
     /// Lays down who is whose child, of so many instances: child and parent, siblings in their order.
-    fn seat(&mut self, len: usize, links: impl Iterator<Item = (u32, u32)> + Clone) {
+    fn set_links(&mut self, len: usize, links: impl Iterator<Item = (u32, u32)> + Clone) {
         // Counted two places further on: the first place behind each parent moves as its children come,
         // and stands in the end where the next one's begin.
         let mut first = vec![0_u32; len + 2];
@@ -210,15 +210,15 @@ impl Tree {
         range.and_then(|(start, end)| self.children.get(start..end)).unwrap_or_default()
     }
 
-    pub(super) fn children(&self, node: u32) -> Iter<'_> {
+    pub(super) fn children(&self, node: u32) -> SiblingIter<'_> {
         match self.changed.get(&node) {
             Some(siblings) => siblings.iter(),
-            None => Iter::of(self.read_children(node)),
+            None => SiblingIter::from_slice(self.read_children(node)),
         }
     }
 
     /// The instances that were read and whose children are not what was read.
-    pub(super) fn changed(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn changed_parents(&self) -> impl Iterator<Item = u32> {
         let differs =
             |node: &u32| !self.children(*node).eq(self.read_children(*node).iter().copied());
         self.changed.keys().copied().filter(move |node| *node < self.read_len() && differs(node))
@@ -233,7 +233,7 @@ impl Tree {
         }
     }
 
-    fn siblings(&mut self, parent: u32) -> &mut Siblings {
+    fn siblings_mut(&mut self, parent: u32) -> &mut SiblingList {
         if !self.changed.contains_key(&parent) {
             let read = self.read_children(parent).iter().copied().collect();
             self.changed.insert(parent, read);
@@ -262,7 +262,7 @@ impl Tree {
     }
 
     /// A number that is another one after each change of the tree, also one that takes back another.
-    pub(super) fn turns(&self) -> u64 {
+    pub(super) fn change_count(&self) -> u64 {
         self.turns
     }
 
@@ -272,7 +272,7 @@ impl Tree {
             return;
         };
         self.turns += 1;
-        self.siblings(parent).remove(node);
+        self.siblings_mut(parent).remove(node);
         let name = self.name(node);
         self.leave_group(parent, name, node);
         self.parents[node as usize] = NONE;
@@ -292,7 +292,7 @@ impl Tree {
     /// Puts an instance without a parent below one, at a place among its children or behind them.
     pub(super) fn link(&mut self, node: u32, parent: u32, at: Option<usize>) {
         self.turns += 1;
-        let siblings = self.siblings(parent);
+        let siblings = self.siblings_mut(parent);
         let len = siblings.len();
         siblings.insert(at.unwrap_or(len), node);
         self.parents[node as usize] = parent;
@@ -311,7 +311,7 @@ impl Tree {
             group.push(node);
         } else {
             // Found by halving: the group is in the siblings' order.
-            let siblings = self.siblings(parent);
+            let siblings = self.siblings_mut(parent);
             let place = |node| siblings.position(node);
             let here = place(node);
             let (mut low, mut high) = (0, group.len());
@@ -342,11 +342,11 @@ impl Tree {
     }
 
     /// Asks a question of the children of one name, which must not ask another.
-    fn group<T>(&self, parent: u32, name: u32, ask: impl FnOnce(&Siblings) -> T) -> T {
-        let none = Siblings::default();
+    fn with_group<T>(&self, parent: u32, name: u32, ask: impl FnOnce(&SiblingList) -> T) -> T {
+        let none = SiblingList::default();
         let children = self.children(parent);
         if children.len() < FEW {
-            let group: Siblings = children.filter(|child| self.name(*child) == name).collect();
+            let group: SiblingList = children.filter(|child| self.name(*child) == name).collect();
             return ask(&group);
         }
         let mut named = self.named.borrow_mut();
@@ -365,27 +365,27 @@ impl Tree {
         let Some(name) = self.name_texts.find(name) else {
             return 0;
         };
-        self.group(parent, name, super::siblings::Siblings::len)
+        self.with_group(parent, name, super::siblings::SiblingList::len)
     }
 
     /// The nth child of a name, from 0.
     pub(super) fn nth_named(&self, parent: u32, name: &str, n: usize) -> Option<u32> {
         let name = self.name_texts.find(name)?;
-        self.group(parent, name, |group| group.nth(n))
+        self.with_group(parent, name, |group| group.nth(n))
     }
 
     /// Which of its siblings of the same name an instance is, from 1; none where it is the only one.
     pub(super) fn ordinal(&self, node: u32) -> Option<u32> {
         let parent = self.parent(node)?;
-        self.group(parent, self.name(node), |group| match group.len() {
+        self.with_group(parent, self.name(node), |group| match group.len() {
             0 | 1 => None,
             _ => group.position(node).map(|at| at as u32 + 1),
         })
     }
 
     /// An instance and all below it, depth first, in order.
-    pub(super) fn subtree(&self, node: u32) -> Walk<'_> {
-        Walk { tree: self, stack: vec![node] }
+    pub(super) fn subtree(&self, node: u32) -> SubtreeWalk<'_> {
+        SubtreeWalk { tree: self, stack: vec![node] }
     }
 
     /// Whether `node` is `ancestor` or below it.
@@ -413,12 +413,12 @@ impl Tree {
 
 /// A walk over a subtree.
 #[derive(Debug, Clone)]
-pub(super) struct Walk<'a> {
-    tree: &'a Tree,
+pub(super) struct SubtreeWalk<'a> {
+    tree: &'a InstanceTree,
     stack: Vec<u32>,
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for SubtreeWalk<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {

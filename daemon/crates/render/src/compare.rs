@@ -3,27 +3,27 @@
 use rustc_hash::FxHashMap;
 use vector_place::Node;
 
-use super::solid::{Mark, Solid, Solids};
+use super::solid::{ChangeMark, Solid, SolidSet};
 
 /// Marks what came, what went, and what looks otherwise. Both have to be of one scene.
-pub(super) fn compare(before: &mut Solids, after: &mut Solids) {
+pub(super) fn mark_changes(before: &mut SolidSet, after: &mut SolidSet) {
     let mut known: FxHashMap<Node, usize> =
         before.all.iter().zip(0..).map(|(solid, at)| (solid.node, at)).collect();
     for solid in &mut after.all {
         match known.remove(&solid.node) {
-            None => solid.mark = Mark::Added,
+            None => solid.mark = ChangeMark::Added,
             Some(at) if looks_like(&before.all[at], solid) => {}
             Some(at) => {
-                solid.mark = Mark::Changed;
-                before.all[at].mark = Mark::Changed;
+                solid.mark = ChangeMark::Changed;
+                before.all[at].mark = ChangeMark::Changed;
             }
         }
     }
     for at in known.into_values() {
-        before.all[at].mark = Mark::Removed;
+        before.all[at].mark = ChangeMark::Removed;
     }
     for solids in [before, after] {
-        let is_hidden = |solid: &&Solid| solid.opacity == 0 && solid.mark == Mark::None;
+        let is_hidden = |solid: &&Solid| solid.opacity == 0 && solid.mark == ChangeMark::None;
         solids.left.invisible = solids.all.iter().filter(is_hidden).count() as u32;
     }
 }

@@ -1,12 +1,12 @@
 //! From solids to points: the camera, the light, what hides what, and what is highlighted.
 
-use super::ground::Ground;
+use super::ground::GroundGrid;
 use super::label;
-use super::mesh::{Mesh, Meshes};
+use super::mesh::{MeshSet, ShapeMesh};
 use super::png::Picture;
-use super::raster::{Band, Corner, NOBODY, mixed};
-use super::solid::{Mark, Solid, Solids};
-use super::view::{Frame, Space, View};
+use super::raster::{FaceCorner, NOBODY, SampleBand, mix_colors};
+use super::solid::{ChangeMark, Solid, SolidSet};
+use super::view::{ViewDirection, ViewFrame, WorldBox};
 
 /// How many rows of the picture are drawn at once.
 const BAND: usize = 32;
@@ -29,19 +29,19 @@ const TINT: u8 = 70;
 const GHOST: u8 = 120;
 
 /// The colour of a mark.
-pub(super) fn colour_of(mark: Mark) -> [u8; 3] {
+pub(super) fn colour_of(mark: ChangeMark) -> [u8; 3] {
     match mark {
-        Mark::None => [128, 128, 128],
-        Mark::Added => [38, 166, 84],
-        Mark::Changed => [240, 158, 22],
-        Mark::Removed => [216, 56, 52],
+        ChangeMark::None => [128, 128, 128],
+        ChangeMark::Added => [38, 166, 84],
+        ChangeMark::Changed => [240, 158, 22],
+        ChangeMark::Removed => [216, 56, 52],
     }
 }
 
 /// How the world becomes a picture.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Camera {
-    pub(super) view: View,
+pub(super) struct PictureCamera {
+    pub(super) view: ViewDirection,
     axes: [[f64; 3]; 3],
     middle: [f64; 3],
     /// Points a stud.
@@ -50,19 +50,19 @@ pub(super) struct Camera {
     at: [f64; 2],
 }
 
-fn dot(one: [f64; 3], other: [f64; 3]) -> f64 {
+fn dot_product(one: [f64; 3], other: [f64; 3]) -> f64 {
     one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
 }
 
-impl Camera {
-    fn new(frame: Frame, (width, height): (u32, u32)) -> Self {
+impl PictureCamera {
+    fn new(frame: ViewFrame, (width, height): (u32, u32)) -> Self {
         let (view, axes) = (frame.view(), frame.view().axes());
         let (width, height) = (f64::from(width), f64::from(height));
         let [across, along] = frame.seen.map(|(low, high)| (low + (high - low) / 2.0, high - low));
         // How near things are is told from the middle of what is shown.
-        let Space { low, high } = frame.around;
+        let WorldBox { low, high } = frame.around;
         let middle = [0, 1, 2].map(|axis| f64::from(low[axis] + (high[axis] - low[axis]) / 2.0));
-        let places = [across.0, along.0, dot(axes[2], middle)];
+        let places = [across.0, along.0, dot_product(axes[2], middle)];
         let middle = [0, 1, 2].map(|axis| {
             let along = |own: usize| axes[own][axis] * places[own];
             along(0) + along(1) + along(2)
@@ -73,24 +73,24 @@ impl Camera {
     }
 
     /// A direction of the world, as it is seen.
-    pub(super) fn turned(&self, direction: [f64; 3]) -> [f64; 3] {
-        self.axes.map(|axis| dot(axis, direction))
+    pub(super) fn rotate_direction(&self, direction: [f64; 3]) -> [f64; 3] {
+        self.axes.map(|axis| dot_product(axis, direction))
     }
 
     /// A place in the world, in points of the picture, and how near it is.
-    fn seen(&self, place: [f32; 3]) -> [f64; 3] {
+    fn project_point(&self, place: [f32; 3]) -> [f64; 3] {
         let away = [0, 1, 2].map(|axis| f64::from(place[axis]) - self.middle[axis]);
-        let [right, up, near] = self.turned(away);
+        let [right, up, near] = self.rotate_direction(away);
         [self.at[0] + right * self.scale, self.at[1] - up * self.scale, near]
     }
 
     /// Where a point of the picture lies in the plane through the middle of what it shows.
-    pub(super) fn back(&self, x: f64, y: f64) -> [f64; 3] {
-        self.behind(x, y, 0.0)
+    pub(super) fn point_on_plane(&self, x: f64, y: f64) -> [f64; 3] {
+        self.unproject_point(x, y, 0.0)
     }
 
     /// The place of the world that is seen at a point of the picture, that near.
-    fn behind(&self, x: f64, y: f64, near: f64) -> [f64; 3] {
+    fn unproject_point(&self, x: f64, y: f64, near: f64) -> [f64; 3] {
         let seen = [(x - self.at[0]) / self.scale, (self.at[1] - y) / self.scale, near];
         [0, 1, 2].map(|axis| {
             let along = |own: usize| self.axes[own][axis] * seen[own];
@@ -100,7 +100,7 @@ impl Camera {
 }
 
 /// A solid as it is drawn.
-struct Drawn<'a> {
+struct DrawnSolid<'a> {
     solid: &'a Solid,
     number: u32,
     colour: [u8; 3],
@@ -113,7 +113,7 @@ struct Drawn<'a> {
 
 /// What has no mark, as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum UnmarkedStyle {
     /// In its own colours.
     Own,
     /// Pale: something else changes, here or on the other side.
@@ -121,48 +121,59 @@ pub(super) enum Rest {
 }
 
 /// Draws what is in a frame.
-pub fn draw(solids: &Solids, size: (u32, u32), frame: Frame) -> Picture {
-    draw_side(solids, size, frame, Rest::Own)
+pub fn draw_solids(solids: &SolidSet, size: (u32, u32), frame: ViewFrame) -> Picture {
+    draw_side(solids, size, frame, UnmarkedStyle::Own)
 }
 
 /// The same, of one side of a change.
-pub(super) fn draw_side(solids: &Solids, size: (u32, u32), frame: Frame, rest: Rest) -> Picture {
-    let camera = Camera::new(frame, size);
-    let mut drawing = Drawing::new(solids, camera, size, frame, rest);
+pub(super) fn draw_side(
+    solids: &SolidSet,
+    size: (u32, u32),
+    frame: ViewFrame,
+    rest: UnmarkedStyle,
+) -> Picture {
+    let camera = PictureCamera::new(frame, size);
+    let mut drawing = DrawingRun::new(solids, camera, size, frame, rest);
     let mut picture = Picture::new(size);
     let rows = size.1 as usize;
     for (at, top) in (0..rows).step_by(BAND).enumerate() {
-        drawing.band(at, top);
-        drawing.shrink(&mut picture, top);
+        drawing.draw_band(at, top);
+        drawing.downsample(&mut picture, top);
     }
-    label::write(&mut picture, solids, &camera);
+    label::write_labels(&mut picture, solids, &camera);
     picture
 }
 
-struct Drawing<'a> {
-    camera: Camera,
-    ground: Ground,
-    meshes: Meshes,
-    drawn: Vec<Drawn<'a>>,
+struct DrawingRun<'a> {
+    camera: PictureCamera,
+    ground: GroundGrid,
+    meshes: MeshSet,
+    drawn: Vec<DrawnSolid<'a>>,
     /// How strong the edges of each solid are.
     edges: Vec<u8>,
     /// What became of each.
-    marks: Vec<Mark>,
+    marks: Vec<ChangeMark>,
     is_marked: bool,
     /// Which solids are the ground on which the others stand.
     is_ground: Vec<bool>,
     /// By band: what hides all behind it; then the rest, the farthest first.
     bands: Vec<(Vec<u32>, Vec<u32>)>,
-    band: Band,
+    band: SampleBand,
     /// Samples a point, along each side.
     fine: usize,
     size: (usize, usize),
-    scratch: Vec<Corner>,
-    face: Vec<Corner>,
+    scratch: Vec<FaceCorner>,
+    face: Vec<FaceCorner>,
 }
 
-impl<'a> Drawing<'a> {
-    fn new(solids: &'a Solids, camera: Camera, size: (u32, u32), frame: Frame, rest: Rest) -> Self {
+impl<'a> DrawingRun<'a> {
+    fn new(
+        solids: &'a SolidSet,
+        camera: PictureCamera,
+        size: (u32, u32),
+        frame: ViewFrame,
+        rest: UnmarkedStyle,
+    ) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         let fine = match size.0 * size.1 {
             points if points <= 512 * 512 => 4,
@@ -171,40 +182,46 @@ impl<'a> Drawing<'a> {
         };
         let scale = camera.scale * fine as f64;
         let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_seen());
-        let mut drawn: Vec<Drawn> =
-            all.map(|(solid, number)| Drawn::new(solid, number, &camera, scale, rest)).collect();
+        let mut drawn: Vec<DrawnSolid> = all
+            .map(|(solid, number)| DrawnSolid::new(solid, number, &camera, scale, rest))
+            .collect();
         // What is small is drawn first: of faces in one plane it is the one that is seen.
         drawn.sort_by(|one, other| {
             one.wide.total_cmp(&other.wide).then(one.number.cmp(&other.number))
         });
         let mut drawing = Self {
             camera,
-            ground: Ground::new(&camera, f64::from(frame.around.low[1])),
-            meshes: Meshes::new(),
+            ground: GroundGrid::new(&camera, f64::from(frame.around.low[1])),
+            meshes: MeshSet::new(),
             drawn,
             edges: vec![0; solids.all.len()],
             marks: solids.all.iter().map(|solid| solid.mark).collect(),
             is_marked: solids.is_marked(),
-            is_ground: solids.all.iter().map(|it| Space::of(it).is_below(&frame.around)).collect(),
+            is_ground: solids
+                .all
+                .iter()
+                .map(|it| WorldBox::of_solid(it).is_below(&frame.around))
+                .collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
-            band: Band::new(size.0 * fine, (BAND + 2) * fine),
+            band: SampleBand::new(size.0 * fine, (BAND + 2) * fine),
             fine,
             size,
             scratch: Vec::new(),
             face: Vec::new(),
         };
-        drawing.sort();
+        drawing.sort_bands();
         drawing
     }
 
     /// Finds in which bands each solid is seen.
-    fn sort(&mut self) {
+    fn sort_bands(&mut self) {
         let (width, height) = (self.size.0 as f64, self.size.1 as f64);
         for (at, drawn) in (0..).zip(&self.drawn) {
-            let [x, y, _] = self.camera.seen(drawn.solid.at);
+            let [x, y, _] = self.camera.project_point(drawn.solid.at);
             let reach = |axis: usize| {
                 let half = drawn.solid.half.iter();
-                let half = half.map(|half| self.camera.turned(half.map(f64::from))[axis].abs());
+                let half =
+                    half.map(|half| self.camera.rotate_direction(half.map(f64::from))[axis].abs());
                 half.sum::<f64>() * self.camera.scale + 1.0
             };
             let (across, along) = (reach(0), reach(1));
@@ -228,44 +245,50 @@ impl<'a> Drawing<'a> {
     }
 
     /// Draws a band, with a point more on either side for the edges.
-    fn band(&mut self, at: usize, top: usize) {
+    fn draw_band(&mut self, at: usize, top: usize) {
         let fine = self.fine as i64;
-        self.band.begin((top as i64 - 1) * fine);
-        self.ground.draw(&mut self.band, &self.camera, self.fine);
+        self.band.clear_at((top as i64 - 1) * fine);
+        self.ground.draw_band(&mut self.band, &self.camera, self.fine);
         let (opaque, veils) = std::mem::take(&mut self.bands[at]);
         for at in &opaque {
-            self.faces(*at, |band, face, number, drawn| band.solid(face, number, drawn.colour));
+            self.visit_faces(*at, |band, face, number, drawn| {
+                band.draw_face(face, number, drawn.colour)
+            });
         }
         for at in &veils {
-            self.faces(*at, |band, face, number, drawn| {
-                band.veil(face, number, drawn.colour, drawn.opacity);
+            self.visit_faces(*at, |band, face, number, drawn| {
+                band.draw_veil(face, number, drawn.colour, drawn.opacity);
             });
         }
         let (edges, marks) = (&self.edges, &self.marks);
-        self.band.edges(|face| edges[face as usize >> 3]);
+        self.band.darken_edges(|face| edges[face as usize >> 3]);
         if self.is_marked {
             let colour = |face: u32| match marks[face as usize >> 3] {
-                Mark::None => None,
+                ChangeMark::None => None,
                 mark => Some(colour_of(mark)),
             };
-            self.band.outline(self.fine, colour);
+            self.band.draw_outline(self.fine, colour);
         }
         for at in opaque.iter().chain(&veils) {
             let mark = self.drawn[*at as usize].solid.mark;
-            if mark != Mark::None {
+            if mark != ChangeMark::None {
                 let colour = colour_of(mark);
-                self.faces(*at, |band, face, _, _| band.behind(face, colour, THROUGH));
+                self.visit_faces(*at, |band, face, _, _| band.draw_behind(face, colour, THROUGH));
             }
         }
     }
 
     /// Visits the faces of a solid.
-    fn faces(&mut self, at: u32, mut visit: impl FnMut(&mut Band, &[Corner], u32, &Drawn<'_>)) {
+    fn visit_faces(
+        &mut self,
+        at: u32,
+        mut visit: impl FnMut(&mut SampleBand, &[FaceCorner], u32, &DrawnSolid<'_>),
+    ) {
         let drawn = &self.drawn[at as usize];
-        let mesh = self.meshes.of(drawn.solid.shape, drawn.wide / self.fine as f64);
-        let placed = Placed::new(drawn.solid, mesh, &self.camera, self.fine as f64);
+        let mesh = self.meshes.mesh_for(drawn.solid.shape, drawn.wide / self.fine as f64);
+        let placed = ProjectedSolid::new(drawn.solid, mesh, &self.camera, self.fine as f64);
         self.scratch.clear();
-        self.scratch.extend(mesh.corners.iter().map(|corner| placed.corner(*corner)));
+        self.scratch.extend(mesh.corners.iter().map(|corner| placed.project_corner(*corner)));
         for face in &mesh.faces {
             self.face.clear();
             self.face.extend(face.corners.iter().map(|at| self.scratch[*at as usize]));
@@ -273,7 +296,7 @@ impl<'a> Drawing<'a> {
                 self.face.reverse();
             }
             if !face.is_round {
-                let light = placed.light(&self.face);
+                let light = placed.light_of_face(&self.face);
                 self.face.iter_mut().for_each(|corner| corner.light = light);
             }
             let number = drawn.number << 3 | u32::from(face.side);
@@ -282,7 +305,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// Makes points of the band's samples.
-    fn shrink(&self, picture: &mut Picture, top: usize) {
+    fn downsample(&self, picture: &mut Picture, top: usize) {
         let (fine, width) = (self.fine, self.band.width);
         let count = (fine * fine) as u32;
         for y in top..(top + BAND).min(self.size.1) {
@@ -298,53 +321,61 @@ impl<'a> Drawing<'a> {
                 }
                 let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
                 let middle = first + fine / 2 * width + x * fine + fine / 2;
-                picture.put(x, y, self.on_ground((x, y), middle, colour));
+                picture.put_point(x, y, self.on_ground((x, y), middle, colour));
             }
         }
     }
 
     /// A point's colour, with the lines of the grid where it is of the ground.
     fn on_ground(&self, (x, y): (usize, usize), sample: usize, colour: [u8; 3]) -> [u8; 3] {
-        let (face, near) = self.band.seen(sample);
+        let (face, near) = self.band.sample_at(sample);
         if face == NOBODY || !self.is_ground[face as usize >> 3] {
             return colour;
         }
-        let place = self.camera.behind(x as f64 + 0.5, y as f64 + 0.5, f64::from(near));
-        self.ground.over(&self.camera, place, colour)
+        let place = self.camera.unproject_point(x as f64 + 0.5, y as f64 + 0.5, f64::from(near));
+        self.ground.overlay_lines(&self.camera, place, colour)
     }
 }
 
-impl<'a> Drawn<'a> {
-    fn new(solid: &'a Solid, number: u32, camera: &Camera, scale: f64, rest: Rest) -> Self {
+impl<'a> DrawnSolid<'a> {
+    fn new(
+        solid: &'a Solid,
+        number: u32,
+        camera: &PictureCamera,
+        scale: f64,
+        rest: UnmarkedStyle,
+    ) -> Self {
         let reach = solid.half.iter().map(|half| {
-            let [right, up, _] = camera.turned(half.map(f64::from));
+            let [right, up, _] = camera.rotate_direction(half.map(f64::from));
             (right * right + up * up).sqrt()
         });
         let (colour, opacity) = match solid.mark {
-            Mark::None if rest == Rest::Pale => (dimmed(solid.colour), solid.opacity),
-            Mark::None => (solid.colour, solid.opacity),
-            // What is new or changes is seen in its own colour too: that may be what was asked for.
-            mark @ (Mark::Added | Mark::Changed) => {
-                (mixed(solid.colour, colour_of(mark), TINT), solid.opacity.max(GHOST))
+            ChangeMark::None if rest == UnmarkedStyle::Pale => {
+                (dim_color(solid.colour), solid.opacity)
             }
-            mark @ Mark::Removed => {
-                (mixed(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST))
+            ChangeMark::None => (solid.colour, solid.opacity),
+            // What is new or changes is seen in its own colour too: that may be what was asked for.
+            mark @ (ChangeMark::Added | ChangeMark::Changed) => {
+                (mix_colors(solid.colour, colour_of(mark), TINT), solid.opacity.max(GHOST))
+            }
+            mark @ ChangeMark::Removed => {
+                (mix_colors(solid.colour, colour_of(mark), 220), solid.opacity.max(GHOST))
             }
         };
         let wide = 2.0 * scale * reach.fold(0.0, f64::max);
-        Self { solid, number, colour, opacity, wide, near: camera.seen(solid.at)[2] }
+        Self { solid, number, colour, opacity, wide, near: camera.project_point(solid.at)[2] }
     }
 }
 
 /// What does not change, where something does.
-fn dimmed(colour: [u8; 3]) -> [u8; 3] {
+fn dim_color(colour: [u8; 3]) -> [u8; 3] {
     let [r, g, b] = colour.map(u32::from);
     let grey = ((77 * r + 150 * g + 29 * b) >> 8) as u8;
-    mixed(mixed([grey; 3], colour, 50), [236, 238, 242], 165)
+    mix_colors(mix_colors([grey; 3], colour, 50), [236, 238, 242], 165)
 }
 
 /// A solid's corners in the picture.
-struct Placed {
+struct ProjectedSolid {
     at: [f64; 3],
     half: [[f64; 3]; 3],
     /// For light: along the same axes, shorter where the solid is longer.
@@ -354,22 +385,22 @@ struct Placed {
     is_mirrored: bool,
 }
 
-impl Placed {
-    fn new(solid: &Solid, mesh: &Mesh, camera: &Camera, fine: f64) -> Self {
-        let half = solid.half.map(|half| camera.turned(half.map(f64::from)));
-        let cross = cross(half[0], half[1]);
+impl ProjectedSolid {
+    fn new(solid: &Solid, mesh: &ShapeMesh, camera: &PictureCamera, fine: f64) -> Self {
+        let half = solid.half.map(|half| camera.rotate_direction(half.map(f64::from)));
+        let cross = cross_product(half[0], half[1]);
         let normal = half.map(|half| {
-            let square = dot(half, half);
+            let square = dot_product(half, half);
             half.map(|part| if square > 0.0 { part / square } else { 0.0 })
         });
         let scale = camera.scale * fine;
-        let [x, y, near] = camera.seen(solid.at);
+        let [x, y, near] = camera.project_point(solid.at);
         let at = [x * fine, y * fine, near];
-        let is_mirrored = dot(cross, half[2]) < 0.0;
+        let is_mirrored = dot_product(cross, half[2]) < 0.0;
         Self { at, half, normal, bent: mesh.bent, scale, is_mirrored }
     }
 
-    fn corner(&self, corner: [f64; 3]) -> Corner {
+    fn project_corner(&self, corner: [f64; 3]) -> FaceCorner {
         let along = |axis: usize| {
             self.half[0][axis] * corner[0]
                 + self.half[1][axis] * corner[1]
@@ -379,26 +410,26 @@ impl Placed {
         let bent = [0, 1, 2].map(|own| corner[own] * self.bent[own]);
         let normal =
             [0, 1, 2].map(|axis| (0..3).map(|own| self.normal[own][axis] * bent[own]).sum());
-        Corner {
+        FaceCorner {
             x: self.at[0] + right * self.scale,
             y: self.at[1] - up * self.scale,
             z: self.at[2] + near,
-            light: lit(normal),
+            light: light_of_normal(normal),
         }
     }
 
     /// The light on a flat face.
-    fn light(&self, face: &[Corner]) -> f64 {
+    fn light_of_face(&self, face: &[FaceCorner]) -> f64 {
         let third = (face.len() / 3).max(1);
         let edge = |at: usize| {
             let (from, to) = (face[0], face[at]);
             [(to.x - from.x) / self.scale, (from.y - to.y) / self.scale, to.z - from.z]
         };
-        lit(cross(edge(third), edge(2 * third)))
+        light_of_normal(cross_product(edge(third), edge(2 * third)))
     }
 }
 
-fn cross(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
+fn cross_product(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|axis: usize| {
         let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);
         one[next] * other[last] - one[last] * other[next]
@@ -406,8 +437,8 @@ fn cross(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
 }
 
 /// How much light comes to what faces this way.
-fn lit(normal: [f64; 3]) -> f64 {
-    let length = dot(normal, normal).sqrt();
-    let direct = if length > 0.0 { dot(normal, LIGHT) / length } else { 0.0 };
+fn light_of_normal(normal: [f64; 3]) -> f64 {
+    let length = dot_product(normal, normal).sqrt();
+    let direct = if length > 0.0 { dot_product(normal, LIGHT) / length } else { 0.0 };
     AMBIENT + DIRECT * direct.max(0.0)
 }

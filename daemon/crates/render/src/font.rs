@@ -1,9 +1,9 @@
 //! Letters of five by seven points, for what is written on a picture.
 
 /// Rows of a letter, the highest first; the leftmost point is the highest of five bits.
-type Letter = [u8; 7];
+type LetterRows = [u8; 7];
 
-const DIGITS: [Letter; 10] = [
+const DIGITS: [LetterRows; 10] = [
     [14, 17, 19, 21, 25, 17, 14],
     [4, 12, 4, 4, 4, 4, 14],
     [14, 17, 1, 2, 4, 8, 31],
@@ -16,7 +16,7 @@ const DIGITS: [Letter; 10] = [
     [14, 17, 17, 15, 1, 2, 12],
 ];
 
-const LETTERS: [Letter; 26] = [
+const LETTERS: [LetterRows; 26] = [
     [0, 0, 14, 1, 15, 17, 15],
     [16, 16, 22, 25, 17, 17, 30],
     [0, 0, 14, 16, 16, 17, 14],
@@ -45,12 +45,12 @@ const LETTERS: [Letter; 26] = [
     [0, 0, 31, 2, 4, 8, 31],
 ];
 
-const X: Letter = [17, 17, 10, 4, 10, 17, 17];
-const Y: Letter = [17, 17, 17, 10, 4, 4, 4];
-const Z: Letter = [31, 1, 2, 4, 8, 16, 31];
+const X: LetterRows = [17, 17, 10, 4, 10, 17, 17];
+const Y: LetterRows = [17, 17, 17, 10, 4, 4, 4];
+const Z: LetterRows = [31, 1, 2, 4, 8, 16, 31];
 
 /// A letter; a gap for what there is none of.
-pub(super) fn letter(letter: char) -> Letter {
+pub(super) fn letter_rows(letter: char) -> LetterRows {
     match letter {
         '0'..='9' => DIGITS[letter as usize - '0' as usize],
         'a'..='z' => LETTERS[letter as usize - 'a' as usize],

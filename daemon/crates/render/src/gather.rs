@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Node, Scene, reflection};
 
-use super::solid::{Mark, Shape, Solid, Solids};
+use super::solid::{ChangeMark, Solid, SolidSet, SolidShape};
 
 /// Parts that are more transparent are not seen.
 const INVISIBLE: f32 = 0.99;
@@ -23,9 +23,9 @@ const MOST_TOLD: usize = 20_000;
 
 /// What a class is to a picture.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ClassKind {
     /// A part of this shape.
-    Part(Shape),
+    Part(SolidShape),
     /// A part that says its shape itself.
     Shaped,
     /// A part whose shape is an asset.
@@ -35,7 +35,7 @@ enum Kind {
 }
 
 /// The names of the properties that are read.
-struct Keys {
+struct PropertyKeys {
     cframe: Ustr,
     size: Ustr,
     colour: Ustr,
@@ -49,22 +49,22 @@ struct Keys {
 
 /// What the parts of a class have in common.
 #[derive(Clone, Copy)]
-struct Class {
-    kind: Kind,
+struct ClassInfo {
+    kind: ClassKind,
     size: Vector3,
     colour: [u8; 3],
 }
 
-struct Gathering<'a> {
+struct SolidGatherer<'a> {
     scene: &'a Scene,
-    keys: Keys,
-    classes: FxHashMap<&'a str, Class>,
-    solids: Solids,
+    keys: PropertyKeys,
+    classes: FxHashMap<&'a str, ClassInfo>,
+    solids: SolidSet,
 }
 
 /// The solids of an instance and of all below it; of a whole place, what stands in its Workspace.
-pub fn gather(scene: &Scene, root: Node) -> Solids {
-    let keys = Keys {
+pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
+    let keys = PropertyKeys {
         cframe: ustr("CFrame"),
         size: ustr("Size"),
         colour: ustr("Color"),
@@ -76,9 +76,9 @@ pub fn gather(scene: &Scene, root: Node) -> Solids {
         grid: ustr("SmoothGrid"),
     };
     let classes = FxHashMap::default();
-    let mut gathering = Gathering { scene, keys, classes, solids: Solids::default() };
-    for node in scene.subtree(shown(scene, root)) {
-        gathering.take(node);
+    let mut gathering = SolidGatherer { scene, keys, classes, solids: SolidSet::default() };
+    for node in scene.subtree(visible_root(scene, root)) {
+        gathering.take_node(node);
     }
     gathering.solids
 }
@@ -92,7 +92,7 @@ pub fn can_be_told(scene: &Scene, root: Node) -> Result<(), Refusal> {
         return Ok(());
     }
     let is_part = |node: &Node| reflection::is_a(scene.class(*node), "BasePart");
-    let parts = scene.subtree(shown(scene, root)).filter(is_part).count();
+    let parts = scene.subtree(visible_root(scene, root)).filter(is_part).count();
     if parts <= MOST_TOLD {
         return Ok(());
     }
@@ -103,121 +103,125 @@ pub fn can_be_told(scene: &Scene, root: Node) -> Result<(), Refusal> {
 }
 
 /// What is seen of an instance: of a place, its Workspace.
-pub fn shown(scene: &Scene, root: Node) -> Node {
+pub fn visible_root(scene: &Scene, root: Node) -> Node {
     let is_workspace = |node: &Node| scene.class(*node) == "Workspace";
     let workspace = || scene.children(root).find(is_workspace);
     if root == scene.root() { workspace().unwrap_or(root) } else { root }
 }
 
-impl<'a> Gathering<'a> {
-    fn take(&mut self, node: Node) {
-        let class = self.class(node);
+impl<'a> SolidGatherer<'a> {
+    fn take_node(&mut self, node: Node) {
+        let class = self.class_info(node);
         match class.kind {
-            Kind::Other => {}
-            Kind::Terrain => self.solids.left.terrain |= self.has_ground(node),
-            Kind::Part(shape) => self.part(node, class, Look::of(shape, false)),
-            Kind::Asset => self.part(node, class, Look::of(Shape::Block, true)),
-            Kind::Shaped => {
-                let Keys { cframe, size, colour, transparency, shape, .. } = self.keys;
+            ClassKind::Other => {}
+            ClassKind::Terrain => self.solids.left.terrain |= self.has_ground(node),
+            ClassKind::Part(shape) => self.add_part(node, class, PartLook::of_shape(shape, false)),
+            ClassKind::Asset => {
+                self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true))
+            }
+            ClassKind::Shaped => {
+                let PropertyKeys { cframe, size, colour, transparency, shape, .. } = self.keys;
                 let keys = [cframe, size, colour, transparency, shape];
-                let [cframe, size, colour, transparency, shape] = self.scene.raws(node, keys);
-                let look = Look::of(by_number(shape.as_ref()), false);
-                self.add(node, class, look, [cframe, size, colour, transparency]);
+                let [cframe, size, colour, transparency, shape] =
+                    self.scene.raw_variants(node, keys);
+                let look = PartLook::of_shape(by_number(shape.as_ref()), false);
+                self.add_solid(node, class, look, [cframe, size, colour, transparency]);
             }
         }
     }
 
-    fn part(&mut self, node: Node, class: Class, look: Look) {
-        let Keys { cframe, size, colour, transparency, .. } = self.keys;
-        let found = self.scene.raws(node, [cframe, size, colour, transparency]);
-        self.add(node, class, look, found);
+    fn add_part(&mut self, node: Node, class: ClassInfo, look: PartLook) {
+        let PropertyKeys { cframe, size, colour, transparency, .. } = self.keys;
+        let found = self.scene.raw_variants(node, [cframe, size, colour, transparency]);
+        self.add_solid(node, class, look, found);
     }
 
-    fn add(
+    fn add_solid(
         &mut self,
         node: Node,
-        class: Class,
-        look: Look,
+        class: ClassInfo,
+        look: PartLook,
         [cframe, size, colour, transparency]: [Option<Variant>; 4],
     ) {
         let cframe = match cframe {
             Some(Variant::CFrame(cframe)) => cframe,
             _ => CFrame::identity(),
         };
-        let size = size.as_ref().and_then(vector).unwrap_or(class.size);
-        let look = match self.mesh(node) {
-            Some(mesh) => self.worn(mesh, size),
-            None => Look { size: round(look.shape, size), ..look },
+        let size = size.as_ref().and_then(to_vector).unwrap_or(class.size);
+        let look = match self.find_mesh(node) {
+            Some(mesh) => self.mesh_look(mesh, size),
+            None => PartLook { size: round_size(look.shape, size), ..look },
         };
-        let Some((at, half)) = placed(&cframe, &look) else {
+        let Some((at, half)) = place_box(&cframe, &look) else {
             self.solids.left.broken += 1;
             return;
         };
-        let opacity = opacity(transparency.as_ref());
+        let opacity = to_opacity(transparency.as_ref());
         self.solids.left.invisible += u32::from(opacity == 0);
         self.solids.left.boxed += u32::from(look.boxed && opacity > 0);
-        let colour = colour.as_ref().and_then(bytes).unwrap_or(class.colour);
-        let (shape, mark) = (look.shape, Mark::None);
+        let colour = colour.as_ref().and_then(color_bytes).unwrap_or(class.colour);
+        let (shape, mark) = (look.shape, ChangeMark::None);
         self.solids.all.push(Solid { node, shape, at, half, colour, opacity, mark });
     }
 
-    fn raw(&self, node: Node, key: Ustr) -> Option<Cow<'a, Variant>> {
-        self.scene.raw(node, key)
+    fn raw_value(&self, node: Node, key: Ustr) -> Option<Cow<'a, Variant>> {
+        self.scene.raw_variant(node, key)
     }
 
-    fn class(&mut self, node: Node) -> Class {
+    fn class_info(&mut self, node: Node) -> ClassInfo {
         let name = self.scene.class(node);
-        *self.classes.entry(name).or_insert_with(|| Class {
-            kind: kind(name),
+        *self.classes.entry(name).or_insert_with(|| ClassInfo {
+            kind: class_kind(name),
             size: match reflection::default_of(name, "Size") {
                 Some(Variant::Vector3(size)) => *size,
                 _ => Vector3::new(4.0, 1.2, 2.0),
             },
             colour: reflection::default_of(name, "Color")
-                .and_then(bytes)
+                .and_then(color_bytes)
                 .unwrap_or([163, 162, 165]),
         })
     }
 
-    fn vector(&self, node: Node, key: Ustr) -> Option<Vector3> {
-        vector(self.raw(node, key)?.as_ref())
+    fn vector_value(&self, node: Node, key: Ustr) -> Option<Vector3> {
+        to_vector(self.raw_value(node, key)?.as_ref())
     }
 
     /// What a part wears in the place of its own shape.
-    fn mesh(&self, part: Node) -> Option<Node> {
+    fn find_mesh(&self, part: Node) -> Option<Node> {
         let is_mesh = |class: &str| matches!(class, "SpecialMesh" | "BlockMesh" | "CylinderMesh");
         self.scene.children(part).find(|child| is_mesh(self.scene.class(*child)))
     }
 
     /// By the numbers of `Enum.MeshType`.
-    fn worn(&self, mesh: Node, size: Vector3) -> Look {
+    fn mesh_look(&self, mesh: Node, size: Vector3) -> PartLook {
         let (shape, boxed) = match self.scene.class(mesh) {
-            "BlockMesh" => (Shape::Block, false),
-            "CylinderMesh" => (Shape::Column, false),
-            _ => match self.raw(mesh, self.keys.mesh).as_deref().and_then(number) {
+            "BlockMesh" => (SolidShape::Block, false),
+            "CylinderMesh" => (SolidShape::Column, false),
+            _ => match self.raw_value(mesh, self.keys.mesh).as_deref().and_then(to_number) {
                 // A head, unless something else is said.
-                None | Some(0) => (Shape::Column, false),
-                Some(1 | 6) => (Shape::Block, false),
-                Some(2) => (Shape::Wedge, false),
-                Some(3) => (Shape::Ball, false),
-                Some(4) => (Shape::Cylinder, false),
-                Some(8) => (Shape::Pyramid, false),
-                Some(11) => (Shape::CornerWedge, false),
-                Some(_) => (Shape::Block, true),
+                None | Some(0) => (SolidShape::Column, false),
+                Some(1 | 6) => (SolidShape::Block, false),
+                Some(2) => (SolidShape::Wedge, false),
+                Some(3) => (SolidShape::Ball, false),
+                Some(4) => (SolidShape::Cylinder, false),
+                Some(8) => (SolidShape::Pyramid, false),
+                Some(11) => (SolidShape::CornerWedge, false),
+                Some(_) => (SolidShape::Block, true),
             },
         };
         // The scale of an asset is not that of the part.
-        let scale = self.vector(mesh, self.keys.scale).filter(|_| !boxed);
+        let scale = self.vector_value(mesh, self.keys.scale).filter(|_| !boxed);
         let scale = scale.unwrap_or(Vector3::new(1.0, 1.0, 1.0));
         let size = Vector3::new(size.x * scale.x, size.y * scale.y, size.z * scale.z);
-        let offset = self.vector(mesh, self.keys.offset).map_or([0.0; 3], |it| [it.x, it.y, it.z]);
-        Look { shape, size, offset, boxed }
+        let offset =
+            self.vector_value(mesh, self.keys.offset).map_or([0.0; 3], |it| [it.x, it.y, it.z]);
+        PartLook { shape, size, offset, boxed }
     }
 
     /// Whether terrain has any. Of an open place nobody can tell, and it may.
     fn has_ground(&self, node: Node) -> bool {
         self.scene.is_open()
-            || match self.raw(node, self.keys.grid).as_deref() {
+            || match self.raw_value(node, self.keys.grid).as_deref() {
                 Some(Variant::BinaryString(grid)) => !AsRef::<[u8]>::as_ref(grid).is_empty(),
                 _ => false,
             }
@@ -225,42 +229,42 @@ impl<'a> Gathering<'a> {
 }
 
 /// The shape of a part, where it stands for its part.
-struct Look {
-    shape: Shape,
+struct PartLook {
+    shape: SolidShape,
     size: Vector3,
     /// From the part's middle, along its own axes.
     offset: [f32; 3],
     boxed: bool,
 }
 
-impl Look {
+impl PartLook {
     /// A shape whose size is not known yet.
-    fn of(shape: Shape, boxed: bool) -> Self {
+    fn of_shape(shape: SolidShape, boxed: bool) -> Self {
         Self { shape, size: Vector3::new(0.0, 0.0, 0.0), offset: [0.0; 3], boxed }
     }
 }
 
-fn kind(class: &str) -> Kind {
+fn class_kind(class: &str) -> ClassKind {
     match class {
-        "Part" | "FormFactorPart" => Kind::Shaped,
-        "WedgePart" => Kind::Part(Shape::Wedge),
-        "CornerWedgePart" => Kind::Part(Shape::CornerWedge),
-        "Terrain" => Kind::Terrain,
-        _ if reflection::is_a(class, "TriangleMeshPart") => Kind::Asset,
-        _ if reflection::is_a(class, "Part") => Kind::Shaped,
-        _ if reflection::is_a(class, "BasePart") => Kind::Part(Shape::Block),
-        _ => Kind::Other,
+        "Part" | "FormFactorPart" => ClassKind::Shaped,
+        "WedgePart" => ClassKind::Part(SolidShape::Wedge),
+        "CornerWedgePart" => ClassKind::Part(SolidShape::CornerWedge),
+        "Terrain" => ClassKind::Terrain,
+        _ if reflection::is_a(class, "TriangleMeshPart") => ClassKind::Asset,
+        _ if reflection::is_a(class, "Part") => ClassKind::Shaped,
+        _ if reflection::is_a(class, "BasePart") => ClassKind::Part(SolidShape::Block),
+        _ => ClassKind::Other,
     }
 }
 
-fn vector(value: &Variant) -> Option<Vector3> {
+fn to_vector(value: &Variant) -> Option<Vector3> {
     match value {
         Variant::Vector3(vector) => Some(*vector),
         _ => None,
     }
 }
 
-fn number(value: &Variant) -> Option<u32> {
+fn to_number(value: &Variant) -> Option<u32> {
     match value {
         Variant::Enum(item) => Some(item.to_u32()),
         Variant::EnumItem(item) => Some(item.value),
@@ -269,18 +273,18 @@ fn number(value: &Variant) -> Option<u32> {
 }
 
 /// By the numbers of `Enum.PartType`.
-fn by_number(shape: Option<&Variant>) -> Shape {
-    match shape.and_then(number) {
-        Some(0) => Shape::Ball,
-        Some(2) => Shape::Cylinder,
-        Some(3) => Shape::Wedge,
-        Some(4) => Shape::CornerWedge,
-        _ => Shape::Block,
+fn by_number(shape: Option<&Variant>) -> SolidShape {
+    match shape.and_then(to_number) {
+        Some(0) => SolidShape::Ball,
+        Some(2) => SolidShape::Cylinder,
+        Some(3) => SolidShape::Wedge,
+        Some(4) => SolidShape::CornerWedge,
+        _ => SolidShape::Block,
     }
 }
 
 /// A transparency that is no number hides nothing.
-fn opacity(transparency: Option<&Variant>) -> u8 {
+fn to_opacity(transparency: Option<&Variant>) -> u8 {
     match transparency {
         Some(Variant::Float32(it)) if *it >= INVISIBLE => 0,
         // What is nearly invisible is still seen a little.
@@ -289,7 +293,7 @@ fn opacity(transparency: Option<&Variant>) -> u8 {
     }
 }
 
-fn bytes(colour: &Variant) -> Option<[u8; 3]> {
+fn color_bytes(colour: &Variant) -> Option<[u8; 3]> {
     match colour {
         Variant::Color3uint8(it) => Some([it.r, it.g, it.b]),
         Variant::Color3(it) => Some([it.r, it.g, it.b].map(|part| (part * 255.0 + 0.5) as u8)),
@@ -298,13 +302,13 @@ fn bytes(colour: &Variant) -> Option<[u8; 3]> {
 }
 
 /// Parts that are round are as wide as they are high.
-fn round(shape: Shape, size: Vector3) -> Vector3 {
+fn round_size(shape: SolidShape, size: Vector3) -> Vector3 {
     match shape {
-        Shape::Ball => {
+        SolidShape::Ball => {
             let across = size.x.min(size.y).min(size.z);
             Vector3::new(across, across, across)
         }
-        Shape::Cylinder => {
+        SolidShape::Cylinder => {
             let across = size.y.min(size.z);
             Vector3::new(size.x, across, across)
         }
@@ -313,7 +317,7 @@ fn round(shape: Shape, size: Vector3) -> Vector3 {
 }
 
 /// Where a part's middle is, and half of it along each of its axes; none where that is nowhere.
-fn placed(cframe: &CFrame, look: &Look) -> Option<([f32; 3], [[f32; 3]; 3])> {
+fn place_box(cframe: &CFrame, look: &PartLook) -> Option<([f32; 3], [[f32; 3]; 3])> {
     let CFrame { position, orientation: rows } = cframe;
     let axes = [
         [rows.x.x, rows.y.x, rows.z.x],

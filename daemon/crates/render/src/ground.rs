@@ -1,8 +1,8 @@
 //! What is behind everything: a plain colour, and a grid in the plane on which things stand.
 
-use super::draw::Camera;
-use super::raster::{Band, mixed};
-use super::view::View;
+use super::draw::PictureCamera;
+use super::raster::{SampleBand, mix_colors};
+use super::view::ViewDirection;
 
 const PLAIN: [u8; 3] = [246, 247, 249];
 const LINE: [u8; 3] = [222, 226, 232];
@@ -21,7 +21,7 @@ const GROUP: f64 = 5.0;
 
 /// The grid.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ground {
+pub(super) struct GroundGrid {
     /// How far lines are apart, in studs.
     step: f64,
     /// Which axes of the world lie in its plane.
@@ -39,19 +39,19 @@ pub(super) fn round_number(least: f64) -> f64 {
     [1.0, 2.0, 5.0].map(|part| part * ten).into_iter().find(|it| *it >= least).unwrap_or(10.0 * ten)
 }
 
-impl Ground {
-    pub(super) fn new(camera: &Camera, floor: f64) -> Self {
-        let axes = if camera.view == View::Front { [0, 1] } else { [0, 2] };
+impl GroundGrid {
+    pub(super) fn new(camera: &PictureCamera, floor: f64) -> Self {
+        let axes = if camera.view == ViewDirection::Front { [0, 1] } else { [0, 2] };
         Self { step: round_number(APART / camera.scale), axes, floor }
     }
 
     /// Fills a band. What is behind everything is the same in all samples of a point.
-    pub(super) fn draw(&self, band: &mut Band, camera: &Camera, fine: usize) {
+    pub(super) fn draw_band(&self, band: &mut SampleBand, camera: &PictureCamera, fine: usize) {
         let width = band.width;
         for row in (0..band.rows).step_by(fine) {
             let y = (band.top + row as i64) as f64 / fine as f64 + 0.5;
             for column in (0..width).step_by(fine) {
-                let colour = self.colour(camera, column as f64 / fine as f64 + 0.5, y);
+                let colour = self.color_at(camera, column as f64 / fine as f64 + 0.5, y);
                 band.colours[row * width + column..][..fine].fill(colour);
             }
             for more in 1..fine {
@@ -61,22 +61,22 @@ impl Ground {
         }
     }
 
-    fn colour(&self, camera: &Camera, x: f64, y: f64) -> [u8; 3] {
-        let mut place = camera.back(x, y);
-        if camera.view == View::Iso {
+    fn color_at(&self, camera: &PictureCamera, x: f64, y: f64) -> [u8; 3] {
+        let mut place = camera.point_on_plane(x, y);
+        if camera.view == ViewDirection::Iso {
             // Along the line of sight, down to the floor; all its parts are alike.
             let down = self.floor - place[1];
             place = place.map(|part| part + down);
         }
         let colours = [[SECOND, STRONG, LINE], [FIRST, STRONG, LINE]];
-        self.lines(camera, place, PLAIN, colours)
+        self.draw_lines(camera, place, PLAIN, colours)
     }
 
     /// A colour with the lines that go through a place: those through the origin, the strong ones, and
     /// the others.
-    fn lines(
+    fn draw_lines(
         &self,
-        camera: &Camera,
+        camera: &PictureCamera,
         place: [f64; 3],
         mut under: [u8; 3],
         colours: [[[u8; 3]; 3]; 2],
@@ -94,17 +94,22 @@ impl Ground {
                     _ if is_strong => strong,
                     _ => usual,
                 };
-                under = mixed(under, colour, (covered * 255.0) as u8);
+                under = mix_colors(under, colour, (covered * 255.0) as u8);
             }
         }
         under
     }
 
     /// The colour of a solid that is ground itself: the lines go over it.
-    pub(super) fn over(&self, camera: &Camera, place: [f64; 3], under: [u8; 3]) -> [u8; 3] {
+    pub(super) fn overlay_lines(
+        &self,
+        camera: &PictureCamera,
+        place: [f64; 3],
+        under: [u8; 3],
+    ) -> [u8; 3] {
         let sum: u32 = under.iter().map(|part| u32::from(*part)).sum();
         let line = if sum < MIDDLING { [255; 3] } else { [0; 3] };
-        let (usual, strong) = (mixed(under, line, FAINT), mixed(under, line, 2 * FAINT));
-        self.lines(camera, place, under, [[strong, strong, usual]; 2])
+        let (usual, strong) = (mix_colors(under, line, FAINT), mix_colors(under, line, 2 * FAINT));
+        self.draw_lines(camera, place, under, [[strong, strong, usual]; 2])
     }
 }

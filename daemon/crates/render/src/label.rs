@@ -1,11 +1,11 @@
 //! What is written on a picture: how long a stud is, which way the axes run, and what colours mean.
 
-use super::draw::{Camera, colour_of};
+use super::draw::{PictureCamera, colour_of};
 use super::font;
 use super::ground::round_number;
 use super::png::Picture;
-use super::solid::{Mark, Solids};
-use super::view::View;
+use super::solid::{ChangeMark, SolidSet};
+use super::view::ViewDirection;
 
 const INK: [u8; 3] = [52, 58, 70];
 const PAPER: [u8; 3] = [255, 255, 255];
@@ -21,100 +21,106 @@ const ADVANCE: i64 = 6;
 const HEIGHT: i64 = 7;
 
 /// Writes all of it.
-pub(super) fn write(picture: &mut Picture, solids: &Solids, camera: &Camera) {
+pub(super) fn write_labels(picture: &mut Picture, solids: &SolidSet, camera: &PictureCamera) {
     let side = picture.width.min(picture.height);
     if side < LEAST {
         return;
     }
-    let mut pen = Pen { picture, size: if side < 640 { 1 } else { 2 } };
-    pen.ruler(camera);
-    pen.axes(camera);
-    pen.legend(solids);
+    let mut pen = LabelPen { picture, size: if side < 640 { 1 } else { 2 } };
+    pen.draw_ruler(camera);
+    pen.draw_axes(camera);
+    pen.draw_legend(solids);
 }
 
-struct Pen<'a> {
+struct LabelPen<'a> {
     picture: &'a mut Picture,
     /// How many points a point of a letter is wide.
     size: i64,
 }
 
 /// How wide a text is, in points of its letters.
-fn width(text: &str) -> i64 {
+fn text_width(text: &str) -> i64 {
     text.chars().count() as i64 * ADVANCE - 1
 }
 
-impl Pen<'_> {
-    fn fill(&mut self, (x, y): (i64, i64), (wide, high): (i64, i64), colour: [u8; 3], opacity: u8) {
+impl LabelPen<'_> {
+    fn fill_box(
+        &mut self,
+        (x, y): (i64, i64),
+        (wide, high): (i64, i64),
+        colour: [u8; 3],
+        opacity: u8,
+    ) {
         for row in y..y + high {
             for column in x..x + wide {
-                self.picture.cover(column, row, colour, opacity);
+                self.picture.blend_point(column, row, colour, opacity);
             }
         }
     }
 
-    fn text(&mut self, (x, y): (i64, i64), text: &str, colour: [u8; 3]) {
+    fn draw_text(&mut self, (x, y): (i64, i64), text: &str, colour: [u8; 3]) {
         let size = self.size;
         for (at, letter) in (0..).zip(text.chars()) {
-            for (row, bits) in (0..).zip(font::letter(letter)) {
+            for (row, bits) in (0..).zip(font::letter_rows(letter)) {
                 for column in (0..5).filter(|column| bits >> (4 - column) & 1 == 1) {
                     let at = (x + (at * ADVANCE + column) * size, y + row * size);
-                    self.fill(at, (size, size), colour, 255);
+                    self.fill_box(at, (size, size), colour, 255);
                 }
             }
         }
     }
 
     /// How long a round number of studs is, at the lower left.
-    fn ruler(&mut self, camera: &Camera) {
+    fn draw_ruler(&mut self, camera: &PictureCamera) {
         let size = self.size;
         let wanted = f64::from(self.picture.width) * 0.12 / camera.scale;
         let studs = if wanted < 1.0 { 1.0 } else { round_number(wanted) };
         let long = ((studs * camera.scale) as i64).min(i64::from(self.picture.width) * 2 / 3);
         let text = format!("{studs} {}", if studs == 1.0 { "stud" } else { "studs" });
         let (x, y) = (8 * size, i64::from(self.picture.height) - 8 * size);
-        let wide = long.max(width(&text) * size);
-        self.fill(
+        let wide = long.max(text_width(&text) * size);
+        self.fill_box(
             (x - 4 * size, y - 15 * size),
             (wide + 8 * size, 19 * size),
             PAPER,
             PAPER_OPACITY,
         );
-        self.text((x, y - 12 * size), &text, INK);
-        self.fill((x, y - size), (long, size), INK, 255);
+        self.draw_text((x, y - 12 * size), &text, INK);
+        self.fill_box((x, y - size), (long, size), INK, 255);
         for end in [x, x + long - size] {
-            self.fill((end, y - 3 * size), (size, 3 * size), INK, 255);
+            self.fill_box((end, y - 3 * size), (size, 3 * size), INK, 255);
         }
     }
 
     /// Which way the axes run, at the lower right.
-    fn axes(&mut self, camera: &Camera) {
+    fn draw_axes(&mut self, camera: &PictureCamera) {
         let size = self.size as f64;
         let long = 16.0 * size;
         let (right, bottom) = (f64::from(self.picture.width), f64::from(self.picture.height));
         let at = match camera.view {
-            View::Iso => (right - 31.0 * size, bottom - 24.0 * size),
-            View::Top => (right - 36.0 * size, bottom - 36.0 * size),
-            View::Front => (right - 13.0 * size, bottom - 12.0 * size),
+            ViewDirection::Iso => (right - 31.0 * size, bottom - 24.0 * size),
+            ViewDirection::Top => (right - 36.0 * size, bottom - 36.0 * size),
+            ViewDirection::Front => (right - 13.0 * size, bottom - 12.0 * size),
         };
         let (wide, high) = match camera.view {
-            View::Iso => (54, 48),
-            View::Top | View::Front => (40, 40),
+            ViewDirection::Iso => (54, 48),
+            ViewDirection::Top | ViewDirection::Front => (40, 40),
         };
         let corner = (i64::from(self.picture.width), i64::from(self.picture.height));
         let corner = (corner.0 - (wide + 4) * self.size, corner.1 - (high + 4) * self.size);
-        self.fill(corner, (wide * self.size, high * self.size), PAPER, PAPER_OPACITY);
+        self.fill_box(corner, (wide * self.size, high * self.size), PAPER, PAPER_OPACITY);
         for (axis, (name, colour)) in AXES.into_iter().enumerate() {
             let mut direction = [0.0; 3];
             direction[axis] = 1.0;
-            let [x, y, _] = camera.turned(direction);
+            let [x, y, _] = camera.rotate_direction(direction);
             if x * x + y * y < 0.1 {
                 continue;
             }
             let to = (at.0 + x * long, at.1 - y * long);
-            self.line(at, to, 0.8 * size, colour);
+            self.draw_line(at, to, 0.8 * size, colour);
             let letter = (to.0 + x * 6.0 * size, to.1 - y * 6.0 * size);
             let corner = (letter.0 - 2.5 * size, letter.1 - 3.5 * size);
-            self.text(
+            self.draw_text(
                 (corner.0.round() as i64, corner.1.round() as i64),
                 &name.to_string(),
                 colour,
@@ -122,7 +128,7 @@ impl Pen<'_> {
         }
     }
 
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), half: f64, colour: [u8; 3]) {
+    fn draw_line(&mut self, from: (f64, f64), to: (f64, f64), half: f64, colour: [u8; 3]) {
         let (across, down) = (to.0 - from.0, to.1 - from.1);
         let square = across * across + down * down;
         let reach = |one: f64, other: f64| {
@@ -135,32 +141,35 @@ impl Pen<'_> {
                 let along = ((px * across + py * down) / square).clamp(0.0, 1.0);
                 let (dx, dy) = (px - along * across, py - along * down);
                 let covered = (half + 0.5 - (dx * dx + dy * dy).sqrt()).clamp(0.0, 1.0);
-                self.picture.cover(x, y, colour, (covered * 255.0) as u8);
+                self.picture.blend_point(x, y, colour, (covered * 255.0) as u8);
             }
         }
     }
 
     /// What the colours of changes mean, at the upper left.
-    fn legend(&mut self, solids: &Solids) {
-        let marks =
-            [(Mark::Added, "added"), (Mark::Changed, "changed"), (Mark::Removed, "removed")];
+    fn draw_legend(&mut self, solids: &SolidSet) {
+        let marks = [
+            (ChangeMark::Added, "added"),
+            (ChangeMark::Changed, "changed"),
+            (ChangeMark::Removed, "removed"),
+        ];
         let size = self.size;
-        let counted = marks.map(|(mark, word)| (mark, word, solids.count(mark)));
-        let lines: Vec<(Mark, String)> = counted
+        let counted = marks.map(|(mark, word)| (mark, word, solids.count_mark(mark)));
+        let lines: Vec<(ChangeMark, String)> = counted
             .into_iter()
             .filter(|(_, _, count)| *count > 0)
             .map(|(mark, word, count)| (mark, format!("{count} {word}")))
             .collect();
-        let Some(wide) = lines.iter().map(|(_, text)| width(text)).max() else {
+        let Some(wide) = lines.iter().map(|(_, text)| text_width(text)).max() else {
             return;
         };
         let (x, step) = (8 * size, (HEIGHT + 4) * size);
         let high = lines.len() as i64 * step + 4 * size;
-        self.fill((x - 4 * size, 4 * size), ((wide + 18) * size, high), PAPER, PAPER_OPACITY);
+        self.fill_box((x - 4 * size, 4 * size), ((wide + 18) * size, high), PAPER, PAPER_OPACITY);
         for (row, (mark, text)) in (0..).zip(&lines) {
             let y = 8 * size + row * step;
-            self.fill((x, y), (HEIGHT * size, HEIGHT * size), colour_of(*mark), 255);
-            self.text((x + 10 * size, y), text, INK);
+            self.fill_box((x, y), (HEIGHT * size, HEIGHT * size), colour_of(*mark), 255);
+            self.draw_text((x + 10 * size, y), text, INK);
         }
     }
 }

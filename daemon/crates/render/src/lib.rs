@@ -5,6 +5,7 @@
 //! the place and no vanishing point: a picture shows what stands where, how large it is, and what
 //! changes. It must not know proposals or who asks for a picture: it takes a scene and returns pixels.
 
+mod before_after;
 mod compare;
 mod draw;
 mod font;
@@ -14,7 +15,6 @@ mod label;
 mod mesh;
 mod png;
 mod raster;
-mod sides;
 mod solid;
 mod touched;
 mod view;
@@ -24,13 +24,13 @@ pub const LEAST_SIDE: u32 = 64;
 /// And at most.
 pub const MOST_SIDE: u32 = 4096;
 
-pub use self::draw::draw;
-pub use self::gather::{can_be_told, gather, shown};
+pub use self::before_after::{BeforeAfter, ChangeSide};
+pub use self::draw::draw_solids;
+pub use self::gather::{can_be_told, gather_solids, visible_root};
 pub use self::png::Picture;
-pub use self::sides::{Sides, When};
-pub use self::solid::{LeftOut, Mark, Shape, Solid, Solids};
+pub use self::solid::{ChangeMark, LeftOut, Solid, SolidSet, SolidShape};
 pub use self::touched::has_geometry;
-pub use self::view::{Frame, View};
+pub use self::view::{ViewDirection, ViewFrame};
 
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,11 @@
 //!
 //! Round ones are made of halved edges: no sine is asked, which not all machines round alike.
 
-use super::solid::Shape;
+use super::solid::SolidShape;
 
 /// A side of a solid: its corners, seen from outside against the clock.
 #[derive(Debug, Clone)]
-pub(super) struct Face {
+pub(super) struct MeshFace {
     pub(super) corners: Vec<u16>,
     /// Faces of one number have no edge between them.
     pub(super) side: u8,
@@ -16,9 +16,9 @@ pub(super) struct Face {
 
 /// A shape.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mesh {
+pub(super) struct ShapeMesh {
     pub(super) corners: Vec<[f64; 3]>,
-    pub(super) faces: Vec<Face>,
+    pub(super) faces: Vec<MeshFace>,
     /// The axes around which its round faces are round.
     pub(super) bent: [f64; 3],
 }
@@ -28,16 +28,16 @@ pub(super) const FINENESS: usize = 4;
 
 /// All shapes, each in every fineness.
 #[derive(Debug)]
-pub(super) struct Meshes(Vec<[Mesh; FINENESS]>);
+pub(super) struct MeshSet(Vec<[ShapeMesh; FINENESS]>);
 
-impl Meshes {
+impl MeshSet {
     pub(super) fn new() -> Self {
-        let all = |shape| [0, 1, 2, 3].map(|fineness| mesh(shape, fineness));
-        Self(Shape::ALL.map(all).to_vec())
+        let all = |shape| [0, 1, 2, 3].map(|fineness| build_mesh(shape, fineness));
+        Self(SolidShape::ALL.map(all).to_vec())
     }
 
     /// A shape that is so many points wide.
-    pub(super) fn of(&self, shape: Shape, wide: f64) -> &Mesh {
+    pub(super) fn mesh_for(&self, shape: SolidShape, wide: f64) -> &ShapeMesh {
         let fineness = match wide {
             wide if wide < 5.0 => 0,
             wide if wide < 16.0 => 1,
@@ -48,59 +48,62 @@ impl Meshes {
     }
 }
 
-fn mesh(shape: Shape, fineness: u32) -> Mesh {
+fn build_mesh(shape: SolidShape, fineness: u32) -> ShapeMesh {
     match shape {
-        Shape::Block => block(),
-        Shape::Wedge => wedge(),
-        Shape::CornerWedge => pyramid([1.0, 1.0, -1.0]),
-        Shape::Pyramid => pyramid([0.0, 1.0, 0.0]),
-        Shape::Ball => ball(fineness),
-        Shape::Cylinder => cylinder(fineness, |along, [a, b]| [along, a, b]),
+        SolidShape::Block => block_mesh(),
+        SolidShape::Wedge => wedge_mesh(),
+        SolidShape::CornerWedge => pyramid_mesh([1.0, 1.0, -1.0]),
+        SolidShape::Pyramid => pyramid_mesh([0.0, 1.0, 0.0]),
+        SolidShape::Ball => ball_mesh(fineness),
+        SolidShape::Cylinder => cylinder_mesh(fineness, |along, [a, b]| [along, a, b]),
         // Turned round, so that the outside stays outside.
-        Shape::Column => cylinder(fineness, |along, [a, b]| [b, along, a]),
+        SolidShape::Column => cylinder_mesh(fineness, |along, [a, b]| [b, along, a]),
     }
 }
 
-fn flat(corners: &[[f64; 3]], faces: &[&[u16]]) -> Mesh {
-    let face =
-        |(corners, side): (&&[u16], u8)| Face { corners: corners.to_vec(), side, is_round: false };
+fn flat_mesh(corners: &[[f64; 3]], faces: &[&[u16]]) -> ShapeMesh {
+    let face = |(corners, side): (&&[u16], u8)| MeshFace {
+        corners: corners.to_vec(),
+        side,
+        is_round: false,
+    };
     let faces = faces.iter().zip(0..).map(face).collect();
-    Mesh { corners: corners.to_vec(), faces, bent: [0.0; 3] }
+    ShapeMesh { corners: corners.to_vec(), faces, bent: [0.0; 3] }
 }
 
 /// The corners at the bottom, as the shapes that stand on one have them.
 const BOTTOM: [[f64; 3]; 4] =
     [[-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]];
 
-fn block() -> Mesh {
+fn block_mesh() -> ShapeMesh {
     let mut corners = BOTTOM.to_vec();
     corners.extend(BOTTOM.map(|[x, _, z]| [x, 1.0, z]));
     let faces: [&[u16]; 6] =
         [&[0, 1, 2, 3], &[7, 6, 5, 4], &[3, 2, 6, 7], &[2, 1, 5, 6], &[1, 0, 4, 5], &[0, 3, 7, 4]];
-    flat(&corners, &faces)
+    flat_mesh(&corners, &faces)
 }
 
-fn wedge() -> Mesh {
+fn wedge_mesh() -> ShapeMesh {
     let mut corners = BOTTOM.to_vec();
     corners.extend([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]]);
-    flat(&corners, &[&[0, 1, 2, 3], &[3, 2, 4, 5], &[1, 0, 5, 4], &[2, 1, 4], &[0, 3, 5]])
+    flat_mesh(&corners, &[&[0, 1, 2, 3], &[3, 2, 4, 5], &[1, 0, 5, 4], &[2, 1, 4], &[0, 3, 5]])
 }
 
-fn pyramid(tip: [f64; 3]) -> Mesh {
+fn pyramid_mesh(tip: [f64; 3]) -> ShapeMesh {
     let mut corners = BOTTOM.to_vec();
     corners.push(tip);
-    flat(&corners, &[&[0, 1, 2, 3], &[3, 2, 4], &[2, 1, 4], &[1, 0, 4], &[0, 3, 4]])
+    flat_mesh(&corners, &[&[0, 1, 2, 3], &[3, 2, 4], &[2, 1, 4], &[1, 0, 4], &[0, 3, 4]])
 }
 
 /// A point on the unit ball in the direction of the middle between two.
-fn between(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
+fn midpoint_on_ball(one: [f64; 3], other: [f64; 3]) -> [f64; 3] {
     let sum = [0, 1, 2].map(|axis| one[axis] + other[axis]);
     let length = sum.iter().map(|part| part * part).sum::<f64>().sqrt();
     sum.map(|part| part / length)
 }
 
 /// An octahedron whose edges are halved so often.
-fn ball(fineness: u32) -> Mesh {
+fn ball_mesh(fineness: u32) -> ShapeMesh {
     let tips = [
         [1.0, 0.0, 0.0],
         [0.0, 0.0, -1.0],
@@ -117,28 +120,29 @@ fn ball(fineness: u32) -> Mesh {
     }
     for _ in 0..=fineness {
         let halved = |[a, b, c]: [[f64; 3]; 3]| {
-            let (ab, bc, ca) = (between(a, b), between(b, c), between(c, a));
+            let (ab, bc, ca) =
+                (midpoint_on_ball(a, b), midpoint_on_ball(b, c), midpoint_on_ball(c, a));
             [[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
         };
         triangles = triangles.into_iter().flat_map(halved).collect();
     }
-    let mut mesh = Mesh { bent: [1.0; 3], ..Mesh::default() };
+    let mut mesh = ShapeMesh { bent: [1.0; 3], ..ShapeMesh::default() };
     for triangle in triangles {
         let first = mesh.corners.len() as u16;
         mesh.corners.extend(triangle);
         let corners = vec![first, first + 1, first + 2];
-        mesh.faces.push(Face { corners, side: 0, is_round: true });
+        mesh.faces.push(MeshFace { corners, side: 0, is_round: true });
     }
     mesh
 }
 
-fn cylinder(fineness: u32, turned: impl Fn(f64, [f64; 2]) -> [f64; 3]) -> Mesh {
+fn cylinder_mesh(fineness: u32, turned: impl Fn(f64, [f64; 2]) -> [f64; 3]) -> ShapeMesh {
     let mut circle = vec![[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
     for _ in 0..=fineness {
         let next = |at: usize| circle[(at + 1) % circle.len()];
         let halved = (0..circle.len()).flat_map(|at| {
             let [a, b]: [f64; 2] = circle[at];
-            let [x, y, _] = between([a, b, 0.0], [next(at)[0], next(at)[1], 0.0]);
+            let [x, y, _] = midpoint_on_ball([a, b, 0.0], [next(at)[0], next(at)[1], 0.0]);
             [[a, b], [x, y]]
         });
         circle = halved.collect();
@@ -149,11 +153,11 @@ fn cylinder(fineness: u32, turned: impl Fn(f64, [f64; 2]) -> [f64; 3]) -> Mesh {
     let bent = turned(0.0, [1.0, 1.0]);
     let side = (0..len).map(|at| {
         let next = (at + 1) % len;
-        Face { corners: vec![at, len + at, len + next, next], side: 0, is_round: true }
+        MeshFace { corners: vec![at, len + at, len + next, next], side: 0, is_round: true }
     });
-    let cap = |corners, side| Face { corners, side, is_round: false };
+    let cap = |corners, side| MeshFace { corners, side, is_round: false };
     let caps = [cap((0..len).collect(), 1), cap((len..2 * len).rev().collect(), 2)];
-    Mesh { corners, faces: side.chain(caps).collect(), bent }
+    ShapeMesh { corners, faces: side.chain(caps).collect(), bent }
 }
 
 #[cfg(test)]
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     /// The volume that the faces enclose: positive where they are seen from outside against the clock.
-    fn volume(mesh: &Mesh) -> f64 {
+    fn volume(mesh: &ShapeMesh) -> f64 {
         let at = |corner: &u16| mesh.corners[*corner as usize];
         let mut sum = 0.0;
         for face in &mesh.faces {
@@ -181,13 +185,13 @@ mod tests {
 
     #[test]
     fn shapes_are_closed_and_as_large_as_they_are() {
-        let volume = |shape, fineness| volume(&mesh(shape, fineness));
-        assert!((volume(Shape::Block, 0) - 8.0).abs() < 1e-9);
-        assert!((volume(Shape::Wedge, 0) - 4.0).abs() < 1e-9);
-        assert!((volume(Shape::CornerWedge, 0) - 8.0 / 3.0).abs() < 1e-9);
-        assert!((volume(Shape::Pyramid, 0) - 8.0 / 3.0).abs() < 1e-9);
-        assert!((volume(Shape::Ball, 3) - 4.18).abs() < 0.02);
-        assert!((volume(Shape::Cylinder, 3) - TAU).abs() < 0.02);
-        assert!((volume(Shape::Column, 3) - TAU).abs() < 0.02);
+        let volume = |shape, fineness| volume(&build_mesh(shape, fineness));
+        assert!((volume(SolidShape::Block, 0) - 8.0).abs() < 1e-9);
+        assert!((volume(SolidShape::Wedge, 0) - 4.0).abs() < 1e-9);
+        assert!((volume(SolidShape::CornerWedge, 0) - 8.0 / 3.0).abs() < 1e-9);
+        assert!((volume(SolidShape::Pyramid, 0) - 8.0 / 3.0).abs() < 1e-9);
+        assert!((volume(SolidShape::Ball, 3) - 4.18).abs() < 0.02);
+        assert!((volume(SolidShape::Cylinder, 3) - TAU).abs() < 0.02);
+        assert!((volume(SolidShape::Column, 3) - TAU).abs() < 0.02);
     }
 }

@@ -3,7 +3,7 @@
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 use scene_schemas::refusal::Refusal;
 
-use super::raster::mixed;
+use super::raster::mix_colors;
 
 /// The colour between two pictures.
 const SEAM: [u8; 3] = [120, 126, 138];
@@ -26,7 +26,7 @@ impl Picture {
         Self { width, height, points: vec![[0; 3]; width as usize * height as usize] }
     }
 
-    pub(super) fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+    pub(super) fn put_point(&mut self, x: usize, y: usize, colour: [u8; 3]) {
         let at = y * self.width as usize + x;
         if let Some(point) = self.points.get_mut(at).filter(|_| x < self.width as usize) {
             *point = colour;
@@ -34,17 +34,17 @@ impl Picture {
     }
 
     /// Puts a colour over a point; nothing where there is none.
-    pub(super) fn cover(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
+    pub(super) fn blend_point(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
         let inside = |at: i64, len: u32| usize::try_from(at).ok().filter(|at| *at < len as usize);
         if let Some((x, y)) = inside(x, self.width).zip(inside(y, self.height)) {
             let point = &mut self.points[y * self.width as usize + x];
-            *point = mixed(*point, colour, opacity);
+            *point = mix_colors(*point, colour, opacity);
         }
     }
 
     /// Two pictures of one height side by side.
     #[must_use]
-    pub fn beside(&self, other: &Self) -> Self {
+    pub fn join_beside(&self, other: &Self) -> Self {
         let height = self.height.min(other.height);
         let mut both = Self::new((self.width + SEAM_WIDTH + other.width, height));
         let row = |it: &Self, y: u32| {
@@ -64,15 +64,15 @@ impl Picture {
     ///
     /// # Errors
     /// It has no points.
-    pub fn png(&self) -> Result<Vec<u8>, Refusal> {
+    pub fn to_png(&self) -> Result<Vec<u8>, Refusal> {
         let mut bytes = Vec::new();
-        self.encode(&mut bytes).map_err(|error| {
+        self.encode_png(&mut bytes).map_err(|error| {
             Refusal(format!("The picture cannot be written: {error}. Ask for another size."))
         })?;
         Ok(bytes)
     }
 
-    fn encode(&self, bytes: &mut Vec<u8>) -> Result<(), EncodingError> {
+    fn encode_png(&self, bytes: &mut Vec<u8>) -> Result<(), EncodingError> {
         let mut encoder = Encoder::new(bytes, self.width, self.height);
         encoder.set_color(ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);

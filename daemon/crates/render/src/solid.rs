@@ -7,7 +7,7 @@ use vector_place::Node;
 
 /// What a solid looks like, in a box of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum SolidShape {
     /// The box itself.
     Block,
     /// The ellipsoid in it.
@@ -24,7 +24,7 @@ pub enum Shape {
     Pyramid,
 }
 
-impl Shape {
+impl SolidShape {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Block,
@@ -39,7 +39,7 @@ impl Shape {
 
 /// What became of a solid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Mark {
+pub enum ChangeMark {
     /// Nothing.
     #[default]
     None,
@@ -57,7 +57,7 @@ pub struct Solid {
     /// Whose it is.
     pub node: Node,
     /// What it looks like.
-    pub shape: Shape,
+    pub shape: SolidShape,
     /// Its middle, in studs.
     pub at: [f32; 3],
     /// Half of it along each of its own axes, in the world.
@@ -67,18 +67,18 @@ pub struct Solid {
     /// How much of what is behind it it hides; 0 is invisible.
     pub opacity: u8,
     /// What became of it.
-    pub mark: Mark,
+    pub mark: ChangeMark,
 }
 
 impl Solid {
     /// How far it reaches from its middle along the axes of the world.
-    pub(super) fn reach(&self) -> [f32; 3] {
+    pub(super) fn half_extents(&self) -> [f32; 3] {
         [0, 1, 2].map(|axis| self.half.iter().map(|half| half[axis].abs()).sum())
     }
 
     /// Whether it is seen: what changes is shown even where it is invisible.
     pub(super) fn is_seen(&self) -> bool {
-        self.opacity > 0 || self.mark != Mark::None
+        self.opacity > 0 || self.mark != ChangeMark::None
     }
 }
 
@@ -97,26 +97,26 @@ pub struct LeftOut {
 
 /// All that is drawn.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Solids {
+pub struct SolidSet {
     /// In the order of the place.
     pub all: Vec<Solid>,
     /// What is not among them, or not as it is.
     pub left: LeftOut,
 }
 
-impl Solids {
+impl SolidSet {
     /// How many there are of a mark.
-    pub fn count(&self, mark: Mark) -> usize {
+    pub fn count_mark(&self, mark: ChangeMark) -> usize {
         self.all.iter().filter(|solid| solid.mark == mark).count()
     }
 
     /// Whether something is marked.
     pub fn is_marked(&self) -> bool {
-        self.all.iter().any(|solid| solid.mark != Mark::None)
+        self.all.iter().any(|solid| solid.mark != ChangeMark::None)
     }
 
     /// What is left out, as sentences for a person; none where all is drawn.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn omission_notes(&self) -> Vec<String> {
         let LeftOut { terrain, invisible, broken, boxed } = self.left;
         let parts = |n: u32| if n == 1 { "1 part".to_owned() } else { format!("{n} parts") };
         let mut notes = Vec::new();

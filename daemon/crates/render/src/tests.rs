@@ -2,7 +2,7 @@
 
 use rbx_types::{CFrame, Color3uint8, Matrix3, Variant, Vector3};
 use scene_schemas::Value;
-use vector_place::{Format, Node, Scene};
+use vector_place::{FileFormat, Node, Scene};
 
 use super::*;
 
@@ -19,7 +19,7 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let mut scene = Scene::empty(Format::Xml);
+        let mut scene = Scene::empty(FileFormat::Xml);
         let root = scene.root();
         let workspace = scene.create(root, "Workspace", "Workspace");
         Self { scene, workspace }
@@ -29,18 +29,19 @@ impl Stage {
         let part = self.scene.create(self.workspace, "Part", "Part");
         let size = Value::Vector3(vector(size));
         let cframe = Value::CFrame(CFrame::new(vector(at), Matrix3::identity()));
-        self.scene.set(part, "Size", Some(&size)).unwrap();
-        self.scene.set(part, "CFrame", Some(&cframe)).unwrap();
+        self.scene.set_property(part, "Size", Some(&size)).unwrap();
+        self.scene.set_property(part, "CFrame", Some(&cframe)).unwrap();
         part
     }
 
-    fn solids(&self) -> Solids {
-        gather(&self.scene, self.scene.root())
+    fn solids(&self) -> SolidSet {
+        gather_solids(&self.scene, self.scene.root())
     }
 }
 
-fn drawn(solids: &Solids) -> [Picture; 3] {
-    View::ALL.map(|view| draw(solids, SIZE, Frame::of(&[solids], view).unwrap()))
+fn drawn(solids: &SolidSet) -> [Picture; 3] {
+    ViewDirection::ALL
+        .map(|view| draw_solids(solids, SIZE, ViewFrame::around(&[solids], view).unwrap()))
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn what_is_nowhere_is_left_out_and_said() {
     }
     let solids = stage.solids();
     assert_eq!((solids.all.len(), solids.left.broken), (1, 10));
-    assert!(solids.notes()[0].contains("10 parts"), "{:?}", solids.notes());
+    assert!(solids.omission_notes()[0].contains("10 parts"), "{:?}", solids.omission_notes());
     assert_eq!(drawn(&solids), alone);
 }
 
@@ -80,7 +81,7 @@ fn a_rotation_that_is_none_is_drawn_all_the_same() {
         let part = stage.part([4.0, 2.0, 3.0], [0.0; 3]);
         let rows = rows.map(vector);
         let cframe = CFrame::new(vector([0.0; 3]), Matrix3::new(rows[0], rows[1], rows[2]));
-        stage.scene.set(part, "CFrame", Some(&Value::CFrame(cframe))).unwrap();
+        stage.scene.set_property(part, "CFrame", Some(&Value::CFrame(cframe))).unwrap();
         drawn(&stage.solids())
     };
     turned([[0.0; 3]; 3]);
@@ -111,12 +112,12 @@ fn a_place_shows_its_workspace_and_a_model_all_of_itself() {
     stage.scene.create(storage, "Part", "Hidden");
     stage.part([1.0; 3], [0.0; 3]);
     assert_eq!(stage.solids().all.len(), 1);
-    assert_eq!(gather(&stage.scene, storage).all.len(), 1);
-    let mut model = Scene::empty(Format::Xml);
+    assert_eq!(gather_solids(&stage.scene, storage).all.len(), 1);
+    let mut model = Scene::empty(FileFormat::Xml);
     let root = model.root();
     model.create(root, "Part", "Part");
     model.create(root, "WedgePart", "Wedge");
-    assert_eq!(gather(&model, root).all.len(), 2);
+    assert_eq!(gather_solids(&model, root).all.len(), 2);
 }
 
 #[test]
@@ -131,7 +132,11 @@ fn what_files_leave_out_is_as_it_is_by_default() {
         else {
             panic!("{class}");
         };
-        assert_eq!(solid.reach(), [size.x, size.y, size.z].map(|side| side / 2.0), "{class}");
+        assert_eq!(
+            solid.half_extents(),
+            [size.x, size.y, size.z].map(|side| side / 2.0),
+            "{class}"
+        );
         assert_eq!((solid.colour, solid.opacity), ([163, 162, 165], 255), "{class}");
     }
 }
@@ -142,8 +147,8 @@ fn the_ground_and_what_stands_far_away_do_not_make_the_rest_small() {
     for at in 0..40_u8 {
         stage.part([4.0; 3], [f32::from(at % 8) * 6.0, 2.0, f32::from(at / 8) * 6.0]);
     }
-    let frame = |stage: &Stage| Frame::of(&[&stage.solids()], View::Top).unwrap();
-    let reach = |frame: &Frame| frame.seen.map(|(low, high)| high - low);
+    let frame = |stage: &Stage| ViewFrame::around(&[&stage.solids()], ViewDirection::Top).unwrap();
+    let reach = |frame: &ViewFrame| frame.seen.map(|(low, high)| high - low);
     let alone = reach(&frame(&stage));
     stage.part([2048.0, 16.0, 2048.0], [0.0, -8.0, 0.0]);
     let grounded = reach(&frame(&stage));
@@ -164,15 +169,16 @@ fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
     stage.part([4.0; 3], [8.0, 0.0, 0.0]);
     let before = stage.solids();
     assert_eq!(drawn(&before), drawn(&stage.solids()));
-    assert_eq!(Sides::of(before.clone(), stage.solids()), None, "nothing differs");
+    assert_eq!(BeforeAfter::from_solids(before.clone(), stage.solids()), None, "nothing differs");
     let glass = Value::Float32(1.0);
-    stage.scene.set(part, "Transparency", Some(&glass)).unwrap();
-    let sides = Sides::of(before, stage.solids()).unwrap();
-    let marks = |when| sides.side(when).all.iter().map(|it| it.mark).collect::<Vec<_>>();
-    assert_eq!(marks(When::Before), [Mark::Changed, Mark::None]);
-    assert_eq!(marks(When::After), [Mark::Changed, Mark::None]);
-    assert_eq!(sides.side(When::After).left.invisible, 0, "it is seen, for it changes");
-    let [before, after] = [When::Before, When::After].map(|it| sides.draw(it, View::Iso, SIZE));
+    stage.scene.set_property(part, "Transparency", Some(&glass)).unwrap();
+    let sides = BeforeAfter::from_solids(before, stage.solids()).unwrap();
+    let marks = |when| sides.side_of(when).all.iter().map(|it| it.mark).collect::<Vec<_>>();
+    assert_eq!(marks(ChangeSide::Before), [ChangeMark::Changed, ChangeMark::None]);
+    assert_eq!(marks(ChangeSide::After), [ChangeMark::Changed, ChangeMark::None]);
+    assert_eq!(sides.side_of(ChangeSide::After).left.invisible, 0, "it is seen, for it changes");
+    let [before, after] = [ChangeSide::Before, ChangeSide::After]
+        .map(|it| sides.draw_side(it, ViewDirection::Iso, SIZE));
     assert_ne!(before.unwrap(), after.unwrap());
 }
 
@@ -181,14 +187,14 @@ fn what_does_not_change_looks_the_same_on_both_sides() {
     let mut stage = Stage::new();
     let part = stage.part([4.0; 3], [8.0, 0.0, 0.0]);
     let red = Value::Color3uint8(Color3uint8::new(255, 0, 0));
-    stage.scene.set(part, "Color", Some(&red)).unwrap();
+    stage.scene.set_property(part, "Color", Some(&red)).unwrap();
     let without = stage.solids();
     stage.part([4.0; 3], [0.0; 3]);
     let with = stage.solids();
     for (before, after) in [(&with, &without), (&without, &with)] {
-        let sides = Sides::of(before.clone(), after.clone()).unwrap();
-        let [before, after] =
-            [When::Before, When::After].map(|it| sides.draw(it, View::Front, SIZE).unwrap());
+        let sides = BeforeAfter::from_solids(before.clone(), after.clone()).unwrap();
+        let [before, after] = [ChangeSide::Before, ChangeSide::After]
+            .map(|it| sides.draw_side(it, ViewDirection::Front, SIZE).unwrap());
         // What comes or goes stands in the middle, and the other to the left of it.
         let row = (SIZE.1 / 2 * SIZE.0) as usize;
         let differ = |at: &usize| before.points[row + at] != after.points[row + at];
@@ -205,10 +211,10 @@ fn a_png_holds_what_was_drawn() {
     let mut stage = Stage::new();
     stage.part([4.0; 3], [0.0; 3]);
     let [picture, ..] = drawn(&stage.solids());
-    let bytes = picture.png().unwrap();
+    let bytes = picture.to_png().unwrap();
     let mut reader = ::png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
     let mut points = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut points).unwrap();
     assert_eq!(points, picture.points.as_flattened());
-    assert_eq!((picture.beside(&picture).width, picture.height), (2 * SIZE.0 + 2, SIZE.1));
+    assert_eq!((picture.join_beside(&picture).width, picture.height), (2 * SIZE.0 + 2, SIZE.1));
 }

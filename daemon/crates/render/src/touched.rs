@@ -18,14 +18,14 @@ fn is_seen(Row { change, class, .. }: &Row) -> bool {
     match change {
         Change::Created { .. } => is_part,
         Change::Set { property, .. } => is_part && SEEN.contains(&property.as_str()),
-        Change::Moved { .. } => is_part || holds(class),
+        Change::Moved { .. } => is_part || is_visible_class(class),
         Change::Cloned { count, .. }
         | Change::Deleted { count }
         | Change::Inserted { count, .. }
-        | Change::Restored { count } => is_part || *count > 1 && holds(class),
+        | Change::Restored { count } => is_part || *count > 1 && is_visible_class(class),
     }
 }
 
-fn holds(class: &str) -> bool {
+fn is_visible_class(class: &str) -> bool {
     !is_script(class) && !is_a(class, "GuiBase")
 }

@@ -5,11 +5,11 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use super::solid::{Mark, Solid, Solids};
+use super::solid::{ChangeMark, Solid, SolidSet};
 
 /// From where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum View {
+pub enum ViewDirection {
     /// From above: X to the right, Z downwards.
     Top,
     /// From the corner at +X, +Y and +Z.
@@ -19,7 +19,7 @@ pub enum View {
     Front,
 }
 
-impl View {
+impl ViewDirection {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Top, Self::Iso, Self::Front];
 
@@ -33,7 +33,7 @@ impl View {
     }
 
     /// The view of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|view| view.name() == name)
     }
 
@@ -53,17 +53,17 @@ impl View {
 
 /// Which part of the world a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Frame {
-    view: View,
+pub struct ViewFrame {
+    view: ViewDirection,
     /// How far it reaches along what is to the right and what is upwards, in studs.
     pub(super) seen: [(f64, f64); 2],
     /// The box in the world around what it shows.
-    pub(super) around: Space,
+    pub(super) around: WorldBox,
 }
 
 /// A box in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Space {
+pub(super) struct WorldBox {
     pub(super) low: [f32; 3],
     pub(super) high: [f32; 3],
 }
@@ -83,31 +83,31 @@ const STANDING: usize = 4;
 /// How much of the ground is shown around what stands on it, in the size of that; and around few.
 const ROOM: (f32, f32) = (0.1, 1.5);
 
-impl Frame {
+impl ViewFrame {
     /// What a picture of these shows: what changes and what is around it; where nothing does, all but
     /// what is far away from the rest, or holds it. None where nothing is seen.
-    pub fn of(sides: &[&Solids], view: View) -> Option<Self> {
+    pub fn around(sides: &[&SolidSet], view: ViewDirection) -> Option<Self> {
         let all = || sides.iter().flat_map(|side| &side.all);
-        let marked: Vec<&Solid> = all().filter(|solid| solid.mark != Mark::None).collect();
+        let marked: Vec<&Solid> = all().filter(|solid| solid.mark != ChangeMark::None).collect();
         let is_marked = !marked.is_empty();
         let shown = if is_marked { marked } else { all().filter(|it| it.is_seen()).collect() };
         let (shown, around, room) = without_ground(without_strays(shown))?;
-        let room = if is_marked { (around.size() * AROUND.0).max(AROUND.1) } else { room };
+        let room = if is_marked { (around.longest_side() * AROUND.0).max(AROUND.1) } else { room };
         let seen = [0, 1].map(|axis| {
-            let (low, high) = extent(&shown, view.axes()[axis]);
+            let (low, high) = extent_along(&shown, view.axes()[axis]);
             (low - f64::from(room), high + f64::from(room))
         });
         Some(Self { view, seen, around })
     }
 
     /// From where it is seen.
-    pub(super) fn view(&self) -> View {
+    pub(super) fn view(&self) -> ViewDirection {
         self.view
     }
 }
 
 /// From where to where solids reach along an axis.
-fn extent(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
+fn extent_along(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
     let along =
         |place: [f32; 3]| -> f64 { (0..3).map(|at: usize| axis[at] * f64::from(place[at])).sum() };
     let mut bounds = (f64::INFINITY, f64::NEG_INFINITY);
@@ -119,22 +119,22 @@ fn extent(solids: &[&Solid], axis: [f64; 3]) -> (f64, f64) {
     bounds
 }
 
-impl Space {
-    pub(super) fn of(solid: &Solid) -> Self {
-        let reach = solid.reach();
+impl WorldBox {
+    pub(super) fn of_solid(solid: &Solid) -> Self {
+        let reach = solid.half_extents();
         let low = [0, 1, 2].map(|axis| solid.at[axis] - reach[axis]);
         let high = [0, 1, 2].map(|axis| solid.at[axis] + reach[axis]);
         Self { low, high }
     }
 
-    fn and(self, other: Self) -> Self {
+    fn union(self, other: Self) -> Self {
         let low = [0, 1, 2].map(|axis| self.low[axis].min(other.low[axis]));
         let high = [0, 1, 2].map(|axis| self.high[axis].max(other.high[axis]));
         Self { low, high }
     }
 
     /// The longest of its sides.
-    fn size(&self) -> f32 {
+    fn longest_side(&self) -> f32 {
         let sides = [0, 1, 2].map(|axis| self.high[axis] - self.low[axis]);
         sides.into_iter().fold(LEAST, f32::max)
     }
@@ -153,7 +153,8 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
     if strays == 0 {
         return solids;
     }
-    let mut sizes: Vec<f32> = solids.iter().map(|solid| Space::of(solid).size()).collect();
+    let mut sizes: Vec<f32> =
+        solids.iter().map(|solid| WorldBox::of_solid(solid).longest_side()).collect();
     let middle = sizes.len() / 2;
     let usual = *sizes.select_nth_unstable_by(middle, f32::total_cmp).1;
     let core = [0, 1, 2].map(|axis| {
@@ -172,18 +173,18 @@ fn without_strays(mut solids: Vec<&Solid>) -> Vec<&Solid> {
 
 /// Those that are not the ground on which the others stand, the box around them, and how much room
 /// is left around that.
-fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, Space, f32)> {
-    let size = |solid: &&Solid| Space::of(solid).size();
+fn without_ground(mut solids: Vec<&Solid>) -> Option<(Vec<&Solid>, WorldBox, f32)> {
+    let size = |solid: &&Solid| WorldBox::of_solid(solid).longest_side();
     solids.sort_by(|one, other| size(one).total_cmp(&size(other)));
-    let mut around = Space::of(solids.first()?);
+    let mut around = WorldBox::of_solid(solids.first()?);
     for standing in 1..solids.len() {
-        let next = Space::of(solids[standing]);
-        if next.size() > GROUND * around.size() {
+        let next = WorldBox::of_solid(solids[standing]);
+        if next.longest_side() > GROUND * around.longest_side() {
             solids.truncate(standing);
             let room = if standing < STANDING { ROOM.1 } else { ROOM.0 };
-            return Some((solids, around, room * around.size()));
+            return Some((solids, around, room * around.longest_side()));
         }
-        around = around.and(next);
+        around = around.union(next);
     }
     Some((solids, around, 0.0))
 }

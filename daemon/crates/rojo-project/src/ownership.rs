@@ -65,7 +65,7 @@ impl RojoProject {
         &self,
         scene: &Scene,
     ) -> Result<BTreeMap<String, Option<Fingerprint>>, Refusal> {
-        let touched = scene.touched(self.start);
+        let touched = scene.touched_since(self.start);
         Ok(self.named_changes(&write::plan_changes(&self.tree, &self.nodes, scene, &touched)?))
     }
 

@@ -1,7 +1,7 @@
 //! A tree as a scene: what `rojo build` would write, and what plans are made against.
 
 use rbx_types::Variant;
-use vector_place::{Format, Node, Scene, reference_of};
+use vector_place::{FileFormat, Node, Scene, reference_of};
 
 use super::build_tree::renumber_reference;
 use super::tree::ProjectTree;
@@ -20,7 +20,7 @@ impl ProjectTree {
     /// The project as a scene, and the node of each instance. The id of an instance is `ref:` and its
     /// key, that of a place's root is `game`.
     pub fn to_scene(&self) -> (Scene, Vec<Node>) {
-        let mut scene = Scene::empty(Format::Xml);
+        let mut scene = Scene::empty(FileFormat::Xml);
         let mut nodes = Vec::with_capacity(self.instances.len());
         for instance in &self.instances {
             let parent = instance.parent.map_or(scene.root(), |parent| nodes[parent as usize]);

@@ -19,8 +19,8 @@ use vector_files::disk;
 use vector_files::memory::{MemoryFile, ProjectMemory};
 use vector_files::perform::{DoneOne, PerformedCommands, effect_outcome, perform_all};
 use vector_files::place_file::PlaceError;
-use vector_place::diff::{Difference, diff};
-use vector_place::{CodecError, Mark, Node, Scene};
+use vector_place::diff::{SceneDifference, diff_scenes};
+use vector_place::{CodecError, JournalMark, Node, Scene};
 
 use super::generated::{GeneratedFile, generated_files};
 use super::open::{ProjectError, TreeUpdate, find_project_file};
@@ -38,7 +38,7 @@ pub struct RojoProject {
     /// The instances of the tree in the scene.
     pub(super) nodes: Vec<Node>,
     /// The scene before anything was done to it.
-    pub(super) start: Mark,
+    pub(super) start: JournalMark,
     /// The hashes of its files.
     pub(super) files: BTreeMap<PathBuf, Fingerprint>,
     /// The hash of all of them.
@@ -306,7 +306,7 @@ impl RojoProject {
 
     fn plan_changes(&self, scene: &Scene) -> Result<PlannedChanges, Refusal> {
         let mut changes =
-            write::plan_changes(&self.tree, &self.nodes, scene, &scene.touched(self.start))?;
+            write::plan_changes(&self.tree, &self.nodes, scene, &scene.touched_since(self.start))?;
         if let (Some(file), Some(text)) = (self.memory.memory_file(), scene.memory())
             && text != file.text()
         {
@@ -385,7 +385,7 @@ impl RojoProject {
         let mut stored = StoredFiles { ready, acks: Vec::new(), blobs };
         for DoneOne { seq, call, left, backs } in done {
             // What the proposal made is called as the proposal calls it.
-            scene.begin(call);
+            scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
             let InverseCommands { commands, witnesses, blobs } = build_inverse(scene, backs)
                 .map_err(|refusal| PlaceError::Encode {
@@ -594,15 +594,19 @@ pub fn not_back(project: String, why: &str, left: &NotBack) -> PlaceError {
 
 /// The first thing in which what was read differs from what was performed.
 fn first_difference(performed: &Scene, read: &Scene) -> Option<String> {
-    Some(match diff(performed, read).into_iter().next()? {
-        Difference::Added { path, class, .. } => format!("{path}, a {class}, would be there too"),
-        Difference::Removed { path, class, .. } => format!("{path}, a {class}, would be missing"),
-        Difference::Moved { from, to, .. } => format!("{from} would be {to}"),
-        Difference::Changed { path, properties, .. } => {
+    Some(match diff_scenes(performed, read).into_iter().next()? {
+        SceneDifference::Added { path, class, .. } => {
+            format!("{path}, a {class}, would be there too")
+        }
+        SceneDifference::Removed { path, class, .. } => {
+            format!("{path}, a {class}, would be missing")
+        }
+        SceneDifference::Moved { from, to, .. } => format!("{from} would be {to}"),
+        SceneDifference::Changed { path, properties, .. } => {
             let names: Vec<String> = properties.into_iter().map(|it| it.name).collect();
             format!("{} of {path}", names.join(", "))
         }
-        Difference::Script { path, .. } => format!("the text of {path}"),
+        SceneDifference::Script { path, .. } => format!("the text of {path}"),
     })
 }
 

@@ -85,11 +85,11 @@ fn the_scene_has_what_the_files_have() {
     let (mut scene, nodes) = tree.to_scene();
     let at = |key: &str| nodes[tree.instances.iter().position(|it| it.key == key).unwrap()];
     let main = at("src/server/main.server.luau");
-    assert_eq!(scene.source(main).as_deref(), Some("print('hello')\n"));
+    assert_eq!(scene.script_text(main).as_deref(), Some("print('hello')\n"));
     assert_eq!(scene.id(main).0, "ref:src/server/main.server.luau");
     assert_eq!(scene.by_id(&scene.id(main)), Some(main));
     assert_eq!(scene.path(main).to_string(), "game.ServerScriptService.main");
-    let Some(value) = scene.stored(main, "Disabled") else { panic!("no Disabled") };
+    let Some(value) = scene.stored_value(main, "Disabled") else { panic!("no Disabled") };
     assert_eq!(value, scene_schemas::Value::Bool(true));
     assert!(scene.attribute(at("src/server/Box"), "Speed").is_some());
     let written = scene.encode().unwrap();

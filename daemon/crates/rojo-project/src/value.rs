@@ -21,7 +21,7 @@ pub(super) fn parse_property(class: &str, name: &str, json: &Json) -> Result<Var
     if let Ok(full) = Variant::deserialize(json) {
         return Ok(full);
     }
-    let Some(ty) = reflection::declared(class, name) else {
+    let Some(ty) = reflection::declared_type(class, name) else {
         return Err(format!("Rojo does not know the property `{name}` of {class}"));
     };
     let wrong = |what: &str| Err(format!("`{name}` of {class} has to be {what}"));

@@ -6,7 +6,7 @@
 
 use scene_schemas::proposal::Class;
 
-use super::diff::{Change, changes};
+use super::diff::{LineChange, line_changes};
 use super::lines::with_ends;
 
 /// How many bytes of lines are compared word by word. What lies behind counts as changed.
@@ -24,25 +24,29 @@ pub fn change_class(before: &str, after: &str) -> Class {
         return Class::Additive;
     }
     let (old, new) = (with_ends(before), with_ends(after));
-    let changes = changes(&old, &new);
+    let changes = line_changes(&old, &new);
     let mut looked_at = 0;
     if changes.iter().all(|change| only_inserts(&old, &new, change, &mut looked_at)) {
         return Class::Additive;
     }
-    loss(&old, &changes)
+    class_of_loss(&old, &changes)
 }
 
 /// The class of a change of which something else has said that it does not only add: destructive
 /// or modifying, as [`change_class`] says.
 pub fn loss_class(before: &str, after: &str) -> Class {
     let (old, new) = (with_ends(before), with_ends(after));
-    loss(&old, &changes(&old, &new))
+    class_of_loss(&old, &line_changes(&old, &new))
 }
 
-fn loss(old: &[&str], changes: &[Change]) -> Class {
+fn class_of_loss(old: &[&str], changes: &[LineChange]) -> Class {
     let removed: usize = changes.iter().map(|change| change.old.len()).sum();
     let added: usize = changes.iter().map(|change| change.new.len()).sum();
-    if removed > added || overwrites(old, changes) { Class::Destructive } else { Class::Modifying }
+    if removed > added || is_overwrite(old, changes) {
+        Class::Destructive
+    } else {
+        Class::Modifying
+    }
 }
 
 /// Whether `after` is `before` with one passage inserted.
@@ -55,11 +59,11 @@ fn is_insertion(before: &str, after: &str) -> bool {
 
 /// Whether a run of lines is still there in the run that replaces it, each line in order inside of
 /// another one. `looked_at` counts the bytes of which words were compared.
-fn only_inserts(old: &[&str], new: &[&str], change: &Change, looked_at: &mut usize) -> bool {
+fn only_inserts(old: &[&str], new: &[&str], change: &LineChange, looked_at: &mut usize) -> bool {
     let mut candidates = new[change.new.clone()].iter();
     let mut has_grown = |line: &str, wider: &str| {
         *looked_at += line.len() + wider.len();
-        *looked_at <= MAX_LOOKED_AT && grew(line, wider)
+        *looked_at <= MAX_LOOKED_AT && is_widened(line, wider)
     };
     let in_order = old[change.old.clone()].iter().all(|line| {
         candidates.by_ref().any(|wider| is_insertion(line, wider) || has_grown(line, wider))
@@ -69,14 +73,14 @@ fn only_inserts(old: &[&str], new: &[&str], change: &Change, looked_at: &mut usi
 
 /// Whether the words and signs of `line` all stand in `wider`, in order. Whole words, because the
 /// letters of a short line stand in almost any other one.
-fn grew(line: &str, wider: &str) -> bool {
-    let wider = words(wider);
+fn is_widened(line: &str, wider: &str) -> bool {
+    let wider = split_words(wider);
     let mut wider = wider.iter();
-    words(line).iter().all(|word| wider.any(|other| other == word))
+    split_words(line).iter().all(|word| wider.any(|other| other == word))
 }
 
 /// The words and signs of a line.
-pub(super) fn words(line: &str) -> Vec<&str> {
+pub(super) fn split_words(line: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = vec![];
     let mut rest = line;
@@ -93,7 +97,7 @@ pub(super) fn words(line: &str) -> Vec<&str> {
     words
 }
 
-fn overwrites(old: &[&str], changes: &[Change]) -> bool {
+fn is_overwrite(old: &[&str], changes: &[LineChange]) -> bool {
     let removed: usize = changes.iter().map(|change| change.old.len()).sum();
     if old.len() <= 5 || removed * 2 <= old.len() {
         return false;
@@ -101,15 +105,15 @@ fn overwrites(old: &[&str], changes: &[Change]) -> bool {
     let mut kept = 0;
     let mut says_something = false;
     for change in changes {
-        says_something |= old[kept..change.old.start].iter().any(|line| speaks(line));
+        says_something |= old[kept..change.old.start].iter().any(|line| is_significant(line));
         kept = change.old.end;
     }
-    !says_something && !old[kept..].iter().any(|line| speaks(line))
+    !says_something && !old[kept..].iter().any(|line| is_significant(line))
 }
 
 /// Whether a line would be missed: it has more than four letters and digits, as `end` and `else`
 /// have not.
-pub(super) fn speaks(line: &str) -> bool {
+pub(super) fn is_significant(line: &str) -> bool {
     line.chars().filter(|c| c.is_alphanumeric()).count() > 4
 }
 

@@ -31,7 +31,7 @@ const PROBED: usize = 9;
 const NONE: u32 = u32::MAX;
 
 /// Numbers lines: equal ones, of both lists, have the same number.
-pub(super) fn numbered<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn number_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
     numbers.reserve(old.len());
     let mut number = |line: &&'a str| {
@@ -42,9 +42,9 @@ pub(super) fn numbered<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u
 }
 
 /// What differs between two lists of numbered lines. Neither is empty.
-pub(super) fn compare(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
+pub(super) fn compare_numbered(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
-    let mut comparison = Comparison::new(old, new, &mut hook);
+    let mut comparison = ListComparison::new(old, new, &mut hook);
     let Ok(()) = comparison.run();
     let Ok(()) = hook.finish();
     hook.into_inner().into_inner().into_ops()
@@ -52,30 +52,30 @@ pub(super) fn compare(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
 
 /// Ranges of both lists.
 #[derive(Debug, Clone)]
-struct Pair {
+struct RangePair {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-impl Pair {
+impl RangePair {
     fn len(&self) -> usize {
         self.old.len() + self.new.len()
     }
 }
 
 /// What is still to be done; the last one is next.
-enum Task {
+enum CompareTask {
     /// Compare by the longest runs.
-    Runs(Pair),
+    Runs(RangePair),
     /// Compare in pieces.
-    Pieces(Pair),
+    Pieces(RangePair),
     /// These are equal.
     Equal { old: usize, new: usize, len: usize },
 }
 
 /// Lines that are equal.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct EqualRun {
     old: usize,
     new: usize,
     len: usize,
@@ -83,24 +83,24 @@ struct Run {
     rarest: u32,
 }
 
-impl Run {
+impl EqualRun {
     fn is_better(&self, other: &Self) -> bool {
         let key = |run: &Self| (std::cmp::Reverse(run.len), run.rarest, run.old, run.new);
         key(self) < key(other)
     }
 }
 
-enum Found {
-    Run(Run),
+enum LongestRun {
+    Run(EqualRun),
     /// They share only lines that are all over the place.
     Common,
     Nothing,
 }
 
 /// Too many steps were made.
-struct Exhausted;
+struct StepsExhausted;
 
-struct Comparison<'c, D> {
+struct ListComparison<'c, D> {
     old: &'c [u32],
     new: &'c [u32],
     hook: &'c mut D,
@@ -116,7 +116,7 @@ struct Comparison<'c, D> {
     diagonals: Vec<usize>,
 }
 
-impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
+impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
     fn new(old: &'c [u32], new: &'c [u32], hook: &'c mut D) -> Self {
         let numbers = old.iter().chain(new).max().map_or(0, |max| *max as usize + 1);
         Self {
@@ -134,47 +134,51 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
     }
 
     fn run(&mut self) -> Result<(), Infallible> {
-        let all = Pair { old: 0..self.old.len(), new: 0..self.new.len() };
+        let all = RangePair { old: 0..self.old.len(), new: 0..self.new.len() };
         if self.is_unlike() {
-            return self.replace(&all);
+            return self.replace_pair(&all);
         }
-        let mut tasks = vec![Task::Runs(all)];
+        let mut tasks = vec![CompareTask::Runs(all)];
         while let Some(task) = tasks.pop() {
             let (pair, by_runs) = match task {
-                Task::Equal { old, new, len } => {
+                CompareTask::Equal { old, new, len } => {
                     self.hook.equal(old, new, len)?;
                     continue;
                 }
-                Task::Runs(pair) => (pair, true),
-                Task::Pieces(pair) => (pair, false),
+                CompareTask::Runs(pair) => (pair, true),
+                CompareTask::Pieces(pair) => (pair, false),
             };
-            let Some(pair) = self.trimmed(pair, &mut tasks)? else {
+            let Some(pair) = self.trim_equal(pair, &mut tasks)? else {
                 continue;
             };
             if !by_runs {
-                self.pieces(&pair)?;
+                self.compare_pieces(&pair)?;
                 continue;
             }
-            match self.longest(&pair) {
-                Ok(Found::Run(run)) => {
+            match self.find_longest(&pair) {
+                Ok(LongestRun::Run(run)) => {
                     let (old, new) = (run.old + run.len, run.new + run.len);
-                    let behind = Pair { old: old..pair.old.end, new: new..pair.new.end };
+                    let behind = RangePair { old: old..pair.old.end, new: new..pair.new.end };
                     let before =
-                        Pair { old: pair.old.start..run.old, new: pair.new.start..run.new };
-                    tasks.push(Task::Runs(behind));
-                    tasks.push(Task::Equal { old: run.old, new: run.new, len: run.len });
-                    tasks.push(Task::Runs(before));
+                        RangePair { old: pair.old.start..run.old, new: pair.new.start..run.new };
+                    tasks.push(CompareTask::Runs(behind));
+                    tasks.push(CompareTask::Equal { old: run.old, new: run.new, len: run.len });
+                    tasks.push(CompareTask::Runs(before));
                 }
-                Ok(Found::Nothing) => self.replace(&pair)?,
-                Ok(Found::Common) => self.common(&pair)?,
-                Err(Exhausted) => self.split(&pair, &mut tasks),
+                Ok(LongestRun::Nothing) => self.replace_pair(&pair)?,
+                Ok(LongestRun::Common) => self.compare_scattered(&pair)?,
+                Err(StepsExhausted) => self.split_at_unique(&pair, &mut tasks),
             }
         }
         Ok(())
     }
 
     /// Passes on what is equal at both ends, and what only one side has; none where nothing is left.
-    fn trimmed(&mut self, pair: Pair, tasks: &mut Vec<Task>) -> Result<Option<Pair>, Infallible> {
+    fn trim_equal(
+        &mut self,
+        pair: RangePair,
+        tasks: &mut Vec<CompareTask>,
+    ) -> Result<Option<RangePair>, Infallible> {
         let (old, new) = (&self.old[pair.old.clone()], &self.new[pair.new.clone()]);
         let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
         let (old, new) = (&old[head..], &new[head..]);
@@ -182,21 +186,21 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
         if head > 0 {
             self.hook.equal(pair.old.start, pair.new.start, head)?;
         }
-        let Pair { old, new } = Pair {
+        let RangePair { old, new } = RangePair {
             old: pair.old.start + head..pair.old.end - tail,
             new: pair.new.start + head..pair.new.end - tail,
         };
         if tail > 0 {
-            tasks.push(Task::Equal { old: old.end, new: new.end, len: tail });
+            tasks.push(CompareTask::Equal { old: old.end, new: new.end, len: tail });
         }
         if old.is_empty() || new.is_empty() {
-            self.replace(&Pair { old, new })?;
+            self.replace_pair(&RangePair { old, new })?;
             return Ok(None);
         }
-        Ok(Some(Pair { old, new }))
+        Ok(Some(RangePair { old, new }))
     }
 
-    fn replace(&mut self, Pair { old, new }: &Pair) -> Result<(), Infallible> {
+    fn replace_pair(&mut self, RangePair { old, new }: &RangePair) -> Result<(), Infallible> {
         if !old.is_empty() {
             self.hook.delete(old.start, old.len(), new.start)?;
         }
@@ -231,8 +235,8 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
     }
 
     /// The longest run of lines that both sides have.
-    fn longest(&mut self, pair: &Pair) -> Result<Found, Exhausted> {
-        self.spend(pair.len())?;
+    fn find_longest(&mut self, pair: &RangePair) -> Result<LongestRun, StepsExhausted> {
+        self.spend_steps(pair.len())?;
         for at in pair.old.clone().rev() {
             let number = self.old[at] as usize;
             self.next[at] = self.first[number];
@@ -250,8 +254,8 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
         found
     }
 
-    fn longest_indexed(&mut self, pair: &Pair) -> Result<Found, Exhausted> {
-        let (mut best, mut has_common): (Option<Run>, bool) = (None, false);
+    fn longest_indexed(&mut self, pair: &RangePair) -> Result<LongestRun, StepsExhausted> {
+        let (mut best, mut has_common): (Option<EqualRun>, bool) = (None, false);
         for new in pair.new.clone() {
             let number = self.new[new] as usize;
             let (mut old, count) = (self.first[number], self.count[number]);
@@ -259,7 +263,7 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
             if count == 0 || count > MAX_OCCURRENCES {
                 continue;
             }
-            self.spend(count as usize)?;
+            self.spend_steps(count as usize)?;
             while old != NONE {
                 let at = old as usize;
                 old = self.next[at];
@@ -268,7 +272,7 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
                     continue;
                 }
                 let run = self.run_at(pair, at, new);
-                self.spend(run.len)?;
+                self.spend_steps(run.len)?;
                 if self.known[diagonal] == 0 {
                     self.diagonals.push(diagonal);
                 }
@@ -279,14 +283,14 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
             }
         }
         Ok(match best {
-            Some(run) => Found::Run(run),
-            None if has_common => Found::Common,
-            None => Found::Nothing,
+            Some(run) => LongestRun::Run(run),
+            None if has_common => LongestRun::Common,
+            None => LongestRun::Nothing,
         })
     }
 
     /// The run that two equal lines are part of.
-    fn run_at(&self, pair: &Pair, old: usize, new: usize) -> Run {
+    fn run_at(&self, pair: &RangePair, old: usize, new: usize) -> EqualRun {
         let is_equal = |(a, b): &(&u32, &u32)| a == b;
         let before = self.old[pair.old.start..old].iter().rev();
         let before = before.zip(self.new[pair.new.start..new].iter().rev());
@@ -295,51 +299,51 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
         let len = lead + behind.take_while(is_equal).count();
         let (old, new) = (old - lead, new - lead);
         let counts = self.old[old..old + len].iter().map(|number| self.count[*number as usize]);
-        Run { old, new, len, rarest: counts.min().unwrap_or(0) }
+        EqualRun { old, new, len, rarest: counts.min().unwrap_or(0) }
     }
 
-    fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
+    fn spend_steps(&mut self, steps: usize) -> Result<(), StepsExhausted> {
         let left = self.steps.checked_sub(steps);
         // Whoever asks for less later on shall not go on either.
         self.steps = left.unwrap_or(0);
-        left.map(|_| ()).ok_or(Exhausted)
+        left.map(|_| ()).ok_or(StepsExhausted)
     }
 
     /// Compares lines that are all over the place.
-    fn common(&mut self, pair: &Pair) -> Result<(), Infallible> {
+    fn compare_scattered(&mut self, pair: &RangePair) -> Result<(), Infallible> {
         // The shorter side bounds how much can be shared, and so the work.
         match self.whole.checked_sub(2 * pair.old.len().min(pair.new.len())) {
             Some(left) => {
                 self.whole = left;
-                self.myers(pair)
+                self.run_myers(pair)
             }
-            None => self.pieces(pair),
+            None => self.compare_pieces(pair),
         }
     }
 
-    fn pieces(&mut self, Pair { old, new }: &Pair) -> Result<(), Infallible> {
+    fn compare_pieces(&mut self, RangePair { old, new }: &RangePair) -> Result<(), Infallible> {
         let count = old.len().max(new.len()).div_ceil(PIECE);
         let piece = |range: &Range<usize>, n: usize| {
             range.start + range.len() * n / count..range.start + range.len() * (n + 1) / count
         };
         for n in 0..count {
-            let pair = Pair { old: piece(old, n), new: piece(new, n) };
+            let pair = RangePair { old: piece(old, n), new: piece(new, n) };
             if pair.old.is_empty() || pair.new.is_empty() {
-                self.replace(&pair)?;
+                self.replace_pair(&pair)?;
             } else {
-                self.myers(&pair)?;
+                self.run_myers(&pair)?;
             }
         }
         Ok(())
     }
 
-    fn myers(&mut self, pair: &Pair) -> Result<(), Infallible> {
+    fn run_myers(&mut self, pair: &RangePair) -> Result<(), Infallible> {
         let mut hook = NoFinishHook::new(&mut *self.hook);
         myers::diff(&mut hook, self.old, pair.old.clone(), self.new, pair.new.clone())
     }
 
     /// Splits ranges at lines that stand just once on both sides, as many as stand in one order.
-    fn split(&mut self, pair: &Pair, tasks: &mut Vec<Task>) {
+    fn split_at_unique(&mut self, pair: &RangePair, tasks: &mut Vec<CompareTask>) {
         // Where a line stands in the old range, and how often on both sides.
         for at in pair.old.clone() {
             let number = self.old[at] as usize;
@@ -359,17 +363,20 @@ impl<'c, D: DiffHook<Error = Infallible>> Comparison<'c, D> {
             self.count[*number as usize] = 0;
         }
         let (mut old, mut new) = (pair.old.end, pair.new.end);
-        for (at, other) in rising(&both).into_iter().rev() {
-            tasks.push(Task::Pieces(Pair { old: at + 1..old, new: other + 1..new }));
-            tasks.push(Task::Equal { old: at, new: other, len: 1 });
+        for (at, other) in longest_rising(&both).into_iter().rev() {
+            tasks.push(CompareTask::Pieces(RangePair { old: at + 1..old, new: other + 1..new }));
+            tasks.push(CompareTask::Equal { old: at, new: other, len: 1 });
             (old, new) = (at, other);
         }
-        tasks.push(Task::Pieces(Pair { old: pair.old.start..old, new: pair.new.start..new }));
+        tasks.push(CompareTask::Pieces(RangePair {
+            old: pair.old.start..old,
+            new: pair.new.start..new,
+        }));
     }
 }
 
 /// As many of these, which rise on the right, as rise on the left too.
-fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The pair that ends the chain of each length, and the one that stands before each pair.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (at, (old, _)) in pairs.iter().enumerate() {
@@ -394,16 +401,16 @@ fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
 mod tests {
     use similar::{Algorithm, capture_diff_slices};
 
-    use super::super::seeded::Random;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
-    fn list(random: &mut Random, len: usize, kinds: usize) -> Vec<u32> {
+    fn list(random: &mut SeededRandom, len: usize, kinds: usize) -> Vec<u32> {
         (0..len).map(|_| random.below(kinds) as u32).collect()
     }
 
     #[test]
     fn answers_as_the_histogram_diff_does() {
-        let mut random = Random::new(11);
+        let mut random = SeededRandom::new(11);
         for round in 0..2_000 {
             let (len, kinds) = (1 + random.below(80), 1 + random.below(60));
             let mut old = list(&mut random, len, kinds);
@@ -421,14 +428,14 @@ mod tests {
                     (0..1_000).map(|n| if n % 9 == 0 { n + 5_000 } else { n }).chain(new).collect();
             }
             let expected = capture_diff_slices(Algorithm::Histogram, &old, &new);
-            assert_eq!(compare(&old, &new), expected);
+            assert_eq!(compare_numbered(&old, &new), expected);
         }
     }
 
     /// What two lists share, after a look that they do.
     fn shared(old: &[u32], new: &[u32]) -> usize {
         let (mut shared, mut at, mut other) = (0, 0, 0);
-        for op in compare(old, new) {
+        for op in compare_numbered(old, new) {
             assert_eq!((op.old_range().start, op.new_range().start), (at, other));
             (at, other) = (op.old_range().end, op.new_range().end);
             if matches!(op, DiffOp::Equal { .. }) {
@@ -449,7 +456,7 @@ mod tests {
         let mut swapped = old.clone();
         swapped.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         assert_eq!(shared(&old, &swapped), 5_000);
-        let mut random = Random::new(12);
+        let mut random = SeededRandom::new(12);
         for kinds in [1, 2, 3, 10, 100, 160, 1_000, 10_000] {
             let (old, new) = (list(&mut random, 6_000, kinds), list(&mut random, 5_000, kinds));
             assert!(shared(&old, &new) >= usize::from(kinds < 1_000));

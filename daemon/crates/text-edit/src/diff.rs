@@ -8,7 +8,7 @@ use std::ops::Range;
 use scene_schemas::text::TextEdit;
 use similar::DiffOp;
 
-use super::compare::{compare, numbered};
+use super::compare::{compare_numbered, number_lines};
 use super::lines::{before_line, with_ends};
 
 /// How many lines, of both texts together and without what they share at both ends, are compared.
@@ -17,7 +17,7 @@ const MAX_COMPARED: usize = 40_000;
 
 /// A run of lines that is replaced by another one. One of the two may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct LineChange {
     /// Which lines of the text before, from 0.
     pub(super) old: Range<usize>,
     /// Which lines of the text after, from 0.
@@ -34,9 +34,9 @@ pub struct LineCounts {
 }
 
 /// Edits on `before` that give `after`, byte for byte: whole lines, and only those that differ.
-pub fn whole(before: &str, after: &str) -> Vec<TextEdit> {
+pub fn diff_lines(before: &str, after: &str) -> Vec<TextEdit> {
     let (old, new) = (with_ends(before), with_ends(after));
-    changes(&old, &new)
+    line_changes(&old, &new)
         .into_iter()
         .map(|change| TextEdit {
             start: before_line(&old, change.old.start),
@@ -48,7 +48,7 @@ pub fn whole(before: &str, after: &str) -> Vec<TextEdit> {
 
 /// How many lines differ.
 pub fn line_counts(before: &str, after: &str) -> LineCounts {
-    changes(&with_ends(before), &with_ends(after)).iter().fold(
+    line_changes(&with_ends(before), &with_ends(after)).iter().fold(
         LineCounts::default(),
         |counts, change| LineCounts {
             added: counts.added + change.new.len() as u32,
@@ -59,7 +59,7 @@ pub fn line_counts(before: &str, after: &str) -> LineCounts {
 
 /// The changes from one list of lines to another, in order; between two of them stands a line that
 /// both lists share.
-pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+pub(super) fn line_changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[head..], &new[head..]);
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -68,12 +68,12 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
         return vec![];
     }
     if old.is_empty() || new.is_empty() || old.len() + new.len() > MAX_COMPARED {
-        return vec![Change { old: head..head + old.len(), new: head..head + new.len() }];
+        return vec![LineChange { old: head..head + old.len(), new: head..head + new.len() }];
     }
     let moved = |range: Range<usize>| range.start + head..range.end + head;
-    let mut changes: Vec<Change> = vec![];
-    let (old, new) = numbered(old, new);
-    for op in compare(&old, &new) {
+    let mut changes: Vec<LineChange> = vec![];
+    let (old, new) = number_lines(old, new);
+    for op in compare_numbered(&old, &new) {
         if matches!(op, DiffOp::Equal { .. }) {
             continue;
         }
@@ -83,7 +83,7 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
                 last.old.end = old.end;
                 last.new.end = new.end;
             }
-            _ => changes.push(Change { old, new }),
+            _ => changes.push(LineChange { old, new }),
         }
     }
     changes
@@ -91,25 +91,29 @@ pub(super) fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apply;
-    use super::super::seeded::{Random, edit};
+    use super::super::apply_edits;
+    use super::super::seeded::{SeededRandom, line_edit};
     use super::*;
 
     fn check(before: &str, after: &str, edits: &[TextEdit]) {
-        assert_eq!(whole(before, after), edits);
-        assert_eq!(apply(before, edits).unwrap(), after);
+        assert_eq!(diff_lines(before, after), edits);
+        assert_eq!(apply_edits(before, edits).unwrap(), after);
     }
 
     #[test]
     fn finds_whole_lines() {
         check("", "", &[]);
         check("a\n", "a\n", &[]);
-        check("", "a\n", &[edit(0, 0, 0, 0, "a\n")]);
-        check("a\nb\nc\n", "a\nc\n", &[edit(1, 0, 2, 0, "")]);
-        check("a\nb\nc\n", "a\nB\nc\nd", &[edit(1, 0, 2, 0, "B\n"), edit(3, 0, 3, 0, "d")]);
-        check("a", "a\nb\n", &[edit(0, 0, 0, 1, "a\nb\n")]);
-        check("a\n😀", "", &[edit(0, 0, 1, 2, "")]);
-        check("a\r\nb\r\n", "a\nb\r\n", &[edit(0, 0, 1, 0, "a\n")]);
+        check("", "a\n", &[line_edit(0, 0, 0, 0, "a\n")]);
+        check("a\nb\nc\n", "a\nc\n", &[line_edit(1, 0, 2, 0, "")]);
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\nd",
+            &[line_edit(1, 0, 2, 0, "B\n"), line_edit(3, 0, 3, 0, "d")],
+        );
+        check("a", "a\nb\n", &[line_edit(0, 0, 0, 1, "a\nb\n")]);
+        check("a\n😀", "", &[line_edit(0, 0, 1, 2, "")]);
+        check("a\r\nb\r\n", "a\nb\r\n", &[line_edit(0, 0, 1, 0, "a\n")]);
     }
 
     #[test]
@@ -126,10 +130,10 @@ mod tests {
 
     #[test]
     fn random_texts_become_each_other() {
-        let mut random = Random::new(3);
+        let mut random = SeededRandom::new(3);
         for _ in 0..5_000 {
-            let (before, after) = (random.text(15), random.text(15));
-            assert_eq!(apply(&before, &whole(&before, &after)).unwrap(), after);
+            let (before, after) = (random.random_text(15), random.random_text(15));
+            assert_eq!(apply_edits(&before, &diff_lines(&before, &after)).unwrap(), after);
         }
     }
 
@@ -137,9 +141,9 @@ mod tests {
     fn texts_too_large_to_compare_become_one_change() {
         let before = (0..MAX_COMPARED).fold(String::new(), |text, n| text + &format!("a{n}\n"));
         let after = before.replace("a2\n", "b\n").replace("a39000\n", "c\n");
-        let edits = whole(&before, &after);
+        let edits = diff_lines(&before, &after);
         assert_eq!(edits.len(), 1);
         assert_eq!((edits[0].start.line, edits[0].end.line), (2, 39001));
-        assert_eq!(apply(&before, &edits).unwrap(), after);
+        assert_eq!(apply_edits(&before, &edits).unwrap(), after);
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
 
-use super::class::speaks;
+use super::class::is_significant;
 use super::space::{MAX_LOOSE, without_space};
 
 /// How many non-blank lines make a passage.
@@ -22,30 +22,30 @@ const NEARBY: usize = 200;
 /// edits touches do not count as standing: what is rewritten or moved is not doubled. A passage of
 /// nothing but `end` and the like does not count either, and texts that are longer than any script
 /// are not searched. `edits` are sorted and fit `before`.
-pub fn duplicated(before: &str, edits: &[TextEdit]) -> Vec<String> {
+pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
     if before.len() > MAX_LOOSE {
         return Vec::new();
     }
-    let standing = Standing::of(before, edits);
-    edits.iter().flat_map(|edit| standing.repeats(edit)).collect()
+    let standing = UntouchedLines::from_edits(before, edits);
+    edits.iter().flat_map(|edit| standing.find_repeats(edit)).collect()
 }
 
 /// A line without its white space, and its number from 1.
-struct Line {
+struct TrimmedLine {
     number: usize,
     squeezed: String,
 }
 
 /// The non-blank lines that no edit touches.
-struct Standing {
-    lines: Vec<Line>,
+struct UntouchedLines {
+    lines: Vec<TrimmedLine>,
     /// By the hash of their content; it has to be compared all the same.
     by_content: FxHashMap<u64, Vec<usize>>,
 }
 
-impl Standing {
-    fn of(before: &str, edits: &[TextEdit]) -> Self {
-        let mut touched: Vec<Range<usize>> = edits.iter().map(touched).collect();
+impl UntouchedLines {
+    fn from_edits(before: &str, edits: &[TextEdit]) -> Self {
+        let mut touched: Vec<Range<usize>> = edits.iter().map(touched_lines).collect();
         touched.sort_by_key(|range| range.start);
         let mut next = touched.into_iter().peekable();
         let mut lines = non_blank(before);
@@ -60,20 +60,20 @@ impl Standing {
         Self { lines, by_content }
     }
 
-    fn repeats(&self, edit: &TextEdit) -> Vec<String> {
+    fn find_repeats(&self, edit: &TextEdit) -> Vec<String> {
         let inserted = non_blank(&edit.text);
         let near = (edit.start.line as usize + 1).saturating_sub(NEARBY)
             ..(edit.end.line as usize + 1).saturating_add(NEARBY + 1);
         let mut found = vec![];
         let mut at = 0;
         while at < inserted.len() {
-            let (place, length) = self.longest(&inserted[at..], &near);
+            let (place, length) = self.longest_match(&inserted[at..], &near);
             if length < MIN_LINES {
                 at += 1;
                 continue;
             }
             let passage = &inserted[at..at + length];
-            if passage.iter().any(|line| speaks(&line.squeezed)) {
+            if passage.iter().any(|line| is_significant(&line.squeezed)) {
                 found.push(format!(
                     "Lines {} to {} of the text inserted at line {} already stand at lines {} to {} of the script.",
                     passage[0].number,
@@ -89,7 +89,7 @@ impl Standing {
     }
 
     /// Where most of the first of these lines stand nearby, and how many do.
-    fn longest(&self, inserted: &[Line], near: &Range<usize>) -> (usize, usize) {
+    fn longest_match(&self, inserted: &[TrimmedLine], near: &Range<usize>) -> (usize, usize) {
         let places = inserted.first().and_then(|line| self.by_content.get(&hash(&line.squeezed)));
         let places = places.map(Vec::as_slice).unwrap_or_default();
         let first = places.partition_point(|place| self.lines[*place].number < near.start);
@@ -114,16 +114,16 @@ fn hash(line: &str) -> u64 {
     std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, line)
 }
 
-fn non_blank(text: &str) -> Vec<Line> {
+fn non_blank(text: &str) -> Vec<TrimmedLine> {
     let lines = text.lines().enumerate();
     lines
-        .map(|(n, line)| Line { number: n + 1, squeezed: without_space(line) })
+        .map(|(n, line)| TrimmedLine { number: n + 1, squeezed: without_space(line) })
         .filter(|line| !line.squeezed.is_empty())
         .collect()
 }
 
 /// The lines, from 1, of which an edit takes something away.
-fn touched(edit: &TextEdit) -> Range<usize> {
+fn touched_lines(edit: &TextEdit) -> Range<usize> {
     let start = edit.start.line as usize + 1;
     if edit.start == edit.end {
         return start..start;
@@ -134,7 +134,7 @@ fn touched(edit: &TextEdit) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::{Random, edit, random_edits};
+    use super::super::seeded::{SeededRandom, line_edit, random_edits};
     use super::*;
 
     const SCRIPT: &str =
@@ -142,41 +142,41 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, edits: &[TextEdit], says: &[&str]) {
-        assert_eq!(duplicated(before, edits), says);
+        assert_eq!(find_duplicates(before, edits), says);
     }
 
     #[test]
     fn warns_of_a_passage_that_stands_nearby() {
         check(
             SCRIPT,
-            &[edit(7, 0, 7, 0, "print(1)\nlocal function foo()\n    return a+b\n\nend\n")],
+            &[line_edit(7, 0, 7, 0, "print(1)\nlocal function foo()\n    return a+b\n\nend\n")],
             &[
                 "Lines 2 to 5 of the text inserted at line 8 already stand at lines 4 to 6 of the script.",
             ],
         );
-        check(SCRIPT, &[edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")], &[]);
+        check(SCRIPT, &[line_edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")], &[]);
     }
 
     #[test]
     fn passes_over_what_goes_or_is_far_away() {
         check(
             SCRIPT,
-            &[edit(3, 0, 7, 0, "local function foo()\n\treturn a + b\nend\nbar()\n")],
+            &[line_edit(3, 0, 7, 0, "local function foo()\n\treturn a + b\nend\nbar()\n")],
             &[],
         );
         let moved = "local function foo()\n\treturn a + b\nend\n";
-        check(SCRIPT, &[edit(0, 0, 0, 0, moved), edit(3, 0, 6, 0, "")], &[]);
+        check(SCRIPT, &[line_edit(0, 0, 0, 0, moved), line_edit(3, 0, 6, 0, "")], &[]);
         let far = format!("{SCRIPT}{}", "-- x\n".repeat(300));
-        check(&far, &[edit(300, 0, 300, 0, moved)], &[]);
-        check("end\nend\nend\n", &[edit(3, 0, 3, 0, "end\nend\nend\n")], &[]);
+        check(&far, &[line_edit(300, 0, 300, 0, moved)], &[]);
+        check("end\nend\nend\n", &[line_edit(3, 0, 3, 0, "end\nend\nend\n")], &[]);
     }
 
     #[test]
     fn never_panics() {
-        let mut random = Random::new(8);
+        let mut random = SeededRandom::new(8);
         for _ in 0..3_000 {
-            let text = random.text(12);
-            duplicated(&text, &random_edits(&mut random, &text));
+            let text = random.random_text(12);
+            find_duplicates(&text, &random_edits(&mut random, &text));
         }
     }
 }

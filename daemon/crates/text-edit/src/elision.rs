@@ -33,7 +33,7 @@ pub(super) fn is_elision(line: &str) -> bool {
 }
 
 /// The first line that is put in, says that something was left out, and did not stand there before.
-pub fn elided<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
+pub fn find_elision<'a>(added: impl Iterator<Item = &'a str>, before: &str) -> Option<&'a str> {
     let mut suspects = added.filter(|line| is_elision(line)).peekable();
     suspects.peek()?;
     let standing: FxHashSet<&str> = before.lines().map(str::trim).collect();
@@ -67,6 +67,6 @@ mod tests {
         ] {
             assert!(!is_elision(line), "{line}");
         }
-        assert_eq!(elided(["-- ... rest ..."].into_iter(), "a\n  -- ... rest ...\n"), None);
+        assert_eq!(find_elision(["-- ... rest ..."].into_iter(), "a\n  -- ... rest ...\n"), None);
     }
 }

@@ -6,7 +6,7 @@
 use scene_schemas::text::Position;
 use thiserror::Error;
 
-use super::nearest::Nearest;
+use super::nearest::NearestText;
 use super::{MAX_CHANGED_LINES, MAX_EDITS, MAX_INSERTED};
 
 /// A refused edit. Nothing was changed.
@@ -110,12 +110,12 @@ pub enum EditError {
         /// Which replacement, from 1.
         number: usize,
         /// What stands there instead, and what to do next.
-        hint: Nearest,
+        hint: NearestText,
     },
     /// A search text occurs more than once.
     #[error(
         "Replacement {number}: its search text starts at several lines of the script{}: {}. Add lines above or below to the search until it fits only one place, or set all to change every one.",
-        of_result(*.number), listed(.lines)
+        of_result(*.number), join_numbers(.lines)
     )]
     FoundSeveral {
         /// Which replacement, from 1.
@@ -162,7 +162,7 @@ pub enum EditError {
 
 impl EditError {
     /// What stands there instead of what was searched for.
-    pub fn nearest(&self) -> Option<&Nearest> {
+    pub fn nearest(&self) -> Option<&NearestText> {
         match self {
             Self::NotFound { hint, .. } => Some(hint),
             _ => None,
@@ -178,7 +178,7 @@ fn of_result(number: usize) -> &'static str {
 /// How many lines a refusal lists. The engine looks for one more, to know that there are more.
 pub(super) const LISTED: usize = 12;
 
-fn listed(lines: &[usize]) -> String {
+fn join_numbers(lines: &[usize]) -> String {
     let shown: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
     let more = if lines.len() > LISTED { " and more" } else { "" };
     format!("{}{more}", shown.join(", "))

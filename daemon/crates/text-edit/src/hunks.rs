@@ -11,17 +11,17 @@ use std::ops::Range;
 
 use scene_schemas::proposal::{DiffLine, Hunk};
 
-use super::diff::{Change, changes};
+use super::diff::{LineChange, line_changes};
 use super::lines::{LineEnd, split_end, with_ends};
 
 /// The changes in order, each with up to `context` unchanged lines around it. Changes whose context
 /// would touch or overlap are one hunk.
-pub fn hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
+pub fn diff_hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
     let (old, new) = (with_ends(before), with_ends(after));
     let usual = usual_end(&old, &new);
-    grouped(changes(&old, &new), context)
+    group_changes(line_changes(&old, &new), context)
         .iter()
-        .map(|group| hunk(&old, &new, group, context, usual))
+        .map(|group| build_hunk(&old, &new, group, context, usual))
         .collect()
 }
 
@@ -31,7 +31,8 @@ pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> S
     let (old, new) = (with_ends(before), with_ends(after));
     let mut text = String::with_capacity(before.len().max(after.len()));
     let mut done = 0;
-    for (number, group) in grouped(changes(&old, &new), context).into_iter().enumerate() {
+    for (number, group) in group_changes(line_changes(&old, &new), context).into_iter().enumerate()
+    {
         if !keep.get(number).copied().unwrap_or(false) {
             continue;
         }
@@ -45,8 +46,8 @@ pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> S
     text
 }
 
-fn grouped(changes: Vec<Change>, context: usize) -> Vec<Vec<Change>> {
-    let mut groups: Vec<Vec<Change>> = vec![];
+fn group_changes(changes: Vec<LineChange>, context: usize) -> Vec<Vec<LineChange>> {
+    let mut groups: Vec<Vec<LineChange>> = vec![];
     for change in changes {
         match groups.last_mut() {
             Some(group)
@@ -62,7 +63,13 @@ fn grouped(changes: Vec<Change>, context: usize) -> Vec<Vec<Change>> {
     groups
 }
 
-fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: LineEnd) -> Hunk {
+fn build_hunk(
+    old: &[&str],
+    new: &[&str],
+    group: &[LineChange],
+    context: usize,
+    usual: LineEnd,
+) -> Hunk {
     let (Some(first), Some(last)) = (group.first(), group.last()) else {
         return Hunk { old_start: 0, new_start: 0, lines: vec![] };
     };
@@ -76,8 +83,12 @@ fn hunk(old: &[&str], new: &[&str], group: &[Change], context: usize, usual: Lin
     };
     for change in group {
         lines.extend(unchanged(done..change.old.start));
-        lines.extend(old[change.old.clone()].iter().map(|l| DiffLine::Removed(marked(l, usual))));
-        lines.extend(new[change.new.clone()].iter().map(|l| DiffLine::Added(marked(l, usual))));
+        lines.extend(
+            old[change.old.clone()].iter().map(|l| DiffLine::Removed(mark_line_end(l, usual))),
+        );
+        lines.extend(
+            new[change.new.clone()].iter().map(|l| DiffLine::Added(mark_line_end(l, usual))),
+        );
         done = change.old.end;
     }
     lines.extend(unchanged(done..end));
@@ -97,7 +108,7 @@ fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
     ends.into_iter().find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
 }
 
-fn marked(line: &str, usual: LineEnd) -> String {
+fn mark_line_end(line: &str, usual: LineEnd) -> String {
     let (content, end) = split_end(line);
     match end {
         LineEnd::None => format!("{content}{UNENDED}"),
@@ -108,7 +119,7 @@ fn marked(line: &str, usual: LineEnd) -> String {
 }
 
 /// Hunks as the text of a unified diff, without file headers.
-pub fn unified(hunks: &[Hunk]) -> String {
+pub fn format_hunks(hunks: &[Hunk]) -> String {
     let mut text = String::new();
     for hunk in hunks {
         let count = |wanted: fn(&DiffLine) -> bool| hunk.lines.iter().filter(|l| wanted(l)).count();
@@ -134,15 +145,15 @@ pub fn unified(hunks: &[Hunk]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apply;
-    use super::super::diff::whole;
-    use super::super::seeded::Random;
+    use super::super::apply_edits;
+    use super::super::diff::diff_lines;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
     /// A hunk in the form of a unified diff, with its two line numbers.
     fn shown(before: &str, after: &str, context: usize) -> String {
         let mut shown = vec![];
-        for hunk in hunks(before, after, context) {
+        for hunk in diff_hunks(before, after, context) {
             shown.push(format!("@{},{}", hunk.old_start, hunk.new_start));
             shown.extend(hunk.lines.into_iter().map(|line| match line {
                 DiffLine::Context(line) => format!("| {line}"),
@@ -189,16 +200,16 @@ mod tests {
 
     #[test]
     fn random_hunks_add_up() {
-        let mut random = Random::new(5);
+        let mut random = SeededRandom::new(5);
         for _ in 0..3_000 {
-            let (before, after) = (random.text(15), random.text(15));
+            let (before, after) = (random.random_text(15), random.random_text(15));
             let context = random.below(4);
-            let count = hunks(&before, &after, context).len();
+            let count = diff_hunks(&before, &after, context).len();
             assert_eq!(pick_hunks(&before, &after, context, &vec![true; count]), after);
             assert_eq!(pick_hunks(&before, &after, context, &vec![false; count]), before);
             let keep: Vec<_> = (0..count).map(|_| random.below(2) == 0).collect();
             let part = pick_hunks(&before, &after, context, &keep);
-            assert_eq!(apply(&before, &whole(&before, &part)).unwrap(), part);
+            assert_eq!(apply_edits(&before, &diff_lines(&before, &part)).unwrap(), part);
         }
     }
 }

@@ -25,15 +25,17 @@ mod space;
 mod words;
 
 pub use class::{change_class, loss_class};
-pub use diff::{LineCounts, line_counts, whole};
-pub use duplication::duplicated;
-pub use elision::elided;
+pub use diff::{LineCounts, diff_lines, line_counts};
+pub use duplication::find_duplicates;
+pub use elision::find_elision;
 pub use error::EditError;
-pub use hunks::{UNENDED, hunks, pick_hunks, unified};
+pub use hunks::{UNENDED, diff_hunks, format_hunks, pick_hunks};
 pub use lines::ended_as;
-pub use merge::{Conflict, MergePart, Merged, marked_text, merge, merge_parts};
-pub use nearest::Nearest;
-pub use patch::{FileChange, PatchError, Patched, Stage, apply_to_files, patch};
-pub use ranges::{MAX_EDITS, MAX_INSERTED, apply, check_limits, checked, fitted, invert};
-pub use replace::{MAX_CHANGED_LINES, Replaced, Replacement, replace};
-pub use words::{Beside, Words};
+pub use merge::{Conflict, MergePart, MergeResult, marked_text, merge_parts, merge_texts};
+pub use nearest::NearestText;
+pub use patch::{FileChange, MatchStage, PatchError, PatchResult, apply_patch, apply_to_files};
+pub use ranges::{
+    MAX_EDITS, MAX_INSERTED, apply_edits, check_edits, check_limits, fit_edits, invert_edits,
+};
+pub use replace::{MAX_CHANGED_LINES, ReplaceResult, TextReplacement, replace_all};
+pub use words::{LinePair, WordDiff};

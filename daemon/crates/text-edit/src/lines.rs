@@ -81,19 +81,19 @@ pub(super) fn line_number(text: &str, offset: usize) -> usize {
 }
 
 /// An index from lines to bytes.
-pub(super) struct Lines<'a> {
+pub(super) struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> LineIndex<'a> {
+    pub(super) fn from_text(text: &'a str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
     /// The byte at a position, which must lie inside the text and between two characters.
-    pub(super) fn offset(&self, at: Position) -> Result<usize, EditError> {
+    pub(super) fn byte_offset(&self, at: Position) -> Result<usize, EditError> {
         let lines = self.starts.len();
         let index = at.line as usize;
         let Some(&start) = self.starts.get(index) else {
@@ -133,7 +133,10 @@ pub(super) fn before_line(lines: &[&str], index: usize) -> Position {
 
 /// Where a run of lines stands in a text, overlapping ones too. Linear, as Knuth, Morris and Pratt
 /// have it: a text of a thousand blank lines is a text as well.
-pub(super) fn occurrences<T: AsRef<str>, W: AsRef<str>>(text: &[T], wanted: &[W]) -> Vec<usize> {
+pub(super) fn find_occurrences<T: AsRef<str>, W: AsRef<str>>(
+    text: &[T],
+    wanted: &[W],
+) -> Vec<usize> {
     if wanted.is_empty() || wanted.len() > text.len() {
         return Vec::new();
     }
@@ -162,7 +165,7 @@ pub(super) fn occurrences<T: AsRef<str>, W: AsRef<str>>(text: &[T], wanted: &[W]
 }
 
 /// The lines of a text by numbers: equal ones have the same, and each knows where it stands.
-pub(super) struct Index<'a> {
+pub(super) struct NumberedLines<'a> {
     pub(super) numbers: Vec<u32>,
     by_line: FxHashMap<&'a str, u32>,
     /// By number, where its lines begin in `places`; one more at the end.
@@ -170,8 +173,8 @@ pub(super) struct Index<'a> {
     places: Vec<u32>,
 }
 
-impl<'a> Index<'a> {
-    pub(super) fn of<T: AsRef<str>>(lines: &'a [T]) -> Self {
+impl<'a> NumberedLines<'a> {
+    pub(super) fn from_lines<T: AsRef<str>>(lines: &'a [T]) -> Self {
         let mut by_line: FxHashMap<&str, u32> = FxHashMap::default();
         let mut counts: Vec<u32> = Vec::new();
         let mut number = |line: &'a T| {
@@ -198,21 +201,21 @@ impl<'a> Index<'a> {
     }
 
     /// The number of a line; none where the text does not have it.
-    pub(super) fn number(&self, line: &str) -> Option<u32> {
+    pub(super) fn number_of(&self, line: &str) -> Option<u32> {
         self.by_line.get(line).copied()
     }
 
     /// Where a line stands, in order.
-    pub(super) fn places(&self, number: u32) -> &[u32] {
+    pub(super) fn positions_of(&self, number: u32) -> &[u32] {
         let bound = |at: usize| self.starts.get(at).map_or(0, |start| *start as usize);
         self.places.get(bound(number as usize)..bound(number as usize + 1)).unwrap_or_default()
     }
 
     /// Where the first of some lines stands, in order, and how many of them stand there.
-    pub(super) fn agreeing(&self, wanted: &[Option<u32>]) -> Vec<(usize, usize)> {
+    pub(super) fn longest_prefixes(&self, wanted: &[Option<u32>]) -> Vec<(usize, usize)> {
         // Behind a line that is nowhere, nothing agrees.
         let wanted: Vec<u32> = wanted.iter().map_while(|number| *number).collect();
-        let Some(places) = wanted.first().map(|first| self.places(*first)) else {
+        let Some(places) = wanted.first().map(|first| self.positions_of(*first)) else {
             return Vec::new();
         };
         let at = places.iter().map(|at| *at as usize);
@@ -223,21 +226,21 @@ impl<'a> Index<'a> {
             };
             return at.map(|at| (at, count(at))).collect();
         }
-        let counts = agreements(&self.numbers, &wanted);
+        let counts = prefix_lengths(&self.numbers, &wanted);
         at.map(|at| (at, counts[at])).collect()
     }
 }
 
 /// How many of the wanted ones stand at each place of a list. Linear: what is known of the wanted
 /// ones among themselves is not looked at again (the Z algorithm).
-pub(super) fn agreements(list: &[u32], wanted: &[u32]) -> Vec<usize> {
-    let own = extended(wanted, wanted, &[]);
-    extended(list, wanted, &own)
+pub(super) fn prefix_lengths(list: &[u32], wanted: &[u32]) -> Vec<usize> {
+    let own = extend_prefixes(wanted, wanted, &[]);
+    extend_prefixes(list, wanted, &own)
 }
 
 /// How many of the wanted ones stand at each place; `own` says it of the wanted ones themselves,
 /// and is empty where that is what is asked.
-fn extended(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
+fn extend_prefixes(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
     let is_own = own.is_empty();
     let mut counts = vec![0; list.len()];
     // What is known to agree: from where, and up to where.
@@ -276,24 +279,24 @@ pub(super) fn end_at(text: &str, at: usize) -> LineEnd {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::Random;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
     #[test]
     fn counts_what_agrees() {
-        let mut random = Random::new(14);
+        let mut random = SeededRandom::new(14);
         for _ in 0..3_000 {
             let (kinds, count) = (1 + random.below(4), random.below(40));
             let list: Vec<String> = (0..count).map(|_| random.below(kinds).to_string()).collect();
             let wanted: Vec<String> =
                 (0..=random.below(9)).map(|_| random.below(kinds + 1).to_string()).collect();
-            let index = Index::of(&list);
-            let numbers: Vec<_> = wanted.iter().map(|line| index.number(line)).collect();
+            let index = NumberedLines::from_lines(&list);
+            let numbers: Vec<_> = wanted.iter().map(|line| index.number_of(line)).collect();
             let count =
                 |at: usize| list[at..].iter().zip(&wanted).take_while(|(a, b)| a == b).count();
             let simple: Vec<_> =
                 (0..list.len()).map(|at| (at, count(at))).filter(|(_, count)| *count > 0).collect();
-            assert_eq!(index.agreeing(&numbers), simple);
+            assert_eq!(index.longest_prefixes(&numbers), simple);
         }
     }
 }

@@ -14,13 +14,13 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 pub use scene_schemas::TextConflict as Conflict;
 
-use super::diff::changes;
+use super::diff::line_changes;
 use super::lines::with_ends;
-use super::slide::{SlidingChange, settle};
+use super::slide::{SlidingChange, settle_changes};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeResult {
     /// The text with both changes.
     Text(String),
     /// Where they do not go together, in order.
@@ -37,7 +37,7 @@ pub enum MergePart {
 }
 
 /// Does to `ours` what `theirs` did to `base`.
-pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
+pub fn merge_texts(base: &str, ours: &str, theirs: &str) -> MergeResult {
     let (mut text, mut conflicts) = (String::new(), Vec::new());
     for part in merge_parts(base, ours, theirs) {
         match part {
@@ -45,7 +45,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
             MergePart::Conflict(conflict) => conflicts.push(conflict),
         }
     }
-    if conflicts.is_empty() { Merged::Text(text) } else { Merged::Conflicts(conflicts) }
+    if conflicts.is_empty() { MergeResult::Text(text) } else { MergeResult::Conflicts(conflicts) }
 }
 
 /// A merge as one text, with both versions of each conflict between conflict markers.
@@ -74,18 +74,18 @@ pub fn marked_text(parts: &[MergePart]) -> String {
 /// Does to `ours` what `theirs` did to `base`; the pieces of the result, in order.
 pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
     let (base, ours, theirs) = (with_ends(base), with_ends(ours), with_ends(theirs));
-    let our_changes = settle(&base, &ours, changes(&base, &ours));
-    let their_changes = settle(&base, &theirs, changes(&base, &theirs));
-    let (mut one, mut other) = (Side::new(&our_changes), Side::new(&their_changes));
-    link(&mut one, &ours, &mut other, &theirs, &base);
+    let our_changes = settle_changes(&base, &ours, line_changes(&base, &ours));
+    let their_changes = settle_changes(&base, &theirs, line_changes(&base, &theirs));
+    let (mut one, mut other) = (MergeSide::new(&our_changes), MergeSide::new(&their_changes));
+    link_changes(&mut one, &ours, &mut other, &theirs, &base);
     let (mut text, mut parts, mut done) = (String::new(), Vec::new(), 0);
     while let Some(start) = one.next().into_iter().chain(other.next()).min() {
         // Changes that touch, of either side, are one region.
         let (our_first, their_first) = (one.at, other.at);
         let mut end = start;
-        while one.takes(&mut end) || other.takes(&mut end) {}
-        let our_lines = one.lines(our_first, start, end);
-        let their_lines = other.lines(their_first, start, end);
+        while one.take_touching(&mut end) || other.take_touching(&mut end) {}
+        let our_lines = one.side_lines(our_first, start, end);
+        let their_lines = other.side_lines(their_first, start, end);
         text.extend(base[done..start].iter().copied());
         done = end;
         let (our_text, their_text) = (&ours[our_lines.clone()], &theirs[their_lines.clone()]);
@@ -116,7 +116,13 @@ pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
 
 /// Extends the changes of the two sides that can slide into each other and share a line, so that they
 /// become one region. Changes that both sides made alike stay as they are.
-fn link(one: &mut Side<'_>, ours: &[&str], other: &mut Side<'_>, theirs: &[&str], base: &[&str]) {
+fn link_changes(
+    one: &mut MergeSide<'_>,
+    ours: &[&str],
+    other: &mut MergeSide<'_>,
+    theirs: &[&str],
+    base: &[&str],
+) {
     let our_lines: Vec<ChangedLines<'_>> = one.changed_lines(base, ours);
     let their_lines: Vec<ChangedLines<'_>> = other.changed_lines(base, theirs);
     let mut first = 0;
@@ -162,14 +168,14 @@ impl ChangedLines<'_> {
 }
 
 /// The changes of a side, of which those before `at` are dealt with.
-struct Side<'c> {
+struct MergeSide<'c> {
     changes: &'c [SlidingChange],
     /// By change: the line of the base up to which it counts.
     ends: Vec<usize>,
     at: usize,
 }
 
-impl<'c> Side<'c> {
+impl<'c> MergeSide<'c> {
     fn new(changes: &'c [SlidingChange]) -> Self {
         Self { changes, ends: changes.iter().map(|change| change.old.end).collect(), at: 0 }
     }
@@ -189,7 +195,7 @@ impl<'c> Side<'c> {
     }
 
     /// Takes the next change to a region that ends here, where it touches it.
-    fn takes(&mut self, end: &mut usize) -> bool {
+    fn take_touching(&mut self, end: &mut usize) -> bool {
         if self.next().is_none_or(|start| start > *end) {
             return false;
         }
@@ -200,7 +206,7 @@ impl<'c> Side<'c> {
 
     /// The lines of this side that stand for those of a region, which begins with the change `first`
     /// or before it.
-    fn lines(&self, first: usize, start: usize, end: usize) -> Range<usize> {
+    fn side_lines(&self, first: usize, start: usize, end: usize) -> Range<usize> {
         let before = first.checked_sub(1).and_then(|before| self.changes.get(before));
         let (old, new) = before.map_or((0, 0), |change| (change.old.end, change.new.end));
         let from = new + start - old;
@@ -214,15 +220,18 @@ impl<'c> Side<'c> {
 mod tests {
     use similar::{Algorithm, MergeRegion, MergeResolution, TextMerge};
 
-    use super::super::seeded::Random;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
     #[test]
     fn makes_one_of_two() {
-        let merged = |ours, theirs| merge("a\nb\nc\nd\n", ours, theirs);
-        assert_eq!(merged("A\nb\nc\nd\n", "a\nb\nc\nD\n"), Merged::Text("A\nb\nc\nD\n".into()));
-        assert_eq!(merged("b\nc\nd\n", "b\nc\nd\n"), Merged::Text("b\nc\nd\n".into()));
-        let Merged::Conflicts(conflicts) = merged("x\na\nB\nc\nd\n", "a\nb2\nc\n") else {
+        let merged = |ours, theirs| merge_texts("a\nb\nc\nd\n", ours, theirs);
+        assert_eq!(
+            merged("A\nb\nc\nd\n", "a\nb\nc\nD\n"),
+            MergeResult::Text("A\nb\nc\nD\n".into())
+        );
+        assert_eq!(merged("b\nc\nd\n", "b\nc\nd\n"), MergeResult::Text("b\nc\nd\n".into()));
+        let MergeResult::Conflicts(conflicts) = merged("x\na\nB\nc\nd\n", "a\nb2\nc\n") else {
             panic!("one is expected");
         };
         let [conflict] = &conflicts[..] else { panic!("one is expected") };
@@ -232,7 +241,7 @@ mod tests {
 
     #[test]
     fn agrees_with_another_merge() {
-        let mut random = Random::new(13);
+        let mut random = SeededRandom::new(13);
         let mut texts = 0;
         for _ in 0..5_000 {
             // Nothing repeats itself: there are several ways to see a change of equal lines.
@@ -254,8 +263,8 @@ mod tests {
             let mut config = TextMerge::configure();
             let other =
                 config.algorithm(Algorithm::Histogram).merge_lines(&*base, &*ours, &*theirs);
-            match merge(&base, &ours, &theirs) {
-                Merged::Conflicts(conflicts) => {
+            match merge_texts(&base, &ours, &theirs) {
+                MergeResult::Conflicts(conflicts) => {
                     assert_eq!(conflicts.len(), other.conflict_count());
                     for (one, other) in conflicts.iter().zip(other.conflicts()) {
                         assert_eq!(one.base_line, other.base_range().start + 1);
@@ -263,7 +272,7 @@ mod tests {
                         assert_eq!(one.theirs_line, other.theirs_range().start + 1);
                     }
                 }
-                Merged::Text(text) => {
+                MergeResult::Text(text) => {
                     texts += 1;
                     let lines = |region: &MergeRegion| -> String {
                         match region.resolution() {

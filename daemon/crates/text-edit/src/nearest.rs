@@ -8,8 +8,8 @@ use std::hash::Hasher;
 
 use serde::Serialize;
 
-use super::class::{speaks, words};
-use super::lines::{Index, agreements};
+use super::class::{is_significant, split_words};
+use super::lines::{NumberedLines, prefix_lengths};
 use super::space::without_space as squeezed;
 
 /// How many lines of a text are looked at, and how much of each is compared.
@@ -31,7 +31,7 @@ const AGAIN: &str = "Read the script again and copy the lines exactly.";
 
 /// What stands in a text instead of what was searched for. It prints as a sentence or two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Nearest {
+pub struct NearestText {
     /// The line that differs, from 1, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
@@ -45,25 +45,25 @@ pub struct Nearest {
     sentence: String,
 }
 
-impl fmt::Display for Nearest {
+impl fmt::Display for NearestText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
     }
 }
 
-impl Nearest {
+impl NearestText {
     /// Nothing is near.
-    pub(super) fn none(sentence: String) -> Self {
+    pub(super) fn nothing_near(sentence: String) -> Self {
         Self { sentence, ..Self::default() }
     }
 
-    fn at(line: usize, text: &str, differs: String, sentence: String) -> Self {
-        Self { line: Some(line), text: cut(text), differs, sentence }
+    fn at_line(line: usize, text: &str, differs: String, sentence: String) -> Self {
+        Self { line: Some(line), text: shorten_line(text), differs, sentence }
     }
 }
 
 /// The nearest real lines and what differs. Both texts have LF alone.
-pub(super) fn nearest(text: &str, search: &str) -> Nearest {
+pub(super) fn find_nearest(text: &str, search: &str) -> NearestText {
     let mut room = MAX_TEXT;
     let is_near = |line: &&str| {
         room = room.saturating_sub(line.len());
@@ -73,7 +73,7 @@ pub(super) fn nearest(text: &str, search: &str) -> Nearest {
     let wanted = search.split('\n').skip_while(|line| line.trim().is_empty());
     let wanted: Vec<&str> = wanted.take(MAX_SEARCHED).collect();
     let Some(first) = wanted.first() else {
-        return Nearest::none(format!("It is only white space. {AGAIN}"));
+        return NearestText::nothing_near(format!("It is only white space. {AGAIN}"));
     };
     let Some((at, agreeing)) = best_run(&lines, &wanted) else {
         return match most_like(&lines, first) {
@@ -82,37 +82,39 @@ pub(super) fn nearest(text: &str, search: &str) -> Nearest {
                 let sentence = format!(
                     "The nearest line is {}: `{}`{differs}. {AGAIN}",
                     at + 1,
-                    cut(lines[at])
+                    shorten_line(lines[at])
                 );
-                Nearest::at(at + 1, lines[at], differs, sentence)
+                NearestText::at_line(at + 1, lines[at], differs, sentence)
             }
-            None => {
-                Nearest::none(format!("No line is like its first one, `{}`. {AGAIN}", cut(first)))
-            }
+            None => NearestText::nothing_near(format!(
+                "No line is like its first one, `{}`. {AGAIN}",
+                shorten_line(first)
+            )),
         };
     };
     if let Some(other) = wanted.get(agreeing) {
         return breaking_off(&lines, at, agreeing, other);
     }
     let run = format!("lines {} to {}", at + 1, at + agreeing);
-    let differing = (0..agreeing).find(|&n| !fits(lines[at + n], wanted[n], n, agreeing - 1));
+    let differing =
+        (0..agreeing).find(|&n| !is_line_match(lines[at + n], wanted[n], n, agreeing - 1));
     let Some(n) = differing else {
-        return Nearest::none(format!(
+        return NearestText::nothing_near(format!(
             "Only the blank lines that it starts with differ from {run}. {AGAIN}"
         ));
     };
     let line = lines[at + n];
-    let differs = difference(line, wanted[n]).to_owned();
+    let differs = describe_difference(line, wanted[n]).to_owned();
     let sentence = format!(
         "It differs only in white space from {run}: line {} is `{}`{differs}. {AGAIN}",
         at + n + 1,
-        cut(line),
+        shorten_line(line),
     );
-    Nearest::at(at + n + 1, line, differs, sentence)
+    NearestText::at_line(at + n + 1, line, differs, sentence)
 }
 
 /// Lines that agree at first, and then do not.
-fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Nearest {
+fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> NearestText {
     let from = if agreeing == 1 {
         format!("Line {} agrees with its first line", at + 1)
     } else {
@@ -121,18 +123,18 @@ fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Near
     let Some(line) = lines.get(at + agreeing) else {
         let sentence = format!(
             "{from}, but then the script ended there where it has `{}`. {AGAIN}",
-            cut(other)
+            shorten_line(other)
         );
-        return Nearest::none(sentence);
+        return NearestText::nothing_near(sentence);
     };
     let number = at + agreeing + 1;
     let differs = token_difference(line, other).unwrap_or_default();
     let sentence = format!(
         "{from}, but then line {number} is `{}` where it has `{}`{differs}. {AGAIN}",
-        cut(line),
-        cut(other)
+        shorten_line(line),
+        shorten_line(other)
     );
-    Nearest::at(number, line, differs, sentence)
+    NearestText::at_line(number, line, differs, sentence)
 }
 
 /// Which word or sign differs, where it is just one.
@@ -140,17 +142,22 @@ fn token_difference(line: &str, wanted: &str) -> Option<String> {
     if line.len().max(wanted.len()) > MAX_DIFFERING {
         return None;
     }
-    let (there, here) = (words(line.trim()), words(wanted.trim()));
+    let (there, here) = (split_words(line.trim()), split_words(wanted.trim()));
     let mut differing = there.iter().zip(&here).filter(|(there, here)| there != here);
     let (there_word, here_word) = differing.next()?;
     let is_one = there.len() == here.len() && differing.next().is_none();
-    is_one
-        .then(|| format!(", with `{}` where the search has `{}`", cut(there_word), cut(here_word)))
+    is_one.then(|| {
+        format!(
+            ", with `{}` where the search has `{}`",
+            shorten_line(there_word),
+            shorten_line(here_word)
+        )
+    })
 }
 
 /// Whether line `n` of a search, of which `last` is the last one, can stand in a line: a search may
 /// start and end within one.
-fn fits(line: &str, wanted: &str, n: usize, last: usize) -> bool {
+fn is_line_match(line: &str, wanted: &str, n: usize, last: usize) -> bool {
     match (n == 0, n == last) {
         (true, true) => line.contains(wanted),
         (true, false) => line.ends_with(wanted),
@@ -164,20 +171,21 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let last = wanted.len() - 1;
-    let speaking = wanted.iter().position(|line| speaks(line));
+    let speaking = wanted.iter().position(|line| is_significant(line));
     // The lines between the first and the last one are whole lines.
-    let index = Index::of(&lines);
+    let index = NumberedLines::from_lines(&lines);
     let middle = wanted.get(1..last).unwrap_or_default();
-    let middle: Vec<u32> = middle.iter().map_while(|line| index.number(line)).collect();
-    let agreeing = agreements(&index.numbers, &middle);
+    let middle: Vec<u32> = middle.iter().map_while(|line| index.number_of(line)).collect();
+    let agreeing = prefix_lengths(&index.numbers, &middle);
     let mut best: Option<(usize, usize)> = None;
     for (at, line) in lines.iter().enumerate() {
-        if !fits(line, &wanted[0], 0, last) {
+        if !is_line_match(line, &wanted[0], 0, last) {
             continue;
         }
         let mut run = 1 + agreeing.get(at + 1).copied().unwrap_or(0);
         let behind = lines.get(at + run).filter(|_| run == last);
-        run += usize::from(behind.is_some_and(|line| fits(line, &wanted[last], last, last)));
+        run +=
+            usize::from(behind.is_some_and(|line| is_line_match(line, &wanted[last], last, last)));
         // A lone `end` that agrees says nothing about the place that was meant.
         let helps = run == wanted.len() || speaking.is_some_and(|speaking| speaking < run);
         if helps && best.is_none_or(|(_, most)| run > most) {
@@ -190,7 +198,7 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
 /// The line that has most words in common with another one, and enough.
 fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
     let (mut words, mut line) = (Vec::new(), Vec::new());
-    hashes(wanted, &mut words);
+    word_hashes(wanted, &mut words);
     words.sort_unstable();
     words.dedup();
     let likeness =
@@ -199,14 +207,14 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
     let mut seen = vec![usize::MAX; words.len()];
     let mut best = (LIKE, None);
     for (at, text) in lines.iter().enumerate() {
-        hashes(text, &mut line);
+        word_hashes(text, &mut line);
         let mut shared = 0;
         for word in line.iter().filter_map(|word| words.binary_search(word).ok()) {
             shared += usize::from(seen[word] != at);
             seen[word] = at;
         }
         let mut likeness = likeness(shared, line.len());
-        if likeness <= LIKE || likeness + ENDS <= best.0 || !speaks(text) {
+        if likeness <= LIKE || likeness + ENDS <= best.0 || !is_significant(text) {
             continue;
         }
         likeness += ENDS * alike_at_the_ends(text.trim(), wanted.trim());
@@ -227,7 +235,7 @@ fn alike_at_the_ends(one: &str, other: &str) -> f64 {
 }
 
 /// The hashes of the words that a line begins with.
-fn hashes(line: &str, hashes: &mut Vec<u64>) {
+fn word_hashes(line: &str, hashes: &mut Vec<u64>) {
     let end = if line.len() <= MAX_COMPARED {
         line.len()
     } else {
@@ -248,7 +256,7 @@ fn hashes(line: &str, hashes: &mut Vec<u64>) {
 }
 
 /// What differs between two lines that agree but for white space.
-fn difference(line: &str, wanted: &str) -> &'static str {
+fn describe_difference(line: &str, wanted: &str) -> &'static str {
     let indent = |line: &str| line[..line.len() - line.trim_start().len()].to_owned();
     let (there, here) = (indent(line), indent(wanted));
     if line.trim_start().starts_with(wanted.trim_start()) && there != here {
@@ -265,7 +273,7 @@ fn difference(line: &str, wanted: &str) -> &'static str {
     }
 }
 
-fn cut(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
@@ -274,7 +282,7 @@ fn cut(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::Random;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
     const SCRIPT: &str =
@@ -282,7 +290,7 @@ mod tests {
 
     #[track_caller]
     fn check(search: &str, says: &str) {
-        let hint = nearest(SCRIPT, search).to_string();
+        let hint = find_nearest(SCRIPT, search).to_string();
         assert!(hint.contains(says), "{hint}");
     }
 
@@ -320,9 +328,9 @@ mod tests {
 
     #[test]
     fn never_panics() {
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         for _ in 0..3_000 {
-            nearest(&random.text(6), &random.text(3));
+            find_nearest(&random.random_text(6), &random.random_text(3));
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use scene_schemas::text::{Position, TextEdit};
 
-use super::lines::{LineEnd, Lines, end_at, with_lf};
-use super::{EditError, whole};
+use super::lines::{LineEnd, LineIndex, end_at, with_lf};
+use super::{EditError, diff_lines};
 
 /// How many edits one call may carry.
 pub const MAX_EDITS: usize = 20;
@@ -17,13 +17,13 @@ pub const MAX_INSERTED: usize = 2_000;
 ///
 /// Two inserts at one position keep their order. An insert goes before a replacement that starts at
 /// the same position, and must stand before it in the list, as the Language Server Protocol says.
-pub fn checked(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
-    Ok(placed(text, edits)?.into_iter().map(|place| place.edit.clone()).collect())
+pub fn check_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    Ok(locate_edits(text, edits)?.into_iter().map(|place| place.edit.clone()).collect())
 }
 
 /// The text after the edits. Refuses as [`checked`] does.
-pub fn apply(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
-    let places = placed(text, edits)?;
+pub fn apply_edits(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
+    let places = locate_edits(text, edits)?;
     let inserted: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut after = String::with_capacity(text.len() + inserted);
     let mut kept = 0;
@@ -38,8 +38,8 @@ pub fn apply(text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
 
 /// The edits in order as a model means them: what they insert ends its lines as those around them
 /// end. Refuses as [`checked`] does.
-pub fn fitted(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
-    let fitted = placed(text, edits)?.into_iter().map(|place| {
+pub fn fit_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    let fitted = locate_edits(text, edits)?.into_iter().map(|place| {
         let lf = with_lf(&place.edit.text);
         let text = match end_at(text, place.start) {
             LineEnd::CrLf => lf.replace('\n', LineEnd::CrLf.as_str()),
@@ -55,8 +55,8 @@ pub fn fitted(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError
 ///
 /// They are found by comparing the two texts and go line by line: an edit that joins a CR and an LF
 /// could not be taken back by ranges of its own, because no position lies between the two.
-pub fn invert(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
-    Ok(whole(&apply(text, edits)?, text))
+pub fn invert_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
+    Ok(diff_lines(&apply_edits(text, edits)?, text))
 }
 
 /// Whether one call of `apply_edit` may carry these edits.
@@ -72,21 +72,21 @@ pub fn check_limits(edits: &[TextEdit]) -> Result<(), EditError> {
 }
 
 /// An edit and the bytes that it replaces.
-struct Place<'a> {
+struct EditRange<'a> {
     edit: &'a TextEdit,
     start: usize,
     end: usize,
 }
 
-fn placed<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<Place<'a>>, EditError> {
-    let lines = Lines::of(text);
+fn locate_edits<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<EditRange<'a>>, EditError> {
+    let lines = LineIndex::from_text(text);
     let mut places = Vec::with_capacity(edits.len());
     for edit in edits {
-        let (start, end) = (lines.offset(edit.start)?, lines.offset(edit.end)?);
+        let (start, end) = (lines.byte_offset(edit.start)?, lines.byte_offset(edit.end)?);
         if end < start {
             return Err(EditError::Reversed { start: edit.start, end: edit.end });
         }
-        places.push(Place { edit, start, end });
+        places.push(EditRange { edit, start, end });
     }
     places.sort_by_key(|place| place.start);
     let mut before: Option<(usize, Position)> = None;
@@ -101,106 +101,108 @@ fn placed<'a>(text: &str, edits: &'a [TextEdit]) -> Result<Vec<Place<'a>>, EditE
 
 #[cfg(test)]
 mod tests {
-    use super::super::seeded::{Random, edit, random_edits};
+    use super::super::seeded::{SeededRandom, line_edit, random_edits};
     use super::*;
 
     fn check(text: &str, edits: &[TextEdit], after: &str) {
-        assert_eq!(apply(text, edits).unwrap(), after);
-        let back = invert(text, edits).unwrap();
-        assert_eq!(apply(after, &back).unwrap(), text);
+        assert_eq!(apply_edits(text, edits).unwrap(), after);
+        let back = invert_edits(text, edits).unwrap();
+        assert_eq!(apply_edits(after, &back).unwrap(), text);
     }
 
     fn refused(text: &str, edits: &[TextEdit], says: &str) {
-        let error = apply(text, edits).unwrap_err().to_string();
+        let error = apply_edits(text, edits).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 
     #[test]
     fn replaces_inserts_and_deletes() {
         check("", &[], "");
-        check("", &[edit(0, 0, 0, 0, "a\n")], "a\n");
-        check("a\nb\n", &[edit(2, 0, 2, 0, "c")], "a\nb\nc");
-        check("a\nb\n", &[edit(0, 0, 1, 0, "")], "b\n");
-        check("a\nb\n", &[edit(0, 1, 1, 0, "")], "ab\n");
-        check("abc", &[edit(0, 1, 0, 2, "xyz")], "axyzc");
+        check("", &[line_edit(0, 0, 0, 0, "a\n")], "a\n");
+        check("a\nb\n", &[line_edit(2, 0, 2, 0, "c")], "a\nb\nc");
+        check("a\nb\n", &[line_edit(0, 0, 1, 0, "")], "b\n");
+        check("a\nb\n", &[line_edit(0, 1, 1, 0, "")], "ab\n");
+        check("abc", &[line_edit(0, 1, 0, 2, "xyz")], "axyzc");
     }
 
     #[test]
     fn sorts_and_keeps_the_order_of_inserts() {
-        let edits = [edit(0, 2, 0, 3, "C"), edit(0, 1, 0, 1, "1"), edit(0, 1, 0, 1, "2")];
+        let edits =
+            [line_edit(0, 2, 0, 3, "C"), line_edit(0, 1, 0, 1, "1"), line_edit(0, 1, 0, 1, "2")];
         check("abc", &edits, "a12bC");
-        check("abc", &[edit(0, 0, 0, 0, "x"), edit(0, 0, 0, 1, "y")], "xybc");
-        assert_eq!(checked("abc", &edits).unwrap()[0], edits[1]);
+        check("abc", &[line_edit(0, 0, 0, 0, "x"), line_edit(0, 0, 0, 1, "y")], "xybc");
+        assert_eq!(check_edits("abc", &edits).unwrap()[0], edits[1]);
     }
 
     #[test]
     fn leaves_line_ends_alone() {
-        check("a\r\nb\r\n", &[edit(0, 1, 0, 1, "x")], "ax\r\nb\r\n");
-        check("a\r\nb\r\n", &[edit(0, 1, 1, 0, "\n")], "a\nb\r\n");
-        check("a\rb\nc", &[edit(0, 2, 0, 3, "")], "a\r\nc");
-        check("a\n", &[edit(0, 1, 0, 1, "\r")], "a\r\n");
+        check("a\r\nb\r\n", &[line_edit(0, 1, 0, 1, "x")], "ax\r\nb\r\n");
+        check("a\r\nb\r\n", &[line_edit(0, 1, 1, 0, "\n")], "a\nb\r\n");
+        check("a\rb\nc", &[line_edit(0, 2, 0, 3, "")], "a\r\nc");
+        check("a\n", &[line_edit(0, 1, 0, 1, "\r")], "a\r\n");
     }
 
     #[test]
     fn takes_the_line_ends_of_the_place() {
         let check = |text, edits: &[TextEdit], after| {
-            assert_eq!(apply(text, &fitted(text, edits).unwrap()).unwrap(), after);
+            assert_eq!(apply_edits(text, &fit_edits(text, edits).unwrap()).unwrap(), after);
         };
-        check("a\r\nb\r\n", &[edit(1, 0, 1, 0, "x\ny\n")], "a\r\nx\r\ny\r\nb\r\n");
-        check("a\nb\n", &[edit(1, 0, 1, 0, "x\r\n")], "a\nx\nb\n");
-        check("a\r\nb", &[edit(1, 1, 1, 1, "\nc")], "a\r\nb\r\nc");
-        check("a", &[edit(0, 1, 0, 1, "\r\nb")], "a\r\nb");
+        check("a\r\nb\r\n", &[line_edit(1, 0, 1, 0, "x\ny\n")], "a\r\nx\r\ny\r\nb\r\n");
+        check("a\nb\n", &[line_edit(1, 0, 1, 0, "x\r\n")], "a\nx\nb\n");
+        check("a\r\nb", &[line_edit(1, 1, 1, 1, "\nc")], "a\r\nb\r\nc");
+        check("a", &[line_edit(0, 1, 0, 1, "\r\nb")], "a\r\nb");
     }
 
     #[test]
     fn counts_in_utf16() {
-        check("😀é\n", &[edit(0, 2, 0, 3, "e")], "😀e\n");
-        check("a😀", &[edit(0, 3, 0, 3, "!")], "a😀!");
-        refused("😀é", &[edit(0, 1, 0, 2, "")], "Use 0 or 2");
-        refused("é😀", &[edit(0, 2, 0, 3, "")], "Use 1 or 3");
+        check("😀é\n", &[line_edit(0, 2, 0, 3, "e")], "😀e\n");
+        check("a😀", &[line_edit(0, 3, 0, 3, "!")], "a😀!");
+        refused("😀é", &[line_edit(0, 1, 0, 2, "")], "Use 0 or 2");
+        refused("é😀", &[line_edit(0, 2, 0, 3, "")], "Use 1 or 3");
     }
 
     #[test]
     fn refuses_what_does_not_fit() {
-        refused("a\nb\n", &[edit(3, 0, 3, 0, "x")], "it has 3, so the last one is 2");
+        refused("a\nb\n", &[line_edit(3, 0, 3, 0, "x")], "it has 3, so the last one is 2");
         refused(
             "abc\r\nd",
-            &[edit(0, 4, 0, 4, "x")],
+            &[line_edit(0, 4, 0, 4, "x")],
             "3 UTF-16 characters long (lines are counted from 0; the last one is 1)",
         );
-        refused("abc", &[edit(0, 2, 0, 1, "x")], "ends before it starts");
-        refused("abc", &[edit(0, 0, 0, 2, "x"), edit(0, 1, 0, 3, "y")], "overlap");
-        refused("abc", &[edit(0, 0, 0, 1, "x"), edit(0, 0, 0, 0, "y")], "overlap");
+        refused("abc", &[line_edit(0, 2, 0, 1, "x")], "ends before it starts");
+        refused("abc", &[line_edit(0, 0, 0, 2, "x"), line_edit(0, 1, 0, 3, "y")], "overlap");
+        refused("abc", &[line_edit(0, 0, 0, 1, "x"), line_edit(0, 0, 0, 0, "y")], "overlap");
     }
 
     #[test]
     fn limits_what_one_call_carries() {
-        let one = edit(0, 0, 0, 0, "é");
+        let one = line_edit(0, 0, 0, 0, "é");
         assert_eq!(check_limits(&vec![one.clone(); MAX_EDITS]), Ok(()));
         assert!(check_limits(&vec![one; MAX_EDITS + 1]).is_err());
-        assert_eq!(check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED))]), Ok(()));
-        let error = check_limits(&[edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED + 1))]).unwrap_err();
+        assert_eq!(check_limits(&[line_edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED))]), Ok(()));
+        let error =
+            check_limits(&[line_edit(0, 0, 0, 0, &"é".repeat(MAX_INSERTED + 1))]).unwrap_err();
         assert!(error.to_string().contains("write_script"), "{error}");
     }
 
     #[test]
     fn random_edits_are_taken_back_exactly() {
-        let mut random = Random::new(1);
+        let mut random = SeededRandom::new(1);
         for _ in 0..5_000 {
-            let text = random.text(12);
+            let text = random.random_text(12);
             let edits = random_edits(&mut random, &text);
-            let after = apply(&text, &edits).unwrap();
+            let after = apply_edits(&text, &edits).unwrap();
             check(&text, &edits, &after);
         }
     }
 
     #[test]
     fn wild_positions_never_panic() {
-        let mut random = Random::new(2);
+        let mut random = SeededRandom::new(2);
         for _ in 0..5_000 {
-            let text = random.text(4);
+            let text = random.random_text(4);
             let [a, b, c, d] = [(); 4].map(|()| random.below(6) as u32);
-            let _ = apply(&text, &[edit(a, b, c, d, "x"), edit(c, d, a, b, "y")]);
+            let _ = apply_edits(&text, &[line_edit(a, b, c, d, "x"), line_edit(c, d, a, b, "y")]);
         }
     }
 }

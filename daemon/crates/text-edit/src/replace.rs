@@ -10,12 +10,12 @@ use std::borrow::Cow;
 
 use scene_schemas::text::TextEdit;
 
-use super::elision::elided;
+use super::elision::find_elision;
 use super::error::LISTED;
-use super::lines::{LineEnd, end_at, line_number, occurrences, with_lf};
-use super::nearest::nearest;
-use super::space::{MAX_LOOSE, indent, reindented, squeezed, visible};
-use super::{EditError, Stage, line_counts, whole};
+use super::lines::{LineEnd, end_at, find_occurrences, line_number, with_lf};
+use super::nearest::find_nearest;
+use super::space::{MAX_LOOSE, indentation_of, reindent_lines, squeeze_space, strip_invisible};
+use super::{EditError, MatchStage, diff_lines, line_counts};
 
 /// How many lines one replacement may change, unless it is meant for all places. The larger of the
 /// lines that go and the lines that come counts.
@@ -23,7 +23,7 @@ pub const MAX_CHANGED_LINES: usize = 120;
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replacement {
+pub struct TextReplacement {
     /// What stands there, exactly.
     pub search: String,
     /// What stands there afterwards, literally.
@@ -34,25 +34,28 @@ pub struct Replacement {
 
 /// What replacements come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplaceResult {
     /// Sorted edits over the text before all of them.
     pub edits: Vec<TextEdit>,
     /// How many places each replacement changed.
     pub counts: Vec<usize>,
     /// Whether white space had to be forgiven, so that somebody should look again.
-    pub stage: Stage,
+    pub stage: MatchStage,
 }
 
 /// Performs replacements in order, each on what the one before it left, all or none.
-pub fn replace(text: &str, replacements: &[Replacement]) -> Result<Replaced, EditError> {
+pub fn replace_all(
+    text: &str,
+    replacements: &[TextReplacement],
+) -> Result<ReplaceResult, EditError> {
     if replacements.is_empty() {
         return Err(EditError::NoReplacement);
     }
     let mut after = text.to_owned();
     let mut counts = Vec::with_capacity(replacements.len());
-    let mut stage = Stage::Exact;
+    let mut stage = MatchStage::Exact;
     for (index, replacement) in replacements.iter().enumerate() {
-        let one = one(&after, replacement, index + 1)?;
+        let one = find_replacement(&after, replacement, index + 1)?;
         after = one.text;
         counts.push(one.count);
         stage = stage.max(one.stage);
@@ -60,16 +63,20 @@ pub fn replace(text: &str, replacements: &[Replacement]) -> Result<Replaced, Edi
     if after == text {
         return Err(EditError::ChangesNothing);
     }
-    Ok(Replaced { edits: whole(text, &after), counts, stage })
+    Ok(ReplaceResult { edits: diff_lines(text, &after), counts, stage })
 }
 
-struct One {
+struct FoundReplacement {
     text: String,
     count: usize,
-    stage: Stage,
+    stage: MatchStage,
 }
 
-fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError> {
+fn find_replacement(
+    text: &str,
+    wanted: &TextReplacement,
+    number: usize,
+) -> Result<FoundReplacement, EditError> {
     let (search, replace) = (with_lf(&wanted.search), with_lf(&wanted.replace));
     if search.is_empty() {
         return Err(EditError::EmptySearch { number });
@@ -77,7 +84,7 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError
     if search == replace {
         return Err(EditError::SameText { number });
     }
-    if let Some(line) = elided(replace.lines(), &search) {
+    if let Some(line) = find_elision(replace.lines(), &search) {
         return Err(EditError::Elision { number, line: line.trim().to_owned() });
     }
     if !wanted.all {
@@ -87,22 +94,25 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError
             return Err(EditError::TooManyLines { number, count });
         }
     }
-    let plain = Plain::of(text);
+    let plain = NormalizedText::from_text(text);
     let places = if wanted.all {
         memchr::memmem::find_iter(plain.text.as_bytes(), &*search).collect()
     } else {
-        starts(&plain.text, &search)
+        match_starts(&plain.text, &search)
     };
     let exact = |count| {
-        let text = plain.put(text, &places, search.len(), &replace);
-        Ok(One { text, count, stage: Stage::Exact })
+        let text = plain.replace_at(text, &places, search.len(), &replace);
+        Ok(FoundReplacement { text, count, stage: MatchStage::Exact })
     };
     match places.len() {
-        0 if wanted.all => Err(EditError::NotFound { number, hint: nearest(&plain.text, &search) }),
+        0 if wanted.all => {
+            Err(EditError::NotFound { number, hint: find_nearest(&plain.text, &search) })
+        }
         0 => {
-            let Loose { at, len, replace } = loose(&plain.text, &search, &replace, number)?;
-            let text = plain.put(text, &[at], len, &replace);
-            Ok(One { text, count: 1, stage: Stage::Whitespace })
+            let LooseMatch { at, len, replace } =
+                find_loose(&plain.text, &search, &replace, number)?;
+            let text = plain.replace_at(text, &[at], len, &replace);
+            Ok(FoundReplacement { text, count: 1, stage: MatchStage::Whitespace })
         }
         1 => exact(1),
         count if wanted.all => exact(count),
@@ -115,15 +125,20 @@ fn one(text: &str, wanted: &Replacement, number: usize) -> Result<One, EditError
 }
 
 /// A place whose lines differ from a search in nothing but white space.
-struct Loose {
+struct LooseMatch {
     at: usize,
     len: usize,
     replace: String,
 }
 
 /// Finds the only such place; the replacement is indented as it is.
-fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose, EditError> {
-    let not_found = || EditError::NotFound { number, hint: nearest(text, search) };
+fn find_loose(
+    text: &str,
+    search: &str,
+    replace: &str,
+    number: usize,
+) -> Result<LooseMatch, EditError> {
+    let not_found = || EditError::NotFound { number, hint: find_nearest(text, search) };
     if text.len() > MAX_LOOSE {
         return Err(not_found());
     }
@@ -134,15 +149,19 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
     }
     let lines_of = |text: &str| -> Vec<String> {
         let text = if is_whole { text.strip_suffix('\n').unwrap_or(text) } else { text };
-        visible(text).split('\n').map(str::to_owned).collect()
+        strip_invisible(text).split('\n').map(str::to_owned).collect()
     };
     let mut wanted = lines_of(search);
     let mut new = if replace.is_empty() && is_whole { Vec::new() } else { lines_of(replace) };
     let there: Vec<&str> = text.split_inclusive('\n').collect();
-    let keys: Vec<_> = there.iter().map(|line| squeezed(line)).collect();
+    let keys: Vec<_> = there.iter().map(|line| squeeze_space(line)).collect();
     let find = |wanted: &[String]| {
-        let wanted: Vec<_> = wanted.iter().map(|line| squeezed(line)).collect();
-        if wanted.iter().all(|line| line.is_empty()) { vec![] } else { occurrences(&keys, &wanted) }
+        let wanted: Vec<_> = wanted.iter().map(|line| squeeze_space(line)).collect();
+        if wanted.iter().all(|line| line.is_empty()) {
+            vec![]
+        } else {
+            find_occurrences(&keys, &wanted)
+        }
     };
     let mut places = find(&wanted);
     if places.is_empty() {
@@ -169,9 +188,9 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
     let there = &there[place..place + wanted.len()];
     let first = wanted.iter().find(|line| !line.trim().is_empty()).map(String::as_str);
     let both = wanted.iter().zip(there).filter(|(line, _)| !line.trim().is_empty());
-    let pairs = both.map(|(line, there)| (indent(line), indent(there))).collect();
+    let pairs = both.map(|(line, there)| (indentation_of(line), indentation_of(there))).collect();
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
-    let lines = reindented(&new, pairs, first);
+    let lines = reindent_lines(&new, pairs, first);
     let lines = lines.ok_or(EditError::Indentation { number, line: place + 1 })?;
     let mut replace = lines.join("\n");
     let len: usize = there.iter().map(|line| line.len()).sum();
@@ -179,7 +198,7 @@ fn loose(text: &str, search: &str, replace: &str, number: usize) -> Result<Loose
         replace.push('\n');
     }
     let at = text.split_inclusive('\n').take(place).map(str::len).sum();
-    Ok(Loose { at, len, replace })
+    Ok(LooseMatch { at, len, replace })
 }
 
 /// Takes the blank lines at both ends of a search away, and as many of its replacement; says how many.
@@ -197,7 +216,7 @@ fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (
 }
 
 /// Where a search text starts, also where two places overlap; not many more than are listed.
-fn starts(text: &str, search: &str) -> Vec<usize> {
+fn match_starts(text: &str, search: &str) -> Vec<usize> {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut places = vec![];
     let mut from = 0;
@@ -213,29 +232,29 @@ fn starts(text: &str, search: &str) -> Vec<usize> {
 }
 
 /// A text with LF alone, and the way back from its bytes to those of the text as it is.
-struct Plain<'a> {
+struct NormalizedText<'a> {
     text: Cow<'a, str>,
     /// Where in `text` an LF stands for a CRLF, in order.
     shortened: Vec<usize>,
 }
 
-impl<'a> Plain<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> NormalizedText<'a> {
+    fn from_text(text: &'a str) -> Self {
         let ends = memchr::memmem::find_iter(text.as_bytes(), "\r\n");
         let shortened = ends.enumerate().map(|(before, at)| at - before).collect();
         Self { text: with_lf(text), shortened }
     }
 
-    fn original(&self, at: usize) -> usize {
+    fn original_offset(&self, at: usize) -> usize {
         at + self.shortened.partition_point(|&lf| lf < at)
     }
 
     /// The original text with `replace` at each of these places, in the line ends of the place.
-    fn put(&self, original: &str, places: &[usize], len: usize, replace: &str) -> String {
+    fn replace_at(&self, original: &str, places: &[usize], len: usize, replace: &str) -> String {
         let mut result = String::with_capacity(original.len());
         let mut done = 0;
         for &at in places {
-            let (start, end) = (self.original(at), self.original(at + len));
+            let (start, end) = (self.original_offset(at), self.original_offset(at + len));
             result.push_str(&original[done..start]);
             match end_at(original, start) {
                 LineEnd::CrLf => result.push_str(&replace.replace('\n', LineEnd::CrLf.as_str())),
@@ -250,27 +269,27 @@ impl<'a> Plain<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apply;
-    use super::super::seeded::Random;
+    use super::super::apply_edits;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
-    fn once(search: &str, replace: &str) -> Replacement {
-        Replacement { search: search.into(), replace: replace.into(), all: false }
+    fn once(search: &str, replace: &str) -> TextReplacement {
+        TextReplacement { search: search.into(), replace: replace.into(), all: false }
     }
 
-    fn every(search: &str, replace: &str) -> Replacement {
-        Replacement { all: true, ..once(search, replace) }
-    }
-
-    #[track_caller]
-    fn check(text: &str, replacements: &[Replacement], after: &str) {
-        let replaced = super::replace(text, replacements).unwrap();
-        assert_eq!(apply(text, &replaced.edits).unwrap(), after);
+    fn every(search: &str, replace: &str) -> TextReplacement {
+        TextReplacement { all: true, ..once(search, replace) }
     }
 
     #[track_caller]
-    fn refused(text: &str, replacements: &[Replacement], says: &str) {
-        let error = super::replace(text, replacements).unwrap_err().to_string();
+    fn check(text: &str, replacements: &[TextReplacement], after: &str) {
+        let replaced = super::replace_all(text, replacements).unwrap();
+        assert_eq!(apply_edits(text, &replaced.edits).unwrap(), after);
+    }
+
+    #[track_caller]
+    fn refused(text: &str, replacements: &[TextReplacement], says: &str) {
+        let error = super::replace_all(text, replacements).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 
@@ -285,9 +304,9 @@ mod tests {
     #[test]
     fn replaces_in_order() {
         check("a\nb\n", &[once("a", "b2"), once("b2\nb", "c")], "c\n");
-        let replaced = super::replace("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
+        let replaced = super::replace_all("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
         assert!(matches!(replaced, Err(EditError::FoundSeveral { number: 2, .. })));
-        let replaced = super::replace("a a\na\n", &[every("a", "b")]).unwrap();
+        let replaced = super::replace_all("a a\na\n", &[every("a", "b")]).unwrap();
         assert_eq!(replaced.counts, [3]);
     }
 
@@ -322,15 +341,15 @@ mod tests {
 
     #[test]
     fn random_replacements_agree_with_the_simple_way() {
-        let mut random = Random::new(6);
+        let mut random = SeededRandom::new(6);
         for _ in 0..5_000 {
-            let text = random.text(10);
-            let (search, put) = (random.text(1), random.text(2));
-            let wanted = Replacement { search, replace: put, all: random.below(2) == 0 };
-            let Ok(replaced) = super::replace(&text, std::slice::from_ref(&wanted)) else {
+            let text = random.random_text(10);
+            let (search, put) = (random.random_text(1), random.random_text(2));
+            let wanted = TextReplacement { search, replace: put, all: random.below(2) == 0 };
+            let Ok(replaced) = super::replace_all(&text, std::slice::from_ref(&wanted)) else {
                 continue;
             };
-            let after = apply(&text, &replaced.edits).unwrap();
+            let after = apply_edits(&text, &replaced.edits).unwrap();
             let (search, put) = (with_lf(&wanted.search), with_lf(&wanted.replace));
             // A lone CR before an inserted LF reads as CRLF, so only the others can be compared.
             if !text.contains('\r') && !put.contains('\r') {

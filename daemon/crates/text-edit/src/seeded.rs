@@ -3,7 +3,7 @@
 use scene_schemas::text::{Position, TextEdit};
 
 /// An edit in one line of a test.
-pub(super) fn edit(line: u32, character: u32, to_line: u32, to: u32, text: &str) -> TextEdit {
+pub(super) fn line_edit(line: u32, character: u32, to_line: u32, to: u32, text: &str) -> TextEdit {
     TextEdit {
         start: Position { line, character },
         end: Position { line: to_line, character: to },
@@ -12,9 +12,9 @@ pub(super) fn edit(line: u32, character: u32, to_line: u32, to: u32, text: &str)
 }
 
 /// A xorshift generator.
-pub(crate) struct Random(u64);
+pub(crate) struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
@@ -27,7 +27,7 @@ impl Random {
     }
 
     /// A few lines from a small alphabet, so that lines repeat and line ends meet each other.
-    pub(crate) fn text(&mut self, lines: usize) -> String {
+    pub(crate) fn random_text(&mut self, lines: usize) -> String {
         const PIECES: [&str; 12] =
             ["a", "b", "end", "\tx", "😀", "é", " ", "", "local a = 1", "\r", "foo()", "a"];
         let mut text = String::new();
@@ -42,7 +42,7 @@ impl Random {
 }
 
 /// Edits that fit the text, in random order.
-pub(super) fn random_edits(random: &mut Random, text: &str) -> Vec<TextEdit> {
+pub(super) fn random_edits(random: &mut SeededRandom, text: &str) -> Vec<TextEdit> {
     let mut places = vec![];
     for (line, content) in text.split('\n').enumerate() {
         let is_last = text.matches('\n').count() == line;
@@ -58,7 +58,7 @@ pub(super) fn random_edits(random: &mut Random, text: &str) -> Vec<TextEdit> {
     let mut at = random.below(4);
     while at < places.len() {
         let end = (at + random.below(4)).min(places.len() - 1);
-        edits.push(TextEdit { start: places[at], end: places[end], text: random.text(2) });
+        edits.push(TextEdit { start: places[at], end: places[end], text: random.random_text(2) });
         at = end + 1 + random.below(6);
     }
     if random.below(2) == 0 {

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::diff::Change;
+use super::diff::LineChange;
 
 /// A change at its lowest place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +21,13 @@ pub(super) struct SlidingChange {
 }
 
 /// Moves each change to its lowest place. Changes that meet become one.
-pub(super) fn settle(old: &[&str], new: &[&str], changes: Vec<Change>) -> Vec<SlidingChange> {
+pub(super) fn settle_changes(
+    old: &[&str],
+    new: &[&str],
+    changes: Vec<LineChange>,
+) -> Vec<SlidingChange> {
     // The last one is next to the change that is placed.
-    let mut settled: Vec<Change> = Vec::with_capacity(changes.len());
+    let mut settled: Vec<LineChange> = Vec::with_capacity(changes.len());
     for mut change in changes.into_iter().rev() {
         loop {
             let limit = settled.last().map_or(old.len(), |next| next.old.start);
@@ -32,9 +36,11 @@ pub(super) fn settle(old: &[&str], new: &[&str], changes: Vec<Change>) -> Vec<Sl
                 break;
             }
             let Some(next) = settled.pop() else { break };
-            change =
-                Change { old: change.old.start..next.old.end, new: change.new.start..next.new.end };
-            trim(old, new, &mut change);
+            change = LineChange {
+                old: change.old.start..next.old.end,
+                new: change.new.start..next.new.end,
+            };
+            trim_change(old, new, &mut change);
         }
         if !change.old.is_empty() || !change.new.is_empty() {
             settled.push(change);
@@ -42,7 +48,7 @@ pub(super) fn settle(old: &[&str], new: &[&str], changes: Vec<Change>) -> Vec<Sl
     }
     settled.reverse();
     let mut above = 0;
-    let with_reach = |change: Change| {
+    let with_reach = |change: LineChange| {
         let reach = change.old.start - room_above(old, new, &change, above);
         above = change.old.end;
         SlidingChange { old: change.old, new: change.new, reach }
@@ -51,9 +57,9 @@ pub(super) fn settle(old: &[&str], new: &[&str], changes: Vec<Change>) -> Vec<Sl
 }
 
 /// Moves an insertion or a deletion down, up to the next change.
-fn slide_down(old: &[&str], new: &[&str], change: &mut Change, limit: usize) {
+fn slide_down(old: &[&str], new: &[&str], change: &mut LineChange, limit: usize) {
     // The line that the run gives up above is the one that it takes below.
-    let can_move = |change: &Change| {
+    let can_move = |change: &LineChange| {
         if change.old.is_empty() {
             new[change.new.start] == old[change.old.end]
         } else {
@@ -68,7 +74,7 @@ fn slide_down(old: &[&str], new: &[&str], change: &mut Change, limit: usize) {
 }
 
 /// How many lines an insertion or a deletion can move up, at most to the change above.
-fn room_above(old: &[&str], new: &[&str], change: &Change, above: usize) -> usize {
+fn room_above(old: &[&str], new: &[&str], change: &LineChange, above: usize) -> usize {
     let (lines, run) = match (change.old.is_empty(), change.new.is_empty()) {
         (true, false) => (new, &change.new),
         (false, true) => (old, &change.old),
@@ -79,7 +85,7 @@ fn room_above(old: &[&str], new: &[&str], change: &Change, above: usize) -> usiz
 }
 
 /// Takes away the lines that both texts share at the ends of a change.
-fn trim(old: &[&str], new: &[&str], change: &mut Change) {
+fn trim_change(old: &[&str], new: &[&str], change: &mut LineChange) {
     let (a, b) = (&old[change.old.clone()], &new[change.new.clone()]);
     let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[head..], &b[head..]);

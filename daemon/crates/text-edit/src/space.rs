@@ -18,7 +18,7 @@ pub(super) fn has_invisible(text: &str) -> bool {
 
 /// A text without characters that nobody sees; those between two characters of scripts and emoji
 /// that need them stay.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
+pub(super) fn strip_invisible(text: &str) -> Cow<'_, str> {
     if !has_invisible(text) {
         return Cow::Borrowed(text);
     }
@@ -37,7 +37,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
 
 /// What two lines have in common that differ only in white space: each run of it counts as one
 /// space, and none at either end.
-pub(super) fn squeezed(line: &str) -> Cow<'_, str> {
+pub(super) fn squeeze_space(line: &str) -> Cow<'_, str> {
     let is_plain = |bytes: &[u8]| {
         let mut before = b' ';
         bytes.iter().all(|byte| {
@@ -50,7 +50,7 @@ pub(super) fn squeezed(line: &str) -> Cow<'_, str> {
     if is_plain(trimmed.as_bytes()) {
         return Cow::Borrowed(trimmed);
     }
-    let seen = visible(line);
+    let seen = strip_invisible(line);
     let mut squeezed = String::with_capacity(seen.len());
     for word in seen.split_whitespace() {
         if !squeezed.is_empty() {
@@ -74,13 +74,13 @@ pub(super) fn without_space(line: &str) -> String {
 }
 
 /// The white space that a line begins with.
-pub(super) fn indent(line: &str) -> &str {
+pub(super) fn indentation_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
 /// How lines that somebody describes are indented in the text that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Rule {
+enum IndentRule {
     /// As described.
     Same,
     /// So many spaces are a tab there, and all lines stand this much deeper.
@@ -93,9 +93,9 @@ enum Rule {
     Shallower(String),
 }
 
-impl Rule {
+impl IndentRule {
     /// All that turn each first indentation into the second one.
-    fn between(pairs: &[(&str, &str)]) -> Vec<Self> {
+    fn rules_between(pairs: &[(&str, &str)]) -> Vec<Self> {
         let Some((from, to)) = pairs.first() else {
             return vec![Self::Same];
         };
@@ -117,18 +117,19 @@ impl Rule {
                 (&spaces, pairs.iter().any(|(from, _)| from.contains('\t'))),
             ];
             for (make, _) in makes.into_iter().filter(|(_, has_tabs)| *has_tabs) {
-                let converted = make(String::new()).indent(from).unwrap_or_default();
+                let converted = make(String::new()).map_indent(from).unwrap_or_default();
                 rules.extend(to.strip_suffix(converted.as_str()).map(|more| make(more.to_owned())));
             }
         }
-        let fits =
-            |rule: &Self| pairs.iter().all(|(from, to)| rule.indent(from).as_deref() == Some(*to));
+        let fits = |rule: &Self| {
+            pairs.iter().all(|(from, to)| rule.map_indent(from).as_deref() == Some(*to))
+        };
         rules.retain(fits);
         rules
     }
 
     /// The indentation in the text that is there; none where a line stands too far out.
-    fn indent(&self, from: &str) -> Option<String> {
+    fn map_indent(&self, from: &str) -> Option<String> {
         Some(match self {
             Self::Same => from.to_owned(),
             Self::Deeper(deeper) => format!("{deeper}{from}"),
@@ -144,12 +145,12 @@ impl Rule {
     }
 
     /// A line as it stands there; none where it stands too far out.
-    fn line(&self, line: &str) -> Option<String> {
-        let from = indent(line);
+    fn map_line(&self, line: &str) -> Option<String> {
+        let from = indentation_of(line);
         if line.is_empty() || *self == Self::Same {
             return Some(line.to_owned());
         }
-        let there = self.indent(from);
+        let there = self.map_indent(from);
         // Nobody sees how deep a blank line stands.
         let there = if from.len() == line.len() { there.or(Some(String::new())) } else { there };
         Some(there? + &line[from.len()..])
@@ -161,7 +162,7 @@ impl Rule {
 /// and do not agree on these lines, or where some
 /// lines are described by the one and some by the other; `beside` is a line of those that are described, and tells
 /// that they are not where the first line is indented as it is.
-pub(super) fn reindented(
+pub(super) fn reindent_lines(
     lines: &[&str],
     mut pairs: Vec<(&str, &str)>,
     beside: Option<&str>,
@@ -169,18 +170,22 @@ pub(super) fn reindented(
     pairs.sort_unstable();
     pairs.dedup();
     let is_blank = |line: &&&str| line.trim().is_empty();
-    let rules = Rule::between(&pairs);
+    let rules = IndentRule::rules_between(&pairs);
     let is_mixed = |line: &&str| {
-        let own = indent(line);
+        let own = indentation_of(line);
         pairs.iter().any(|(_, there)| *there == own)
             && !pairs.iter().any(|(described, _)| *described == own)
     };
     let mut speaking = lines.iter().filter(|line| !is_blank(line)).peekable();
-    let is_beside = speaking.peek().is_some_and(|first| beside.map(indent) == Some(indent(first)));
-    if rules != [Rule::Same] && !is_beside && speaking.any(is_mixed) {
+    let is_beside = speaking
+        .peek()
+        .is_some_and(|first| beside.map(indentation_of) == Some(indentation_of(first)));
+    if rules != [IndentRule::Same] && !is_beside && speaking.any(is_mixed) {
         return None;
     }
-    let by = |rule: &Rule| lines.iter().map(|line| rule.line(line)).collect::<Option<Vec<_>>>();
+    let by = |rule: &IndentRule| {
+        lines.iter().map(|line| rule.map_line(line)).collect::<Option<Vec<_>>>()
+    };
     let mut made = rules.iter().filter_map(by);
     let first = made.next()?;
     made.all(|other| other == first).then_some(first)
@@ -192,18 +197,18 @@ mod tests {
 
     #[test]
     fn sees_what_is_seen() {
-        assert_eq!(visible("a\u{200b}b\u{feff}"), "ab");
-        assert_eq!(visible("👩\u{200d}💻"), "👩\u{200d}💻");
-        assert_eq!(visible("a\u{200d}b"), "ab");
-        assert_eq!(squeezed("\ta\u{a0}\t b  "), "a b");
-        assert_eq!(squeezed("a b"), "a b");
-        assert_eq!(squeezed(" \u{200b} "), "");
-        assert_eq!(squeezed(" x\u{200b}"), "x");
+        assert_eq!(strip_invisible("a\u{200b}b\u{feff}"), "ab");
+        assert_eq!(strip_invisible("👩\u{200d}💻"), "👩\u{200d}💻");
+        assert_eq!(strip_invisible("a\u{200d}b"), "ab");
+        assert_eq!(squeeze_space("\ta\u{a0}\t b  "), "a b");
+        assert_eq!(squeeze_space("a b"), "a b");
+        assert_eq!(squeeze_space(" \u{200b} "), "");
+        assert_eq!(squeeze_space(" x\u{200b}"), "x");
     }
 
     #[track_caller]
     fn check(pairs: &[(&str, &str)], line: &str, there: Option<&str>) {
-        let lines = reindented(&[line], pairs.to_vec(), None);
+        let lines = reindent_lines(&[line], pairs.to_vec(), None);
         assert_eq!(lines.map(|lines| lines.concat()).as_deref(), there);
     }
 
@@ -224,8 +229,8 @@ mod tests {
         check(&[("    ", "\t")], "        ", Some("\t\t"));
         // Some lines are indented as they are described, some as they stand there.
         check(&[("", "  ")], "  x", None);
-        let lines = reindented(&["x", "  y"], vec![("", "  ")], Some("a"));
+        let lines = reindent_lines(&["x", "  y"], vec![("", "  ")], Some("a"));
         assert_eq!(lines.unwrap(), ["  x", "    y"]);
-        assert_eq!(reindented(&["x", "  y"], vec![("", "  ")], Some(" a")), None);
+        assert_eq!(reindent_lines(&["x", "  y"], vec![("", "  ")], Some(" a")), None);
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use scene_schemas::proposal::DiffLine;
 
-use super::diff::{Change, changes};
+use super::diff::{LineChange, line_changes};
 
 /// Words of a line that are compared with those of another one.
 const MAX_WORDS: usize = 256;
@@ -20,7 +20,7 @@ const ALIKE: usize = 40;
 
 /// The lines of a hunk that stand beside each other. A line that stays stands beside itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beside {
+pub struct LinePair {
     /// Which line is on the side before.
     pub old: Option<usize>,
     /// Which line is on the side after.
@@ -29,25 +29,25 @@ pub struct Beside {
 
 /// Compares the lines of hunks, of all hunks that one looks at together.
 #[derive(Debug)]
-pub struct Words {
+pub struct WordDiff {
     /// How much may still be done.
     left: usize,
 }
 
-impl Default for Words {
+impl Default for WordDiff {
     fn default() -> Self {
         Self { left: MAX_WORK }
     }
 }
 
-impl Words {
+impl WordDiff {
     /// The lines of a hunk beside each other: in a run of changes those that are most alike, in order.
-    pub fn beside(&mut self, lines: &[DiffLine]) -> Vec<Beside> {
+    pub fn pair_lines(&mut self, lines: &[DiffLine]) -> Vec<LinePair> {
         let mut all = Vec::with_capacity(lines.len());
         let mut at = 0;
         while let Some(line) = lines.get(at) {
             if matches!(line, DiffLine::Context(_)) {
-                all.push(Beside { old: Some(at), new: Some(at) });
+                all.push(LinePair { old: Some(at), new: Some(at) });
                 at += 1;
                 continue;
             }
@@ -58,43 +58,47 @@ impl Words {
             let new = run(old.end, |line| matches!(line, DiffLine::Added(_)));
             at = new.end;
             let (mut from, mut to) = (old.start, new.start);
-            for (a, b) in self.pairs(&lines[old.clone()], &lines[new.clone()]) {
+            for (a, b) in self.best_pairs(&lines[old.clone()], &lines[new.clone()]) {
                 let (a, b) = (old.start + a, new.start + b);
-                level(from..a, to..b, &mut all);
-                all.push(Beside { old: Some(a), new: Some(b) });
+                pair_in_order(from..a, to..b, &mut all);
+                all.push(LinePair { old: Some(a), new: Some(b) });
                 (from, to) = (a + 1, b + 1);
             }
-            level(from..old.end, to..new.end, &mut all);
+            pair_in_order(from..old.end, to..new.end, &mut all);
         }
         all
     }
 
     /// Which lines became each other, in order: together as alike as they can be.
-    fn pairs(&mut self, old: &[DiffLine], new: &[DiffLine]) -> Vec<(usize, usize)> {
+    fn best_pairs(&mut self, old: &[DiffLine], new: &[DiffLine]) -> Vec<(usize, usize)> {
         let size = old.len() * new.len();
         if old.len() == new.len() || size == 0 || size > MAX_PAIRS {
             return Vec::new();
         }
-        let old: Vec<Vec<&str>> = old.iter().map(|it| sorted(text(it))).collect();
-        let new: Vec<Vec<&str>> = new.iter().map(|it| sorted(text(it))).collect();
+        let old: Vec<Vec<&str>> = old.iter().map(|it| sorted_words(line_text(it))).collect();
+        let new: Vec<Vec<&str>> = new.iter().map(|it| sorted_words(line_text(it))).collect();
         let length = |lines: &[Vec<&str>]| lines.iter().map(Vec::len).sum::<usize>();
         let work = length(&old) * new.len() + length(&new) * old.len();
         let Some(left) = self.left.checked_sub(work) else {
             return Vec::new();
         };
         self.left = left;
-        best(&old, &new)
+        match_likeliest(&old, &new)
     }
 
     /// The bytes of each line that its counterpart has otherwise; none where nothing is alike.
-    pub fn marks(&mut self, lines: &[DiffLine], beside: &[Beside]) -> Vec<Vec<Range<usize>>> {
+    pub fn changed_ranges(
+        &mut self,
+        lines: &[DiffLine],
+        beside: &[LinePair],
+    ) -> Vec<Vec<Range<usize>>> {
         let mut marks = vec![Vec::new(); lines.len()];
         for pair in beside {
             let (Some(a), Some(b)) = (pair.old, pair.new) else {
                 continue;
             };
             if a != b {
-                (marks[a], marks[b]) = self.differ(text(&lines[a]), text(&lines[b]));
+                (marks[a], marks[b]) = self.diff_words(line_text(&lines[a]), line_text(&lines[b]));
             }
         }
         marks
@@ -102,19 +106,19 @@ impl Words {
 
     /// The bytes of two texts that differ, by words; none where they have little in common, or more
     /// words than are compared.
-    pub fn differ(&mut self, old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    pub fn diff_words(&mut self, old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
         let none = (Vec::new(), Vec::new());
-        let (Some(a), Some(b)) = (words(old), words(new)) else {
+        let (Some(a), Some(b)) = (split_words(old), split_words(new)) else {
             return none;
         };
         let Some(left) = self.left.checked_sub(a.len() * b.len()) else {
             return none;
         };
         self.left = left;
-        let changes = changes(&a, &b);
+        let changes = line_changes(&a, &b);
         let (gone, come) = (
-            marked(old, &a, changes.iter().map(|it: &Change| it.old.clone())),
-            marked(new, &b, changes.iter().map(|it| it.new.clone())),
+            merge_ranges(old, &a, changes.iter().map(|it: &LineChange| it.old.clone())),
+            merge_ranges(new, &b, changes.iter().map(|it| it.new.clone())),
         );
         let length = |marks: &[Range<usize>]| marks.iter().map(Range::len).sum::<usize>();
         let shared = (old.len() - length(&gone)) + (new.len() - length(&come));
@@ -123,21 +127,21 @@ impl Words {
 }
 
 /// Lines beside each other as they come.
-fn level(old: Range<usize>, new: Range<usize>, all: &mut Vec<Beside>) {
+fn pair_in_order(old: Range<usize>, new: Range<usize>, all: &mut Vec<LinePair>) {
     for at in 0..old.len().max(new.len()) {
         let nth = |range: &Range<usize>| Some(range.start + at).filter(|it| *it < range.end);
-        all.push(Beside { old: nth(&old), new: nth(&new) });
+        all.push(LinePair { old: nth(&old), new: nth(&new) });
     }
 }
 
-fn text(line: &DiffLine) -> &str {
+fn line_text(line: &DiffLine) -> &str {
     match line {
         DiffLine::Context(text) | DiffLine::Added(text) | DiffLine::Removed(text) => text,
     }
 }
 
 /// What kind of word a character is of.
-fn kind(c: char) -> u8 {
+fn word_kind(c: char) -> u8 {
     match c {
         c if c.is_alphanumeric() || c == '_' => 0,
         c if c.is_whitespace() => 1,
@@ -146,16 +150,16 @@ fn kind(c: char) -> u8 {
 }
 
 /// Names and numbers, white space, and single signs; none where they are many.
-fn words(text: &str) -> Option<Vec<&str>> {
+fn split_words(text: &str) -> Option<Vec<&str>> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if words.len() == MAX_WORDS {
             return None;
         }
-        let end = match kind(first) {
+        let end = match word_kind(first) {
             2 => first.len_utf8(),
-            own => rest.find(|c| kind(c) != own).unwrap_or(rest.len()),
+            own => rest.find(|c| word_kind(c) != own).unwrap_or(rest.len()),
         };
         let (word, behind) = rest.split_at(end);
         words.push(word);
@@ -165,15 +169,15 @@ fn words(text: &str) -> Option<Vec<&str>> {
 }
 
 /// The words of a line that are to be seen, in the order of letters.
-fn sorted(line: &str) -> Vec<&str> {
-    let mut words = words(line).unwrap_or_default();
+fn sorted_words(line: &str) -> Vec<&str> {
+    let mut words = split_words(line).unwrap_or_default();
     words.retain(|word| !word.trim().is_empty());
     words.sort_unstable();
     words
 }
 
 /// How many bytes of a hundred two lines share, by their words in any order.
-fn alike(old: &[&str], new: &[&str]) -> usize {
+fn likeness(old: &[&str], new: &[&str]) -> usize {
     let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
     let (mut a, mut b, mut shared) = (0, 0, 0);
     while let (Some(x), Some(y)) = (old.get(a), new.get(b)) {
@@ -187,14 +191,14 @@ fn alike(old: &[&str], new: &[&str]) -> usize {
 }
 
 /// The pairs in order whose likeness is greatest in all.
-fn best(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> {
+fn match_likeliest(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
     // From each pair of places to both ends: the greatest likeness that is to be had.
     let mut most = vec![0; (old.len() + 1) * width];
     let mut is_pair = vec![false; most.len()];
     for a in (0..old.len()).rev() {
         for b in (0..new.len()).rev() {
-            let likeness = alike(&old[a], &new[b]);
+            let likeness = likeness(&old[a], &new[b]);
             let paired =
                 if likeness < ALIKE { 0 } else { likeness + most[(a + 1) * width + b + 1] };
             let skipped = most[(a + 1) * width + b].max(most[a * width + b + 1]);
@@ -217,7 +221,7 @@ fn best(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> {
 }
 
 /// Runs of words as bytes; two with nothing but white space between them are one.
-fn marked(
+fn merge_ranges(
     text: &str,
     words: &[&str],
     runs: impl Iterator<Item = Range<usize>>,
@@ -243,7 +247,7 @@ fn marked(
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::super::seeded::Random;
+    use super::super::seeded::SeededRandom;
     use super::*;
 
     fn lines(text: &str) -> Vec<DiffLine> {
@@ -259,19 +263,19 @@ mod tests {
     #[track_caller]
     fn check(text: &str, rows: &str, marks: &[&str]) {
         let lines = lines(text);
-        let mut words = Words::default();
-        let beside = words.beside(&lines);
+        let mut words = WordDiff::default();
+        let beside = words.pair_lines(&lines);
         let side = |at: Option<usize>| at.map(|at| at.to_string()).unwrap_or_default();
         let shown: Vec<String> =
             beside.iter().map(|it| format!("{}|{}", side(it.old), side(it.new))).collect();
         assert_eq!(shown.join(" "), rows);
         let shown: Vec<String> = words
-            .marks(&lines, &beside)
+            .changed_ranges(&lines, &beside)
             .iter()
             .zip(&lines)
             .filter(|(marks, _)| !marks.is_empty())
             .map(|(marks, line)| {
-                let mut shown = super::text(line).to_owned();
+                let mut shown = super::line_text(line).to_owned();
                 for mark in marks.iter().rev() {
                     shown.insert(mark.end, ']');
                     shown.insert(mark.start, '[');
@@ -315,20 +319,20 @@ mod tests {
 
     #[test]
     fn every_line_stands_somewhere_once() {
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         for _ in 0..2_000 {
             let mut lines = Vec::new();
             for _ in 0..random.below(12) {
-                let text = random.text(1).replace('\n', "");
+                let text = random.random_text(1).replace('\n', "");
                 lines.push(match random.below(3) {
                     0 => DiffLine::Context(text),
                     1 => DiffLine::Added(text),
                     _ => DiffLine::Removed(text),
                 });
             }
-            let mut words = Words::default();
-            let beside = words.beside(&lines);
-            let on = |wanted: fn(&Beside) -> Option<usize>| {
+            let mut words = WordDiff::default();
+            let beside = words.pair_lines(&lines);
+            let on = |wanted: fn(&LinePair) -> Option<usize>| {
                 beside.iter().filter_map(wanted).collect::<Vec<_>>()
             };
             let all = |side: fn(&DiffLine) -> bool| {
@@ -337,8 +341,8 @@ mod tests {
             let old = all(|line| !matches!(line, DiffLine::Added(_)));
             let new = all(|line| !matches!(line, DiffLine::Removed(_)));
             assert_eq!((on(|it| it.old), on(|it| it.new)), (old, new));
-            for (marks, line) in words.marks(&lines, &beside).iter().zip(&lines) {
-                assert!(marks.iter().all(|mark| text(line).get(mark.clone()).is_some()));
+            for (marks, line) in words.changed_ranges(&lines, &beside).iter().zip(&lines) {
+                assert!(marks.iter().all(|mark| line_text(line).get(mark.clone()).is_some()));
             }
         }
     }
@@ -355,9 +359,9 @@ mod tests {
         let begun = Instant::now();
         for text in [text, long, "-a x\n+b x\n+c x\n c\n".repeat(20_000)] {
             let lines = lines(&text);
-            let mut words = Words::default();
-            let beside = words.beside(&lines);
-            assert_eq!(words.marks(&lines, &beside).len(), lines.len());
+            let mut words = WordDiff::default();
+            let beside = words.pair_lines(&lines);
+            assert_eq!(words.changed_ranges(&lines, &beside).len(), lines.len());
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     }

@@ -149,7 +149,7 @@ fn edit(before: &str, after: &str) -> Proposal {
         path: path.parse().unwrap(),
         added: counts.added,
         removed: counts.removed,
-        hunks: vector_text_edit::hunks(before, after, 1),
+        hunks: vector_text_edit::diff_hunks(before, after, 1),
     }];
     proposal
 }

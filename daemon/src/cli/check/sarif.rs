@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use vector_luau::{Finding, Severity};
+use vector_luau::{FindingSeverity, SourceFinding};
 
 use super::CheckReport;
 use crate::tasks::check::CheckedScript;
@@ -48,7 +48,7 @@ pub(super) fn sarif_log(report: &CheckReport<'_>) -> Json {
 }
 
 fn sarif_result(
-    finding: &Finding,
+    finding: &SourceFinding,
     rule: Option<usize>,
     file: &str,
     script: Option<&CheckedScript>,
@@ -78,9 +78,9 @@ fn sarif_result(
         }]);
     }
     let level = match finding.severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
+        FindingSeverity::Note => "note",
+        FindingSeverity::Warning => "warning",
+        FindingSeverity::Error => "error",
     };
     let mut result = json!({
         "ruleId": finding.code,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use console::measure_text_width;
-use vector_luau::{Finding, Lines, Severity};
+use vector_luau::{FindingSeverity, LineIndex, SourceFinding};
 
 use super::CheckReport;
 use crate::cli::style::{PaintKind, TextStyle, terminal_line};
@@ -15,7 +15,7 @@ const SHOWN: usize = 160;
 pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> String {
     let mut text = String::new();
     if let Some((file, source, found)) = &report.settings {
-        let lines = Lines::of(source);
+        let lines = LineIndex::from_text(source);
         for it in found {
             render_finding(&mut text, &file.display().to_string(), it, &lines, style);
         }
@@ -24,7 +24,7 @@ pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> Strin
         if found.is_empty() {
             continue;
         }
-        let lines = Lines::of(script.text.as_deref().unwrap_or_default());
+        let lines = LineIndex::from_text(script.text.as_deref().unwrap_or_default());
         let place = script.file.clone().unwrap_or_else(|| script.path.to_string());
         for it in found {
             render_finding(&mut text, &place, it, &lines, style);
@@ -36,14 +36,14 @@ pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> Strin
 fn render_finding(
     text: &mut String,
     place: &str,
-    finding: &Finding,
-    lines: &Lines<'_>,
+    finding: &SourceFinding,
+    lines: &LineIndex<'_>,
     style: TextStyle,
 ) {
     let paint = match finding.severity {
-        Severity::Error => PaintKind::Removed,
-        Severity::Warning => PaintKind::Changed,
-        Severity::Note => PaintKind::Moved,
+        FindingSeverity::Error => PaintKind::Removed,
+        FindingSeverity::Warning => PaintKind::Changed,
+        FindingSeverity::Note => PaintKind::Moved,
     };
     let (at, number) = (finding.at, finding.at.line.to_string());
     let gutter = " ".repeat(number.len());
@@ -54,7 +54,7 @@ fn render_finding(
     let _ = writeln!(text, "{head}: {message}");
     let _ =
         writeln!(text, "{gutter}{} {}:{}:{}", bar("-->"), terminal_line(place), at.line, at.column);
-    let line = lines.line(at.line);
+    let line = lines.line_text(at.line);
     if !line.is_empty() {
         let end = if at.end_line == at.line { at.end_column } else { u32::MAX };
         let (code, indent, length) = clip_line(line, at.column as usize, end as usize);
@@ -90,14 +90,14 @@ fn clip_line(line: &str, column: usize, end: usize) -> (String, usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use vector_luau::{Linter, Stack, inspect};
+    use vector_luau::{SourceLinter, StackSize, inspect_source};
 
     use super::*;
 
     #[track_caller]
     fn check(source: &str, expected: &str) {
-        let found = inspect(source, &Linter::plain(), Stack::Usual);
-        let (mut text, lines) = (String::new(), Lines::of(source));
+        let found = inspect_source(source, &SourceLinter::default_lints(), StackSize::Usual);
+        let (mut text, lines) = (String::new(), LineIndex::from_text(source));
         for it in &found {
             render_finding(&mut text, "game.A", it, &lines, TextStyle::plain());
         }

@@ -2,7 +2,7 @@
 
 use scene_schemas::text::{Position, TextEdit};
 use serde::Deserialize;
-use vector_text_edit::Replacement;
+use vector_text_edit::TextReplacement;
 
 use super::jsonl::ColumnUnit;
 
@@ -16,9 +16,9 @@ pub(super) struct SearchEdit {
 }
 
 impl SearchEdit {
-    pub(super) fn to_replacement(&self) -> Replacement {
+    pub(super) fn to_replacement(&self) -> TextReplacement {
         let Self { search, replace, all } = self.clone();
-        Replacement { search, replace, all }
+        TextReplacement { search, replace, all }
     }
 }
 

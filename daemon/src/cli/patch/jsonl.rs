@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use scene_schemas::text::TextEdit;
 use serde::{Deserialize, Serialize};
-use vector_text_edit::{Conflict, Merged};
+use vector_text_edit::{Conflict, MergeResult};
 
 use super::super::terminal::one_line;
 use super::edit_file::SearchEdit;
@@ -66,7 +66,7 @@ struct CaseAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    nearest: Option<vector_text_edit::Nearest>,
+    nearest: Option<vector_text_edit::NearestText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<Vec<Conflict>>,
 }
@@ -152,7 +152,7 @@ fn answer_case(case: &JsonCase) -> CaseAnswer {
 }
 
 fn apply_patch(base: &str, patch: &str, target: Option<&str>) -> CaseAnswer {
-    match vector_text_edit::patch(base, patch, target.as_slice()) {
+    match vector_text_edit::apply_patch(base, patch, target.as_slice()) {
         Ok(patched) => CaseAnswer {
             confirm: patched.confirm,
             stage: Some(patched.stage.name()),
@@ -167,7 +167,7 @@ fn apply_patch(base: &str, patch: &str, target: Option<&str>) -> CaseAnswer {
 }
 
 fn apply_edits(base: &str, edits: &[TextEdit]) -> CaseAnswer {
-    match vector_text_edit::apply(base, edits) {
+    match vector_text_edit::apply_edits(base, edits) {
         Ok(text) => CaseAnswer { outcome: "ok", text: Some(text), ..CaseAnswer::default() },
         Err(error) => CaseAnswer::refused_with(error.to_string()),
     }
@@ -175,9 +175,9 @@ fn apply_edits(base: &str, edits: &[TextEdit]) -> CaseAnswer {
 
 fn apply_replacements(base: &str, edits: &[SearchEdit]) -> CaseAnswer {
     let edits: Vec<_> = edits.iter().map(SearchEdit::to_replacement).collect();
-    match vector_text_edit::replace(base, &edits) {
+    match vector_text_edit::replace_all(base, &edits) {
         Ok(replaced) => CaseAnswer {
-            confirm: replaced.stage > vector_text_edit::Stage::Exact,
+            confirm: replaced.stage > vector_text_edit::MatchStage::Exact,
             stage: Some(replaced.stage.name()),
             ..apply_edits(base, &replaced.edits)
         },
@@ -191,10 +191,10 @@ fn apply_replacements(base: &str, edits: &[SearchEdit]) -> CaseAnswer {
 fn apply_ranges(base: &str, edits: &[TextEdit], unit: ColumnUnit) -> CaseAnswer {
     let edits = super::edit_file::in_utf16(base, edits, unit);
     let fitted = vector_text_edit::check_limits(&edits)
-        .and_then(|()| vector_text_edit::fitted(base, &edits));
+        .and_then(|()| vector_text_edit::fit_edits(base, &edits));
     match fitted {
         Ok(edits) => CaseAnswer {
-            stage: Some(vector_text_edit::Stage::Exact.name()),
+            stage: Some(vector_text_edit::MatchStage::Exact.name()),
             ..apply_edits(base, &edits)
         },
         Err(error) => CaseAnswer::refused_with(error.to_string()),
@@ -202,11 +202,11 @@ fn apply_ranges(base: &str, edits: &[TextEdit], unit: ColumnUnit) -> CaseAnswer 
 }
 
 fn merge_texts(base: &str, ours: &str, theirs: &str) -> CaseAnswer {
-    match vector_text_edit::merge(base, ours, theirs) {
-        Merged::Text(text) => {
+    match vector_text_edit::merge_texts(base, ours, theirs) {
+        MergeResult::Text(text) => {
             CaseAnswer { outcome: "ok", text: Some(text), ..CaseAnswer::default() }
         }
-        Merged::Conflicts(conflicts) => {
+        MergeResult::Conflicts(conflicts) => {
             let reason = "Both sides changed the same lines.".to_owned();
             CaseAnswer { conflicts: Some(conflicts), ..CaseAnswer::refused_with(reason) }
         }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 use vector_files::text::TextFile;
-use vector_text_edit::{Patched, Replacement, Stage};
+use vector_text_edit::{MatchStage, PatchResult, TextReplacement};
 
 use self::edit_file::EditFile;
 use super::style::{count_noun, terminal_line};
@@ -85,7 +85,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     let target = TextFile::read_file(file)?;
     let before = target.text();
     let result = compute_edits(file, before, args)
-        .and_then(|patched| Ok((vector_text_edit::apply(before, &patched.edits)?, patched)))
+        .and_then(|patched| Ok((vector_text_edit::apply_edits(before, &patched.edits)?, patched)))
         .and_then(|(after, patched)| {
             check_luau(file, before, &after, args.luau)?;
             Ok((after, patched))
@@ -116,7 +116,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
         print_stdout(&format!("{outcome}\n"))?;
     } else {
         let lines = hunks::hunk_lines(
-            &vector_text_edit::hunks(before, &after, CONTEXT),
+            &vector_text_edit::diff_hunks(before, &after, CONTEXT),
             stdout_style(),
             true,
         );
@@ -129,7 +129,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     if !args.json {
         print_status(&format!(
             "It needs a second look: {}. --force applies it.",
-            patched.doubts().join(", ")
+            patched.list_doubts().join(", ")
         ));
     }
     Ok(ExitStatus::NotApproved)
@@ -158,17 +158,17 @@ fn check_luau(file: &Path, before: &str, after: &str, always: bool) -> anyhow::R
 }
 
 /// What was asked for, as edits.
-fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Patched> {
+fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<PatchResult> {
     if let Some(diff) = &args.diff {
         let patch = read_file(diff)?;
         let name = file.to_string_lossy().replace('\\', "/");
-        return Ok(vector_text_edit::patch(text, &patch, &[&name])?);
+        return Ok(vector_text_edit::apply_patch(text, &patch, &[&name])?);
     }
     let replacements = match (&args.replace, &args.edits) {
         (Some(both), _) => {
             let [search, replace] = both.as_slice() else { bail!("--replace takes OLD and NEW") };
             let (search, replace) = (search.clone(), replace.clone());
-            vec![Replacement { search, replace, all: args.all }]
+            vec![TextReplacement { search, replace, all: args.all }]
         }
         (None, Some(file)) => {
             let json = read_file(file)?;
@@ -180,15 +180,15 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
                 }
                 EditFile::Ranges(edits) => {
                     vector_text_edit::check_limits(&edits)?;
-                    return Ok(Patched::exact(vector_text_edit::fitted(text, &edits)?));
+                    return Ok(PatchResult::from_exact(vector_text_edit::fit_edits(text, &edits)?));
                 }
             }
         }
         (None, None) => bail!("nothing was asked for"),
     };
-    let replaced = vector_text_edit::replace(text, &replacements)?;
-    let confirm = replaced.stage > Stage::Exact;
-    Ok(Patched { stage: replaced.stage, confirm, ..Patched::exact(replaced.edits) })
+    let replaced = vector_text_edit::replace_all(text, &replacements)?;
+    let confirm = replaced.stage > MatchStage::Exact;
+    Ok(PatchResult { stage: replaced.stage, confirm, ..PatchResult::from_exact(replaced.edits) })
 }
 
 fn read_file(file: &Path) -> anyhow::Result<String> {

@@ -6,7 +6,7 @@ use scene_schemas::api::{
     ConflictChoice, ConflictView, HunkChoice, KeptConflict, MergeSide, MergeView, Merges,
 };
 use scene_schemas::{TextConflict, Value};
-use vector_text_edit::Words;
+use vector_text_edit::WordDiff;
 
 use super::format;
 use super::format::safe_text;
@@ -64,7 +64,7 @@ pub(super) fn merges_view(merges: &Merges) -> Markup {
 }
 
 fn merge_view(merge: &MergeView) -> Markup {
-    let mut compared = Words::default();
+    let mut compared = WordDiff::default();
     let all = merge.conflicts.len();
     // What is decided stays in its place while there is room.
     let first =
@@ -118,7 +118,7 @@ fn conflict_view(
     merge: &MergeView,
     number: usize,
     kept: &KeptConflict,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
     let key = format!("{}-{number}", merge.id);
     let path = kept.conflict.path().to_string();
@@ -184,7 +184,7 @@ fn value_text(value: Option<&Value>) -> String {
 }
 
 /// Three short texts beside each other.
-fn text_columns(texts: [String; 3], compared: &mut Words) -> Markup {
+fn text_columns(texts: [String; 3], compared: &mut WordDiff) -> Markup {
     let [base, ours, theirs] = texts.each_ref();
     let of = |at: usize, text| TextVersion { title: TITLES[at], line: None, text };
     version_columns("The three versions", of(0, base), [of(1, ours), of(2, theirs)], compared)
@@ -217,7 +217,7 @@ fn hunk_view(
     name: &str,
     hunk: &TextConflict,
     choice: Option<HunkChoice>,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
     let of = |at: usize, line, text| TextVersion { title: TITLES[at], line: Some(line), text };
     let base = of(0, hunk.base_line, &hunk.base);

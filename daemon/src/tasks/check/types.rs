@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use scene_schemas::path::Segment;
 use serde_json::{Value as Json, json};
-use vector_luau::{Finder, Finding, Lines, Severity, Span, cap};
+use vector_luau::{
+    FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding, cap_findings,
+};
 
 use super::CheckedScript;
 
@@ -108,7 +110,7 @@ impl TypeChecker {
         &self,
         scripts: &[CheckedScript],
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Vec<Vec<Finding>>, String> {
+    ) -> Result<Vec<Vec<SourceFinding>>, String> {
         let name = self.program.display();
         let failed = |why: io::Error| {
             format!(
@@ -125,7 +127,7 @@ impl TypeChecker {
         }
         base.push("--formatter=plain".into());
         let until = Instant::now() + self.time;
-        let mut found: Vec<Vec<Finding>> = vec![Vec::new(); scripts.len()];
+        let mut found: Vec<Vec<SourceFinding>> = vec![Vec::new(); scripts.len()];
         for batch in batch_files(&self.program, &base, &files) {
             let mut command = Command::new(&self.program);
             command.args(&base).args(batch.iter().map(|at| name_of(*at)));
@@ -177,7 +179,12 @@ impl TypeChecker {
         arguments
     }
 
-    fn read_report(&self, printed: &str, scripts: &[CheckedScript], found: &mut [Vec<Finding>]) {
+    fn read_report(
+        &self,
+        printed: &str,
+        scripts: &[CheckedScript],
+        found: &mut [Vec<SourceFinding>],
+    ) {
         // The last one, for the lines of a message that has several.
         let mut last = None;
         for line in printed.lines() {
@@ -188,8 +195,8 @@ impl TypeChecker {
             });
             let Some((at, said)) = said else {
                 if let Some((at, index)) = last {
-                    let found: &mut Vec<Finding> = &mut found[at];
-                    let finding: &mut Finding = &mut found[index];
+                    let found: &mut Vec<SourceFinding> = &mut found[at];
+                    let finding: &mut SourceFinding = &mut found[index];
                     if finding.notes.len() < 8 && !line.trim().is_empty() {
                         finding.notes.push(line.trim().to_owned());
                     }
@@ -202,10 +209,11 @@ impl TypeChecker {
             if kind == "SyntaxError" || self.definitions.is_none() && is_for_definitions(message) {
                 continue;
             }
-            let severity = if kind == "TypeError" { Severity::Error } else { Severity::Warning };
-            found[at].push(Finding {
+            let severity =
+                if kind == "TypeError" { FindingSeverity::Error } else { FindingSeverity::Warning };
+            found[at].push(SourceFinding {
                 severity,
-                finder: Finder::Types,
+                finder: FindingSource::Types,
                 code: if kind.is_empty() { "type".to_owned() } else { kind.to_owned() },
                 message: message.to_owned(),
                 notes: Vec::new(),
@@ -217,26 +225,26 @@ impl TypeChecker {
 }
 
 /// Puts what was found in a script in order, and where there is text.
-fn sort_findings(script: &CheckedScript, found: &mut Vec<Finding>) {
+fn sort_findings(script: &CheckedScript, found: &mut Vec<SourceFinding>) {
     found.sort_by(|a, b| (a.at, &a.message).cmp(&(b.at, &b.message)));
     found.dedup();
     // Before places are looked for, as each takes as long as its line.
-    let more = cap(found, |it| it.severity);
-    let lines = Lines::of(script.text.as_deref().unwrap_or_default());
+    let more = cap_findings(found, |it| it.severity);
+    let lines = LineIndex::from_text(script.text.as_deref().unwrap_or_default());
     for it in found.iter_mut() {
-        it.at = lines.clamped(it.at);
+        it.at = lines.clamp_span(it.at);
     }
     found.extend(more);
     if script.text.is_some() && !is_checked(script) {
-        found.push(Finding {
-            severity: Severity::Note,
-            finder: Finder::Types,
+        found.push(SourceFinding {
+            severity: FindingSeverity::Note,
+            finder: FindingSource::Types,
             code: "not_typed".to_owned(),
             message: format!(
                 "types were not checked: the script stands deeper than {MAX_DEPTH} instances; move it up"
             ),
             notes: Vec::new(),
-            at: Span::START,
+            at: LineSpan::START,
         });
     }
     found.sort_by_key(|it| it.at);
@@ -335,7 +343,7 @@ fn is_for_definitions(message: &str) -> bool {
 /// A line of what is printed.
 struct ReportLine<'a> {
     file: &'a str,
-    at: Span,
+    at: LineSpan,
     message: &'a str,
 }
 
@@ -350,7 +358,7 @@ fn parse_line(line: &str) -> Option<ReportLine<'_>> {
         let file = parts.next()?;
         let (from, to) = columns.split_once('-').unwrap_or((columns, columns));
         let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-        let at = Span { line, column: from, end_line: line, end_column: to.saturating_add(1) };
+        let at = LineSpan { line, column: from, end_line: line, end_column: to.saturating_add(1) };
         Some(ReportLine { file, at, message })
     };
     let default = || {
@@ -358,7 +366,7 @@ fn parse_line(line: &str) -> Option<ReportLine<'_>> {
         let (file, at) = place.rsplit_once('(')?;
         let (line, column) = at.split_once(',')?;
         let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
-        let at = Span { line, column, end_line: line, end_column: column.saturating_add(1) };
+        let at = LineSpan { line, column, end_line: line, end_column: column.saturating_add(1) };
         Some(ReportLine { file, at, message })
     };
     let said = plain().or_else(default)?;

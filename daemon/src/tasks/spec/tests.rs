@@ -3,14 +3,14 @@
 mod hostile;
 
 use vector_core::tools::is_spec;
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::vm::MAX_OUTPUT;
 use super::*;
 
 /// A place with these modules below ReplicatedStorage, and the results of those that are specs.
 fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     let storage = scene.create(game, "ReplicatedStorage", "ReplicatedStorage");
     for (name, source) in modules {
@@ -18,7 +18,7 @@ fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
         scene.set_source(module, (*source).to_owned());
     }
     let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
-    let (still, numbers) = scene.still(&specs);
+    let (still, numbers) = scene.take_snapshot(&specs);
     run(&Arc::new(still), &numbers, limits, &|| false)
 }
 

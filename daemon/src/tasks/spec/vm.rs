@@ -17,7 +17,7 @@ use mlua::thread::ThreadStatus;
 use mlua::{
     AnyUserData, Error, Function, Lua, LuaOptions, LuaString, StdLib, Table, Thread, Value, VmState,
 };
-use vector_place::Still;
+use vector_place::SceneSnapshot;
 
 use super::world::{self, SpecWorld};
 use super::{
@@ -131,7 +131,7 @@ struct SpecVm {
 /// # Errors
 /// It could not run, or not to its end.
 pub(super) fn run(
-    still: &Arc<Still>,
+    still: &Arc<SceneSnapshot>,
     spec: u32,
     (limits, clock): (SpecLimits, &SpecClock),
     (cases, told): (&mut usize, &Sender<SpecProgress>),

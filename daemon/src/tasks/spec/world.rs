@@ -11,7 +11,7 @@ use mlua::{
     FromLuaMulti, IntoLuaMulti, Lua, LuaString, MetaMethod, Result, Table, UserData,
     UserDataFields, Value,
 };
-use vector_place::{Still, StillInstance, reflection};
+use vector_place::{SceneSnapshot, StillInstance, reflection};
 
 /// The name in the VM's registry of what instances do.
 const METHODS: &str = "instance";
@@ -21,7 +21,7 @@ const MAX_PATH: usize = 10_000;
 /// The place of one VM.
 #[derive(Debug)]
 pub(super) struct SpecWorld {
-    still: Arc<Still>,
+    still: Arc<SceneSnapshot>,
     /// Services that a place has though its file does not hold them, behind the still's numbers.
     services: RefCell<Vec<StillInstance>>,
 }
@@ -47,7 +47,7 @@ pub(super) fn register_methods(lua: &Lua, methods: Table) -> Result<()> {
 }
 
 impl SpecWorld {
-    pub(super) fn new(still: Arc<Still>) -> Rc<Self> {
+    pub(super) fn new(still: Arc<SceneSnapshot>) -> Rc<Self> {
         Rc::new(Self { still, services: RefCell::default() })
     }
 

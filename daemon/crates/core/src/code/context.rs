@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::InstancePath;
-use vector_luau::index::Definition;
+use vector_luau::index::IndexedDefinition;
 use vector_place::{Node, Scene};
 
 use super::CodeIndex;
@@ -368,7 +368,8 @@ fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Ve
     let Some(script) = index.script_at(node) else {
         return Vec::new();
     };
-    let fits = |it: &Definition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
+    let fits =
+        |it: &IndexedDefinition| words.all.iter().any(|word| has_letters(&it.name, &word.text));
     let mut all: Vec<usize> = (0..script.definitions.len().min(LOOKED_AT)).collect();
     all.sort_by_cached_key(|at| {
         let it = &script.definitions[*at];

@@ -7,7 +7,7 @@
 use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vector_luau::DefinitionKind;
-use vector_luau::index::{self, BindingKind, Names, Root, Span, Use, UseKind};
+use vector_luau::index::{self, BindingKind, ByteSpan, NameRoot, NameUse, ScriptNames, UseKind};
 use vector_place::{Node, Scene};
 
 use super::CodeIndex;
@@ -43,9 +43,9 @@ pub struct FoundDefinition {
     /// What it is, where it is a function or a type.
     pub kind: Option<DefinitionKind>,
     /// All of it.
-    pub span: Span,
+    pub span: ByteSpan,
     /// Its name.
-    pub named: Span,
+    pub named: ByteSpan,
     /// Whether it is what was asked for, and not just called so.
     pub is_certain: bool,
 }
@@ -56,7 +56,7 @@ pub struct ReferenceHit {
     /// The script.
     pub node: Node,
     /// The name.
-    pub span: Span,
+    pub span: ByteSpan,
     /// Whether it surely is what was asked for.
     pub is_certain: bool,
     /// Whether it is defined here.
@@ -68,14 +68,14 @@ struct ScriptLookup<'a> {
     index: &'a CodeIndex,
     node: Node,
     text: &'a str,
-    names: Names,
+    names: ScriptNames,
     /// The variables that were declared with tables, by the tables.
     holders: FxHashMap<u32, u32>,
 }
 
 impl<'a> ScriptLookup<'a> {
     fn new(index: &'a CodeIndex, node: Node, text: &'a str) -> Self {
-        let names = index::names(text);
+        let names = index::read_names(text);
         let mut holders = FxHashMap::default();
         for (number, binding) in (0..).zip(&names.bindings) {
             if let Some(table) = binding.table {
@@ -91,20 +91,20 @@ impl<'a> ScriptLookup<'a> {
     }
 
     /// What a member of a root is.
-    fn member_symbol(&self, root: Root, name: &str) -> Symbol {
+    fn member_symbol(&self, root: NameRoot, name: &str) -> Symbol {
         let loose = || Symbol::Loose(name.into());
         let module = |require| match self.required_module(require) {
             Some(module) => Symbol::Member(module, name.into()),
             None => loose(),
         };
         match root {
-            Root::Nothing | Root::Global(_) => loose(),
-            Root::Require(require) => module(require),
-            Root::Bound(number) => {
+            NameRoot::Nothing | NameRoot::Global(_) => loose(),
+            NameRoot::Require(require) => module(require),
+            NameRoot::Bound(number) => {
                 let binding = &self.names.bindings[number as usize];
                 match (binding.kind, binding.require) {
                     (BindingKind::Own(Some(of)), _) if of != number => {
-                        self.member_symbol(Root::Bound(of), name)
+                        self.member_symbol(NameRoot::Bound(of), name)
                     }
                     (BindingKind::Own(_) | BindingKind::Parameter | BindingKind::Loop, _) => {
                         loose()
@@ -134,7 +134,7 @@ impl<'a> ScriptLookup<'a> {
     }
 
     /// What a name stands for where it stands.
-    fn symbol_of_use(&self, it: &Use) -> Symbol {
+    fn symbol_of_use(&self, it: &NameUse) -> Symbol {
         let name = unquote_name(it.span.of(self.text));
         match it.kind {
             UseKind::Declared(number) | UseKind::Bound(number) => Symbol::Local(self.node, number),
@@ -151,13 +151,13 @@ impl<'a> ScriptLookup<'a> {
     }
 
     /// Whether it is a member of a method's `self`. Who calls the method may be of another class.
-    fn is_own(&self, it: &Use) -> bool {
-        matches!(it.kind, UseKind::Member(Root::Bound(number), _)
+    fn is_own(&self, it: &NameUse) -> bool {
+        matches!(it.kind, UseKind::Member(NameRoot::Bound(number), _)
             if matches!(self.names.bindings[number as usize].kind, BindingKind::Own(_)))
     }
 
     /// Whether a name could be what is looked for, and whether it surely is.
-    fn is_meant(&self, it: &Use, symbol: &Symbol) -> Option<bool> {
+    fn is_meant(&self, it: &NameUse, symbol: &Symbol) -> Option<bool> {
         let here = self.symbol_of_use(it);
         if here == *symbol {
             return Some(!self.is_own(it) && !matches!(symbol, Symbol::Loose(_)));
@@ -175,7 +175,7 @@ impl<'a> ScriptLookup<'a> {
     }
 
     fn collect_hits(&self, symbol: &Symbol, hits: &mut Vec<ReferenceHit>) {
-        let defined: FxHashSet<Span> = match self.index.script_at(self.node) {
+        let defined: FxHashSet<ByteSpan> = match self.index.script_at(self.node) {
             Some(script) => script.definitions.iter().map(|it| it.named).collect(),
             None => FxHashSet::default(),
         };
@@ -196,15 +196,15 @@ fn unquote_name(name: &str) -> &str {
 
 /// What the name at a byte of a script stands for; none where no name stands there.
 pub fn symbol_at(index: &CodeIndex, scene: &Scene, node: Node, byte: u32) -> Option<Symbol> {
-    let text = scene.source(node)?;
+    let text = scene.script_text(node)?;
     let script = ScriptLookup::new(index, node, &text);
-    let is_in = |span: Span| span.start <= byte && byte < span.end;
+    let is_in = |span: ByteSpan| span.start <= byte && byte < span.end;
     let require = script.names.requires.iter().position(|it| is_in(it.span));
     if let Some(Some(Ok(module))) = require.map(|number| index.resolved_requires(node).get(number))
     {
         return Some(Symbol::Module(*module));
     }
-    let it = script.names.at(byte)?;
+    let it = script.names.name_at(byte)?;
     Some(match script.symbol_of_use(it) {
         symbol @ Symbol::Loose(_) => symbol,
         symbol if script.is_own(it) => Symbol::Own(Box::new(symbol)),
@@ -231,26 +231,27 @@ pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Ve
         Symbol::Type(node, name) => {
             let script = index.script_at(*node);
             let types = script.into_iter().flat_map(|it| &it.definitions);
-            let called = index::called(name);
+            let called = index::display_name(name);
             let mut types =
                 types.filter(|it| it.kind == DefinitionKind::Type && *it.name == called);
             types.next().map(|it| of_definition(*node, it)).into_iter().collect()
         }
         Symbol::Global(name) => {
-            let called = index::called(name);
+            let called = index::display_name(name);
             let all = index.definitions().filter(|(_, it)| *it.name == called);
             let functions = all.filter(|(_, it)| it.kind == DefinitionKind::Function);
             functions.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
         }
         Symbol::Loose(name) => {
-            let is_called =
-                |it: &index::Definition| it.last_name() == &**name && it.name.len() > name.len();
+            let is_called = |it: &index::IndexedDefinition| {
+                it.last_name() == &**name && it.name.len() > name.len()
+            };
             let all = index.definitions().filter(|(_, it)| is_called(it));
             all.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
         }
         Symbol::Module(node) => {
             let name = scene.name(*node).into();
-            let (span, kind) = (Span::default(), None);
+            let (span, kind) = (ByteSpan::default(), None);
             vec![FoundDefinition { node: *node, name, kind, span, named: span, is_certain: true }]
         }
         Symbol::Own(symbol) => {
@@ -267,9 +268,9 @@ fn in_script(
     index: &CodeIndex,
     scene: &Scene,
     node: Node,
-    find: impl FnOnce(&ScriptLookup<'_>) -> Option<Span>,
+    find: impl FnOnce(&ScriptLookup<'_>) -> Option<ByteSpan>,
 ) -> Vec<FoundDefinition> {
-    let Some(text) = scene.source(node) else {
+    let Some(text) = scene.script_text(node) else {
         return Vec::new();
     };
     let script = ScriptLookup::new(index, node, &text);
@@ -280,7 +281,7 @@ fn in_script(
 }
 
 /// The definition whose name stands at a place; a variable or a field where that is none.
-fn definition_at(index: &CodeIndex, node: Node, named: Span, name: &str) -> FoundDefinition {
+fn definition_at(index: &CodeIndex, node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
     let definitions = index.script_at(node).map(|it| &it.definitions);
     let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
     match defined {
@@ -289,20 +290,20 @@ fn definition_at(index: &CodeIndex, node: Node, named: Span, name: &str) -> Foun
     }
 }
 
-fn of_definition(node: Node, it: &index::Definition) -> FoundDefinition {
+fn of_definition(node: Node, it: &index::IndexedDefinition) -> FoundDefinition {
     let (name, kind) = (it.name.clone(), Some(it.kind));
     FoundDefinition { node, name, kind, span: it.span, named: it.named, is_certain: true }
 }
 
-fn of_name(node: Node, named: Span, name: &str) -> FoundDefinition {
-    let name = index::called(name).into();
+fn of_name(node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
+    let name = index::display_name(name).into();
     FoundDefinition { node, name, kind: None, span: named, named, is_certain: true }
 }
 
 /// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
 /// returns. What others can use comes first.
 pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<FoundDefinition> {
-    let called = index::called(name);
+    let called = index::display_name(name);
     let wanted = called.replace(':', ".");
     let (owner, last) = wanted.rsplit_once('.').unwrap_or(("", &wanted));
     let owner = owner.rsplit('.').next().unwrap_or_default();
@@ -322,7 +323,7 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
         }
         // Members have one name each, so there is one such at most.
         let mut members = script.members.iter().filter(|it| &*it.name == last);
-        let is_known = |named: Span| script.definitions.iter().any(|it| it.named == named);
+        let is_known = |named: ByteSpan| script.definitions.iter().any(|it| it.named == named);
         let member = members.next().filter(|_| owner.is_empty() || is_owner);
         if let Some(it) = member.filter(|it| !is_known(it.named)) {
             all.push((true, of_name(*node, it.named, last)));
@@ -354,7 +355,7 @@ pub fn find_references(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec
     let finder = name.map(memmem::Finder::new);
     let mut hits = Vec::new();
     for node in nodes {
-        let text = scene.source(node).unwrap_or_default();
+        let text = scene.script_text(node).unwrap_or_default();
         if finder.as_ref().is_none_or(|it| it.find(text.as_bytes()).is_some()) {
             ScriptLookup::new(index, node, &text).collect_hits(symbol, &mut hits);
         }

@@ -21,7 +21,7 @@ mod tests;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vector_luau::index::{Definition, Returns, Script};
+use vector_luau::index::{IndexedDefinition, ReturnedValue, ScriptSummary};
 use vector_place::{Node, Scene};
 
 pub use self::context::{
@@ -45,7 +45,7 @@ const FEW: usize = 32;
 
 /// Reads texts, each as [`vector_luau::index::read`] does: what the first of them yield, in
 /// their order. What is left out is read by whoever asked.
-pub type ReadAllFn = fn(&[&str]) -> Vec<Script>;
+pub type ReadAllFn = fn(&[&str]) -> Vec<ScriptSummary>;
 
 /// Says of each of many texts, in their order, whether something holds of it. What is left out is asked by
 /// whoever wanted it.
@@ -67,7 +67,7 @@ pub struct CodeIndex {
     /// The scripts in the order of the tree.
     order: Vec<Node>,
     /// What texts yield: scripts with the same text share it.
-    readings: FxHashMap<TextStamp, Arc<Script>>,
+    readings: FxHashMap<TextStamp, Arc<ScriptSummary>>,
     /// How long the texts of all readings are together, and of those in use when that was found out.
     held: (usize, usize),
     /// In the order of the tree.
@@ -91,7 +91,7 @@ type TextStamp = (u64, usize);
 #[derive(Debug)]
 struct IndexedFile {
     stamp: TextStamp,
-    script: Arc<Script>,
+    script: Arc<ScriptSummary>,
     /// For each require, the module that it means.
     requires: Box<[Result<Node, UnresolvedRequire>]>,
     /// Where it stands in the order of the tree.
@@ -100,7 +100,7 @@ struct IndexedFile {
 
 /// Asks something of the code of a scene as it stands.
 pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
-    scene.kept(|index: &mut CodeIndex| {
+    scene.with_derived(|index: &mut CodeIndex| {
         index.refresh(scene);
         ask(index)
     })
@@ -109,7 +109,7 @@ pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
 /// Asks something of the code of a scene as far as its texts are known: of a place that is open in
 /// Studio no text is asked for.
 pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
-    scene.kept(|index: &mut CodeIndex| {
+    scene.with_derived(|index: &mut CodeIndex| {
         index.update_known(scene);
         ask(index)
     })
@@ -117,7 +117,7 @@ pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
 
 /// Says who reads the texts of a scene from now on, where there are many.
 pub fn read_by(scene: &Scene, readers: TextReaders) {
-    scene.kept(|index: &mut CodeIndex| index.readers = Some(readers));
+    scene.with_derived(|index: &mut CodeIndex| index.readers = Some(readers));
 }
 
 /// Whether something holds of each of many texts, in their order.
@@ -126,7 +126,7 @@ pub fn match_texts(
     texts: &[&str],
     holds: &(dyn Fn(&str) -> bool + Sync),
 ) -> Vec<bool> {
-    let readers = scene.kept(|index: &mut CodeIndex| index.readers);
+    let readers = scene.with_derived(|index: &mut CodeIndex| index.readers);
     let mut all = readers.map_or_else(Vec::new, |readers| (readers.fit)(texts, holds));
     let rest = texts.get(all.len()..).unwrap_or_default();
     all.extend(rest.iter().map(|text| holds(text)));
@@ -136,9 +136,9 @@ pub fn match_texts(
 /// What was read of a scene is known of the one that takes its place: only texts that are others are
 /// read again.
 pub fn hand_over(from: &Scene, to: &Scene) {
-    let old = from.kept(|index: &mut CodeIndex| std::mem::take(index));
+    let old = from.with_derived(|index: &mut CodeIndex| std::mem::take(index));
     let CodeIndex { readings, held, readers, read, .. } = old;
-    to.kept(|index: &mut CodeIndex| {
+    to.with_derived(|index: &mut CodeIndex| {
         *index = CodeIndex { readings, held, readers, read, ..CodeIndex::default() };
     });
 }
@@ -169,7 +169,7 @@ impl CodeIndex {
     }
 
     /// What a script yields.
-    pub fn script_at(&self, node: Node) -> Option<&Script> {
+    pub fn script_at(&self, node: Node) -> Option<&ScriptSummary> {
         self.files.get(&node).map(|file| file.script.as_ref())
     }
 
@@ -206,7 +206,8 @@ impl CodeIndex {
     pub fn reexported_module(&self, node: Node) -> Node {
         let mut at = node;
         for _ in 0..LINKS {
-            let Some(Returns::Require(number)) = self.script_at(at).map(|script| script.returns)
+            let Some(ReturnedValue::Require(number)) =
+                self.script_at(at).map(|script| script.returns)
             else {
                 return at;
             };
@@ -219,7 +220,7 @@ impl CodeIndex {
     }
 
     /// All definitions, script by script.
-    pub fn definitions(&self) -> impl Iterator<Item = (Node, &Definition)> {
+    pub fn definitions(&self) -> impl Iterator<Item = (Node, &IndexedDefinition)> {
         let of = |node: &Node| self.script_at(*node).map(|script| (*node, script));
         self.order.iter().filter_map(of).flat_map(|(node, script)| {
             script.definitions.iter().map(move |definition| (node, definition))

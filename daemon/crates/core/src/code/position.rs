@@ -1,7 +1,7 @@
 //! Places in a text as editors say them: zero-based lines, and characters of UTF-16 in a line (LSP).
 
 use memchr::{memchr, memchr_iter, memrchr};
-use vector_luau::index::Span;
+use vector_luau::index::ByteSpan;
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -83,7 +83,7 @@ impl<'a> PositionTracker<'a> {
     }
 
     /// The position where a span begins, and the one behind it.
-    pub fn span_range(&mut self, span: Span) -> (TextPosition, TextPosition) {
+    pub fn span_range(&mut self, span: ByteSpan) -> (TextPosition, TextPosition) {
         (self.position_of(span.start), self.position_of(span.end))
     }
 }

@@ -2,7 +2,7 @@
 //! the module that it found before.
 
 use scene_schemas::text::{Position, TextEdit};
-use vector_luau::index::{self, Renaming, renamings};
+use vector_luau::index::{self, NameReplacement, find_replacements};
 use vector_place::{Node, Scene};
 
 use super::position::PositionTracker;
@@ -26,8 +26,8 @@ pub fn correct_requires(
     renamed: &[RenamedInstance],
 ) -> Option<Vec<TextEdit>> {
     let source = scene.source_if_known(script)?;
-    let read = index::read(&source);
-    let mut done: Vec<Renaming> = Vec::new();
+    let read = index::summarize(&source);
+    let mut done: Vec<NameReplacement> = Vec::new();
     for (number, require) in read.requires.iter().enumerate() {
         let module = (*wanted.get(number)?).filter(|it| scene.is_live(*it));
         let (Some(module), now) = (module, resolve_after(scene, script, &source, &done)?) else {
@@ -42,7 +42,7 @@ pub fn correct_requires(
         let mut candidates = renamed
             .iter()
             .filter(on_the_way)
-            .flat_map(|it| renamings(&source, require.span, &it.old, scene.name(it.node)));
+            .flat_map(|it| find_replacements(&source, require.span, &it.old, scene.name(it.node)));
         let with = candidates.find_map(|candidate| {
             let mut with = done.clone();
             with.push(candidate);
@@ -55,7 +55,7 @@ pub fn correct_requires(
         done = with?;
     }
     let mut positions = PositionTracker::new(&source);
-    let edit = |it: Renaming| {
+    let edit = |it: NameReplacement| {
         let (start, end) = positions.span_range(it.span);
         let [start, end] =
             [start, end].map(|it| Position { line: it.line, character: it.character });
@@ -69,7 +69,7 @@ fn resolve_after(
     scene: &Scene,
     script: Node,
     source: &str,
-    changes: &[Renaming],
+    changes: &[NameReplacement],
 ) -> Option<Vec<Option<Node>>> {
     let (mut text, mut kept) = (String::with_capacity(source.len()), 0);
     for it in changes {
@@ -78,7 +78,7 @@ fn resolve_after(
         kept = it.span.end as usize;
     }
     text.push_str(source.get(kept..)?);
-    let read = index::read(&text);
+    let read = index::summarize(&text);
     let all = read.requires.iter().map(|it| resolve_require(scene, script, &it.what).ok());
     Some(all.collect())
 }

@@ -3,7 +3,7 @@
 //! Nothing is run: what only exists in a running game is not found, and the reason is said. The rules of
 //! paths as strings are those of Roblox's documentation of `require` (2026-08).
 
-use vector_luau::index::{Origin, Required, Step, called};
+use vector_luau::index::{RequireTarget, RouteOrigin, RouteStep, display_name};
 use vector_place::{Node, Scene};
 
 /// Nothing that people make is nested deeper; an ancestor is looked for so far up.
@@ -59,30 +59,32 @@ impl UnresolvedRequire {
 pub(super) fn resolve_require(
     scene: &Scene,
     script: Node,
-    what: &Required,
+    what: &RequireTarget,
 ) -> Result<Node, UnresolvedRequire> {
     let (at, steps) = match what {
-        Required::Instance(origin, way) => {
+        RequireTarget::Instance(origin, way) => {
             let at = origin_of(scene, script, origin)?;
-            (at, way.steps().into_iter().cloned().collect())
+            (at, way.to_steps().into_iter().cloned().collect())
         }
-        Required::Text(text) => text_path(scene, script, text)?,
-        Required::Asset(number) => return Err(UnresolvedRequire::Asset(called(number).into())),
-        Required::Computed => return Err(UnresolvedRequire::Computed),
+        RequireTarget::Text(text) => text_path(scene, script, text)?,
+        RequireTarget::Asset(number) => {
+            return Err(UnresolvedRequire::Asset(display_name(number).into()));
+        }
+        RequireTarget::Computed => return Err(UnresolvedRequire::Computed),
     };
     let Some((last, before)) = steps.split_last() else {
         return check_module(scene, at);
     };
     let at = before.iter().try_fold(at, |at, taken| take_step(scene, at, taken))?;
     match last {
-        Step::Child(name) => last_child(scene, at, name),
+        RouteStep::Child(name) => last_child(scene, at, name),
         last => take_step(scene, at, last).and_then(|node| check_module(scene, node)),
     }
 }
 
 /// All instances that the way of a script can mean, the first of which Roblox finds; none where it is not
 /// known. Of siblings with the last name each is one.
-pub fn possible_targets(scene: &Scene, script: Node, what: &Required) -> Vec<Node> {
+pub fn possible_targets(scene: &Scene, script: Node, what: &RequireTarget) -> Vec<Node> {
     let Some((at, steps)) = require_steps(scene, script, what) else {
         return Vec::new();
     };
@@ -93,7 +95,8 @@ pub fn possible_targets(scene: &Scene, script: Node, what: &Required) -> Vec<Nod
         return Vec::new();
     };
     match last {
-        Step::Child(name) if scene.count_named(at, name) > 0 => (0..scene.count_named(at, name))
+        RouteStep::Child(name) if scene.count_named(at, name) > 0 => (0..scene
+            .count_named(at, name))
             .filter_map(|n| scene.nth_named(at, name, n))
             .take(TWINS)
             .collect(),
@@ -102,44 +105,48 @@ pub fn possible_targets(scene: &Scene, script: Node, what: &Required) -> Vec<Nod
 }
 
 /// Where the way to an instance begins, and its steps.
-fn require_steps(scene: &Scene, script: Node, what: &Required) -> Option<(Node, Vec<Step>)> {
+fn require_steps(
+    scene: &Scene,
+    script: Node,
+    what: &RequireTarget,
+) -> Option<(Node, Vec<RouteStep>)> {
     match what {
-        Required::Instance(origin, way) => {
+        RequireTarget::Instance(origin, way) => {
             let at = origin_of(scene, script, origin).ok()?;
-            Some((at, way.steps().into_iter().cloned().collect()))
+            Some((at, way.to_steps().into_iter().cloned().collect()))
         }
-        Required::Text(text) => text_path(scene, script, text).ok(),
-        Required::Asset(_) | Required::Computed => None,
+        RequireTarget::Text(text) => text_path(scene, script, text).ok(),
+        RequireTarget::Asset(_) | RequireTarget::Computed => None,
     }
 }
 
-fn origin_of(scene: &Scene, script: Node, origin: &Origin) -> Result<Node, UnresolvedRequire> {
+fn origin_of(scene: &Scene, script: Node, origin: &RouteOrigin) -> Result<Node, UnresolvedRequire> {
     match origin {
-        Origin::Script => Ok(script),
-        Origin::Game => Ok(scene.root()),
-        Origin::Service(name) => find_service(scene, name),
+        RouteOrigin::Script => Ok(script),
+        RouteOrigin::Game => Ok(scene.root()),
+        RouteOrigin::Service(name) => find_service(scene, name),
     }
 }
 
 fn find_service(scene: &Scene, name: &str) -> Result<Node, UnresolvedRequire> {
     let root = scene.root();
-    let by_name = scene.child(root, name).filter(|it| scene.class(*it) == name);
+    let by_name = scene.find_child(root, name).filter(|it| scene.class(*it) == name);
     let by_class = || scene.children(root).find(|it| scene.class(*it) == name);
     by_name.or_else(by_class).ok_or_else(|| missing_child(root, name))
 }
 
 fn missing_child(below: Node, name: &str) -> UnresolvedRequire {
-    UnresolvedRequire::Missing(below, called(name).into())
+    UnresolvedRequire::Missing(below, display_name(name).into())
 }
 
-fn take_step(scene: &Scene, at: Node, step: &Step) -> Result<Node, UnresolvedRequire> {
+fn take_step(scene: &Scene, at: Node, step: &RouteStep) -> Result<Node, UnresolvedRequire> {
     match step {
-        Step::Parent => scene.parent(at).ok_or(UnresolvedRequire::Above),
-        Step::Child(name) => scene
-            .child(at, name)
+        RouteStep::Parent => scene.parent(at).ok_or(UnresolvedRequire::Above),
+        RouteStep::Child(name) => scene
+            .find_child(at, name)
             .or_else(|| at_run_time(scene, at, name))
             .ok_or_else(|| missing_child(at, name)),
-        Step::Ancestor(name) => {
+        RouteStep::Ancestor(name) => {
             let above = std::iter::successors(scene.parent(at), |it| scene.parent(*it));
             above.take(DEEP).find(|it| scene.name(*it) == &**name).ok_or(UnresolvedRequire::Above)
         }
@@ -153,7 +160,7 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
         ("Players", "LocalPlayer") => Some(at),
         ("Players", "PlayerScripts") => {
             let starter = find_service(scene, "StarterPlayer").ok()?;
-            scene.child(starter, "StarterPlayerScripts")
+            scene.find_child(starter, "StarterPlayerScripts")
         }
         ("Players", "PlayerGui") => find_service(scene, "StarterGui").ok(),
         ("Players", "Backpack") => find_service(scene, "StarterPack").ok(),
@@ -165,14 +172,14 @@ fn at_run_time(scene: &Scene, at: Node, name: &str) -> Option<Node> {
 fn last_child(scene: &Scene, at: Node, name: &str) -> Result<Node, UnresolvedRequire> {
     let twins = scene.count_named(at, name);
     if twins < 2 {
-        return take_step(scene, at, &Step::Child(name.into()))
+        return take_step(scene, at, &RouteStep::Child(name.into()))
             .and_then(|node| check_module(scene, node));
     }
     let twins = (0..twins).filter_map(|n| scene.nth_named(at, name, n));
     let modules: Vec<Node> = twins.filter(|it| is_module(scene, *it)).take(9).collect();
     match modules.as_slice() {
         [one] => Ok(*one),
-        [] => take_step(scene, at, &Step::Child(name.into()))
+        [] => take_step(scene, at, &RouteStep::Child(name.into()))
             .and_then(|node| check_module(scene, node)),
         several => Err(UnresolvedRequire::Several(several.len())),
     }
@@ -191,7 +198,7 @@ fn text_path(
     scene: &Scene,
     script: Node,
     text: &str,
-) -> Result<(Node, Vec<Step>), UnresolvedRequire> {
+) -> Result<(Node, Vec<RouteStep>), UnresolvedRequire> {
     let mut segments = text.split('/');
     let first = segments.next().unwrap_or_default();
     let parent = |node| scene.parent(node).ok_or(UnresolvedRequire::Above);
@@ -201,14 +208,14 @@ fn text_path(
         "@self" => script,
         "@game" => scene.root(),
         alias if alias.starts_with('@') => {
-            return Err(UnresolvedRequire::Alias(called(alias).into()));
+            return Err(UnresolvedRequire::Alias(display_name(alias).into()));
         }
-        _ => return Err(UnresolvedRequire::Bare(called(text).into())),
+        _ => return Err(UnresolvedRequire::Bare(display_name(text).into())),
     };
     let steps = segments.filter(|segment| !matches!(*segment, "" | "."));
     let steps = steps.map(|segment| match segment {
-        ".." => Step::Parent,
-        name => Step::Child(name.into()),
+        ".." => RouteStep::Parent,
+        name => RouteStep::Child(name.into()),
     });
     Ok((at, steps.collect()))
 }

@@ -3,19 +3,19 @@
 mod many;
 
 use vector_luau::index;
-use vector_place::Format;
+use vector_place::FileFormat;
 
 use super::*;
 
 /// Scripts by path below `game`, with their classes and texts. Folders are made where they are missing.
 pub(crate) fn place(scripts: &[(&str, &str, &str)]) -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     for (path, class, text) in scripts {
         let mut at = scene.root();
         let segments: Vec<&str> = path.split('/').collect();
         let Some((last, above)) = segments.split_last() else { continue };
         for name in above {
-            at = match scene.child(at, name) {
+            at = match scene.find_child(at, name) {
                 Some(found) => found,
                 None if at == scene.root() => scene.create(at, name, name),
                 None => scene.create(at, "Folder", name),
@@ -56,13 +56,13 @@ fn at(scene: &Scene, path: &str) -> Node {
 #[track_caller]
 fn defined(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
-    let source = scene.source(node).unwrap();
+    let source = scene.script_text(node).unwrap();
     let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
     let index = CodeIndex::new(scene);
     let symbol = symbol_at(&index, scene, node, byte).unwrap();
     let found = find_definitions(&index, scene, &symbol);
     let told = |it: &FoundDefinition| {
-        let text = scene.source(it.node).unwrap();
+        let text = scene.script_text(it.node).unwrap();
         let line = text[..it.named.start as usize].matches('\n').count();
         let unsure = if it.is_certain { "" } else { "?" };
         format!("{}{unsure} {}:{line}", it.name, scene.name(it.node))
@@ -94,12 +94,12 @@ fn definitions_are_found_through_requires() {
 #[track_caller]
 fn used(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let node = at(scene, path);
-    let source = scene.source(node).unwrap();
+    let source = scene.script_text(node).unwrap();
     let byte = source.match_indices(text).nth(n).unwrap().0 as u32;
     let index = CodeIndex::new(scene);
     let symbol = symbol_at(&index, scene, node, byte).unwrap();
     let told = |it: &ReferenceHit| {
-        let text = scene.source(it.node).unwrap();
+        let text = scene.script_text(it.node).unwrap();
         let line = text[..it.span.start as usize].matches('\n').count();
         let sign = if it.is_definition { "=" } else { "" };
         let unsure = if it.is_certain { "" } else { "?" };
@@ -189,7 +189,7 @@ fn requires_are_followed_as_roblox_does() {
     ]);
     let main = at(&place, "game.ReplicatedStorage.Pkg.Main");
     let check = |text: &str, expected: &str| {
-        let script = index::read(text);
+        let script = index::summarize(text);
         let found = resolve::resolve_require(&place, main, &script.requires[0].what);
         let told = match found {
             Ok(node) => place.path(node).to_string(),
@@ -295,11 +295,11 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
             5 if scripts.len() > 3 => scene.delete(one),
             6 => drop(scene.move_to(one, storage, None)),
             7 if scripts.len() < 40 => drop(scene.copy(one, storage, "Items")),
-            8 => drop(scene.set(one, "Source", None)),
+            8 => drop(scene.set_property(one, "Source", None)),
             9 | 10 => marks.push(scene.mark()),
             11 if dice(4) == 0 => {
-                scene.make().unwrap();
-                scene.settle();
+                scene.rebuild_file().unwrap();
+                scene.forget_history();
                 marks.clear();
             }
             _ => {
@@ -356,7 +356,7 @@ fn open_place() -> Scene {
 
     let mut scene = Scene::open_place();
     let id = |id: &str| InstanceId(format!("studio:{id}"));
-    let mut hear = |part: ScenePart| scene.hear(&part).unwrap();
+    let mut hear = |part: ScenePart| scene.update_mirror(&part).unwrap();
     hear(ScenePart::Begin { total: 0 });
     hear(ScenePart::End {});
     let mut added = |at: &str, parent: InstanceId, class: &str, name: &str| {
@@ -398,7 +398,9 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
     scene.rollback(mark);
     scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
-    scene.hear(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] }).unwrap();
+    scene
+        .update_mirror(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] })
+        .unwrap();
     assert_eq!(users(&scene), []);
     with_index(&scene, |_| ());
     assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
@@ -429,7 +431,7 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
         scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
     }
     let read: ReadAllFn =
-        |texts| texts[..texts.len() / 2].iter().map(|it| index::read(it)).collect();
+        |texts| texts[..texts.len() / 2].iter().map(|it| index::summarize(it)).collect();
     let fit: FitAllFn =
         |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
     let by = CodeIndex::new_by(&scene, TextReaders { read, fit });

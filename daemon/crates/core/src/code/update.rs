@@ -33,7 +33,7 @@ struct UnreadTexts<'a> {
 impl CodeIndex {
     /// Brings the index up to date.
     pub fn refresh(&mut self, scene: &Scene) {
-        self.update_by(scene, |node| scene.source(node));
+        self.update_by(scene, |node| scene.script_text(node));
     }
 
     /// The same, as far as texts are known.
@@ -42,7 +42,7 @@ impl CodeIndex {
     }
 
     fn update_by<'a>(&mut self, scene: &Scene, source: impl Fn(Node) -> Option<Cow<'a, str>>) {
-        let turns = Some(scene.turns());
+        let turns = Some(scene.change_count());
         let has_turned = self.turns != turns;
         if has_turned {
             self.order =
@@ -120,7 +120,7 @@ impl CodeIndex {
         let mut read = readers.map_or_else(Vec::new, |readers| (readers.read)(&texts));
         read.truncate(texts.len());
         let rest = &texts[read.len()..];
-        read.extend(rest.iter().map(|text| index::read(text)));
+        read.extend(rest.iter().map(|text| index::summarize(text)));
         self.read += read.len() as u64;
         self.held.0 += bytes;
         let readings = all.iter().map(|(stamp, _)| *stamp).zip(read.into_iter().map(Arc::new));

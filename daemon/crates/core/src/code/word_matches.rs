@@ -2,7 +2,7 @@
 //! words of the request at once.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vector_luau::index::{word_hash, word_hashes, words};
+use vector_luau::index::{split_words, word_hash, word_hashes};
 use vector_place::{Node, Scene};
 
 use super::CodeIndex;
@@ -62,7 +62,7 @@ impl QueryWords {
             EMPTY.contains(&word) || word.strip_suffix('s').is_some_and(|one| EMPTY.contains(&one))
         };
         let meant = |word: &String| word.len() > 1 && !is_empty(word);
-        let mut texts: Vec<String> = words(text)
+        let mut texts: Vec<String> = split_words(text)
             .filter(meant)
             .filter(|word| seen.insert(word.clone()))
             .take(WORDS)

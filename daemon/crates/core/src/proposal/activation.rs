@@ -10,7 +10,7 @@ use scene_schemas::proposal::WarningKind;
 use scene_schemas::value::{Content, EnumName};
 use scene_schemas::{Command, InstancePath, Value};
 use vector_luau::ScanFinding;
-use vector_place::{Node, Scene, count};
+use vector_place::{Node, Scene, count_noun};
 
 use super::ProposalDraft;
 
@@ -78,7 +78,7 @@ impl ProposalDraft<'_> {
             {
                 self.add_warning(WarningKind::Security, linked_source_warning(&path));
             }
-            let text = self.scene.source(*node).unwrap_or_default().into_owned();
+            let text = self.scene.script_text(*node).unwrap_or_default().into_owned();
             if text.is_empty() {
                 continue;
             }
@@ -94,7 +94,7 @@ impl ProposalDraft<'_> {
             self.warn_of(&path, found);
         }
         if unread > 0 {
-            let what = count(unread, "script", "scripts");
+            let what = count_noun(unread, "script", "scripts");
             let text =
                 format!("{what} that can run now were too long to be looked through; read them.");
             self.add_warning(WarningKind::Security, text);

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use scene_schemas::Command;
-use vector_luau::index::{self, Required, Script};
+use vector_luau::index::{self, RequireTarget, ScriptSummary};
 use vector_place::{Node, Scene};
 
 use super::activation::runs_by_itself;
@@ -98,9 +98,9 @@ impl ProposalDraft<'_> {
 impl NewlyReached {
     /// What a text reaches that the one before did not.
     fn add_text(&mut self, scene: &Scene, text: &DraftText) {
-        let after = scene.source(text.node).unwrap_or_default();
-        let (old, new) = (index::read(&text.before), index::read(&after));
-        let had: HashSet<&Required> = old.requires.iter().map(|it| &it.what).collect();
+        let after = scene.script_text(text.node).unwrap_or_default();
+        let (old, new) = (index::summarize(&text.before), index::summarize(&after));
+        let had: HashSet<&RequireTarget> = old.requires.iter().map(|it| &it.what).collect();
         let mut known = HashSet::new();
         for what in new.requires.iter().map(|it| &it.what) {
             if !had.contains(what) && known.insert(what) {
@@ -111,7 +111,7 @@ impl NewlyReached {
                 }
             }
         }
-        let had: HashSet<&Required> = old.wakes.iter().collect();
+        let had: HashSet<&RequireTarget> = old.wakes.iter().collect();
         let (mut known, mut roots) = (HashSet::new(), HashSet::new());
         for what in new.wakes.iter().filter(|it| !had.contains(it)) {
             if known.insert(what) {
@@ -132,7 +132,7 @@ impl NewlyReached {
         let mut found = transitive_closure(nodes, |node| index.required_modules(node));
         if scene.is_open() {
             // Whether a script runs may have to be asked of Studio: only where that matters.
-            found.retain(|it| scene.source(*it).is_some_and(|text| is_flagged(&text)));
+            found.retain(|it| scene.script_text(*it).is_some_and(|text| is_flagged(&text)));
         }
         let users = |node| {
             let users = index.required_by(node).iter().copied();
@@ -175,9 +175,10 @@ fn is_flagged(text: &str) -> bool {
 fn path_references(scene: &Scene, index: &CodeIndex) -> Vec<(Node, Node)> {
     let of = |script: &Node| {
         let script = *script;
-        let requires = index.script_at(script).map_or(&[][..], |it: &Script| &it.requires);
-        let first =
-            move |what: &Required| code::possible_targets(scene, script, what).first().copied();
+        let requires = index.script_at(script).map_or(&[][..], |it: &ScriptSummary| &it.requires);
+        let first = move |what: &RequireTarget| {
+            code::possible_targets(scene, script, what).first().copied()
+        };
         let modules = requires.iter().filter_map(move |it| first(&it.what));
         modules.filter(|it| is_module(scene, *it)).map(move |it| (script, it))
     };
@@ -194,7 +195,7 @@ mod tests {
     use scene_schemas::entry::Seq;
     use scene_schemas::proposal::WarningKind;
     use serde_json::{Value as Json, json};
-    use vector_place::{Format, Node, Scene};
+    use vector_place::{FileFormat, Node, Scene};
 
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
@@ -203,7 +204,7 @@ mod tests {
 
     /// A place with scripts that do nothing and would be flagged, and some that run.
     fn place() -> Scene {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
         let mut services = Vec::new();
         for name in ["ReplicatedStorage", "ServerScriptService", "ServerStorage", "Workspace"] {
@@ -225,7 +226,7 @@ mod tests {
         script(services[1], "Script", "Running", BACKDOOR);
         script(services[2], "Script", "Stored", BACKDOOR);
         let off = script(services[1], "Script", "Off", BACKDOOR);
-        scene.set(off, "Disabled", Some(&scene_schemas::Value::Bool(true))).unwrap();
+        scene.set_property(off, "Disabled", Some(&scene_schemas::Value::Bool(true))).unwrap();
         let bytes = scene.encode().unwrap();
         Scene::decode(&bytes).unwrap()
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use scene_schemas::proposal::{Change, Class, Proposal, ScriptDiff};
 use scene_schemas::{Command, Value};
-use vector_place::count;
+use vector_place::count_noun;
 
 use super::effects::effect_of;
 
@@ -112,29 +112,32 @@ impl ChangeTally {
     }
 
     fn describe_added(&self) -> Option<String> {
-        (self.made > 0).then(|| format!("adds {}", count(self.made, "instance", "instances")))
+        (self.made > 0).then(|| format!("adds {}", count_noun(self.made, "instance", "instances")))
     }
 
     fn describe_deleted(&self) -> Option<String> {
         (self.deleted > 0)
-            .then(|| format!("deletes {}", count(self.deleted, "instance", "instances")))
+            .then(|| format!("deletes {}", count_noun(self.deleted, "instance", "instances")))
     }
 
     fn describe_changed(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if self.changed > 0 {
             let (properties, instances) = (self.properties, self.changed);
-            let properties = count(properties, "property", "properties");
+            let properties = count_noun(properties, "property", "properties");
             parts.push(format!(
                 "changes {properties} of {}",
-                count(instances, "instance", "instances")
+                count_noun(instances, "instance", "instances")
             ));
         }
         if self.moved > 0 {
-            parts.push(format!("moves {}", count(self.moved, "instance", "instances")));
+            parts.push(format!("moves {}", count_noun(self.moved, "instance", "instances")));
         }
         if self.edited > 0 {
-            parts.push(format!("changes the text of {}", count(self.edited, "script", "scripts")));
+            parts.push(format!(
+                "changes the text of {}",
+                count_noun(self.edited, "script", "scripts")
+            ));
         }
         if self.is_memory {
             parts.push("changes the project's memory".to_owned());
@@ -173,7 +176,7 @@ fn describe_losses(proposal: &Proposal) -> Vec<String> {
             vec![format!(
                 "{}, and the same in {}",
                 loss(a),
-                count(rest.len(), "other script", "other scripts")
+                count_noun(rest.len(), "other script", "other scripts")
             )]
         }
     }

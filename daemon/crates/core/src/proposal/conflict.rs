@@ -30,13 +30,14 @@ fn shorten_text(text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-    use vector_text_edit::{Merged, merge};
+    use vector_text_edit::{MergeResult, merge_texts};
 
     use super::{LONGEST, MOST, text_conflict};
 
     #[test]
     fn what_stands_there_is_theirs_and_what_was_wanted_is_ours() {
-        let Merged::Conflicts(found) = merge("a\nb\nc\n", "0\na\nx\nc\n", "a\ny\nc\n") else {
+        let MergeResult::Conflicts(found) = merge_texts("a\nb\nc\n", "0\na\nx\nc\n", "a\ny\nc\n")
+        else {
             panic!("they do not go together");
         };
         let it = text_conflict(&"game.Workspace.Main".parse().unwrap(), &found);
@@ -50,7 +51,7 @@ mod tests {
     fn a_conflict_is_never_longer_than_a_card() {
         let text =
             |letter: &str| format!("{}\nsame\n", letter.repeat(LONGEST * 2)).repeat(MOST * 2);
-        let Merged::Conflicts(found) = merge(&text("a"), &text("b"), &text("c")) else {
+        let MergeResult::Conflicts(found) = merge_texts(&text("a"), &text("b"), &text("c")) else {
             panic!("they do not go together");
         };
         let it = text_conflict(&"game.Workspace.Main".parse().unwrap(), &found);

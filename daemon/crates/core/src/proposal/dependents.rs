@@ -4,8 +4,8 @@
 use scene_schemas::proposal::WarningKind;
 use scene_schemas::refusal::Refusal;
 use scene_schemas::{Command, InstancePath};
-use vector_luau::index::{self, Returns};
-use vector_place::{Node, count};
+use vector_luau::index::{self, ReturnedValue};
+use vector_place::{Node, count_noun};
 
 use super::{DraftText, ProposalDraft};
 use crate::code::{self, CodeIndex, RenamedInstance, Symbol};
@@ -107,7 +107,7 @@ impl ProposalDraft<'_> {
             WarningKind::References,
             format!(
                 "{} what is renamed, moved or deleted here, and would not find it any more: {}.",
-                count(lost.len(), one, many),
+                count_noun(lost.len(), one, many),
                 self.list_paths(&lost)
             ),
         );
@@ -129,7 +129,7 @@ impl ProposalDraft<'_> {
                 sentences.push(format!(
                     "{} does not give `{member}` any more, and {}: {}.",
                     self.scene.path(text.node),
-                    count(users.len(), one, many),
+                    count_noun(users.len(), one, many),
                     self.list_paths(&users)
                 ));
             }
@@ -141,16 +141,17 @@ impl ProposalDraft<'_> {
 
     /// The members that a module gave before, and does not give now.
     fn gone_members(&self, text: &DraftText) -> Vec<Box<str>> {
-        let after = self.scene.source(text.node).unwrap_or_default();
+        let after = self.scene.script_text(text.node).unwrap_or_default();
         if self.scene.class(text.node) != "ModuleScript" || text.before == *after {
             return Vec::new();
         }
-        let (before, after) = (index::read(&text.before), index::read(&after));
+        let (before, after) = (index::summarize(&text.before), index::summarize(&after));
         // Of what is no table that is said by its members, nothing is known.
-        if before.returns != Returns::Table || after.returns != Returns::Table {
+        if before.returns != ReturnedValue::Table || after.returns != ReturnedValue::Table {
             return Vec::new();
         }
-        let stays = |it: &&index::Member| after.members.iter().any(|other| other.name == it.name);
+        let stays =
+            |it: &&index::ModuleMember| after.members.iter().any(|other| other.name == it.name);
         let gone = before.members.iter().filter(|it| !stays(it));
         gone.map(|it| it.name.clone()).collect()
     }
@@ -193,14 +194,14 @@ mod tests {
     use scene_schemas::Fingerprint;
     use scene_schemas::entry::Seq;
     use serde_json::json;
-    use vector_place::{Format, Scene};
+    use vector_place::{FileFormat, Scene};
 
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
 
     /// A module, and scripts that require it by where it stands: beside it, by path, and not at all.
     fn place() -> Scene {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
         let service = scene.create(root, "ReplicatedStorage", "ReplicatedStorage");
         let folder = scene.create(service, "Folder", "Lib");
@@ -253,7 +254,7 @@ mod tests {
             tools::plan_call(Seq(9), tool, &args, &mut scene, &base, &BlobStore::new(), None);
         let Ok(Plan::Propose(proposal, _)) = planned else { panic!("{planned:?}") };
         let warnings = proposal.warnings.into_iter().map(|it| it.text).collect();
-        (scene.source(script).unwrap().into_owned(), warnings)
+        (scene.script_text(script).unwrap().into_owned(), warnings)
     }
 
     #[test]

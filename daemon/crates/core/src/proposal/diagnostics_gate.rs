@@ -5,8 +5,8 @@ use scene_schemas::command::Props;
 use scene_schemas::proposal::{Class, ScriptDiff, WarningKind};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, InstancePath, Value};
-use vector_luau::{Finding, ScanFinding};
-use vector_place::count;
+use vector_luau::{ScanFinding, SourceFinding};
+use vector_place::count_noun;
 use vector_place::range::out_of_range;
 
 use super::{CONTEXT, DraftText, ProposalDraft, activation};
@@ -38,7 +38,7 @@ impl ProposalDraft<'_> {
     /// Holds a script's new text against Luau, and describes the change.
     pub(super) fn judge_text(&mut self, text: &DraftText) -> Result<Option<ScriptDiff>, Refusal> {
         let path = self.scene.path(text.node);
-        let after = self.scene.source(text.node).unwrap_or_default().into_owned();
+        let after = self.scene.script_text(text.node).unwrap_or_default().into_owned();
         let before = &text.before;
         if *before == after {
             return Ok(None);
@@ -64,16 +64,16 @@ impl ProposalDraft<'_> {
             self.class = self.class.max(script_class(before, &after));
         }
         let edits = if text.edits.is_empty() {
-            vector_text_edit::whole(before, &after)
+            vector_text_edit::diff_lines(before, &after)
         } else {
             text.edits.clone()
         };
-        for sentence in vector_text_edit::duplicated(before, &edits) {
+        for sentence in vector_text_edit::find_duplicates(before, &edits) {
             self.add_warning(WarningKind::Duplication, format!("{path}: {sentence}"));
         }
         self.warn_of(&path, vector_luau::scan_change(before, &after));
         self.lint_change(&path, before, &after);
-        let hunks = vector_text_edit::hunks(before, &after, CONTEXT);
+        let hunks = vector_text_edit::diff_hunks(before, &after, CONTEXT);
         let vector_text_edit::LineCounts { added, removed } =
             vector_text_edit::line_counts(before, &after);
         Ok(Some(ScriptDiff { command: text.command, path, added, removed, hunks }))
@@ -88,7 +88,7 @@ impl ProposalDraft<'_> {
 
     /// Warns of a name that is given and looks like a service's.
     pub(super) fn judge_name(&mut self, name: &str) {
-        if let Some(known) = vector_luau::imitation(name) {
+        if let Some(known) = vector_luau::imitated_service(name) {
             let text = format!("The name {name:?} looks like {known}, and is another's.");
             self.add_warning(WarningKind::Security, text);
         }
@@ -165,17 +165,17 @@ impl ProposalDraft<'_> {
             return;
         }
         self.linted += after.len();
-        let found = vector_luau::lint(after);
+        let found = vector_luau::lint_for_card(after);
         if found.is_empty() {
             return;
         }
-        let new = vector_luau::new_findings(&vector_luau::lint(before), found);
-        for Finding { at, message, code, .. } in new.iter().take(MAX_LINTS) {
+        let new = vector_luau::new_findings(&vector_luau::lint_for_card(before), found);
+        for SourceFinding { at, message, code, .. } in new.iter().take(MAX_LINTS) {
             let text = format!("{path}: line {}: {message} ({code})", at.line);
             self.add_warning(WarningKind::Lint, text);
         }
         if new.len() > MAX_LINTS {
-            let more = count(new.len() - MAX_LINTS, "more lint", "more lints");
+            let more = count_noun(new.len() - MAX_LINTS, "more lint", "more lints");
             self.add_warning(WarningKind::Lint, format!("{path}: {more}."));
         }
     }
@@ -187,14 +187,14 @@ mod tests {
     use scene_schemas::entry::Seq;
     use scene_schemas::proposal::WarningKind;
     use serde_json::{Value as Json, json};
-    use vector_place::{Format, Scene};
+    use vector_place::{FileFormat, Scene};
 
     use crate::proposal::BlobStore;
     use crate::tools::{self, Plan};
 
     /// What a call is warned of as out of range.
     fn warnings(tool: &str, args: &Json) -> Vec<String> {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let workspace = scene.create(scene.root(), "Workspace", "Workspace");
         for _ in 0..3 {
             scene.create(workspace, "Part", "Wall");

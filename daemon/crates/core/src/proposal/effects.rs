@@ -310,7 +310,7 @@ impl<'a> NewInstances<'a> {
             EffectReach::Live => self.is_live(node),
             EffectReach::Plays => {
                 let plays = ["Playing", "PlayOnRemove", "AutoPlay"].iter().any(|property| {
-                    scene.stored(node, property) == Some(scene_schemas::Value::Bool(true))
+                    scene.stored_value(node, property) == Some(scene_schemas::Value::Bool(true))
                 });
                 plays && self.is_live(node)
             }
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn the_table_names_classes_that_there_are() {
-        use vector_place::reflection::class;
+        use vector_place::reflection::find_class;
         for EffectRule { classes, reach, .. } in &EFFECTS {
             let parents = match reach {
                 EffectReach::Below(classes) => classes.to_vec(),
@@ -388,7 +388,10 @@ mod tests {
                 EffectReach::Live | EffectReach::Plays | EffectReach::Holds => Vec::new(),
             };
             for name in classes.iter().copied().chain(parents) {
-                assert!(name == "Instance" || class(name).is_some(), "there is no class {name}");
+                assert!(
+                    name == "Instance" || find_class(name).is_some(),
+                    "there is no class {name}"
+                );
             }
         }
     }

@@ -7,7 +7,7 @@ use scene_schemas::InstanceId;
 use scene_schemas::command::AssetContents;
 use scene_schemas::proposal::{Change, Row, ScriptDiff, WarningKind};
 use scene_schemas::refusal::Refusal;
-use vector_place::{Node, Scene, count};
+use vector_place::{Node, Scene, count_noun};
 
 use super::{CONTEXT, Command, ProposalDraft};
 
@@ -86,7 +86,7 @@ impl ProposalDraft<'_> {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let what = count(scripts.len(), "script", "scripts");
+        let what = count_noun(scripts.len(), "script", "scripts");
         let text = format!("Asset {asset} brings {what}: {}{more}.", named.join(", "));
         self.add_warning(WarningKind::Scripts, text);
         let mut left = MAX_SHOWN;
@@ -102,7 +102,7 @@ impl ProposalDraft<'_> {
             }
             let added = text.lines().count() as u32;
             let hunks =
-                if is_shown { vector_text_edit::hunks("", text, CONTEXT) } else { Vec::new() };
+                if is_shown { vector_text_edit::diff_hunks("", text, CONTEXT) } else { Vec::new() };
             self.brought.push(ScriptDiff { command, path, added, removed: 0, hunks });
         }
     }

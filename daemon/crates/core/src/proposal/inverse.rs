@@ -40,13 +40,13 @@ impl PriorState {
             && (is_one_of_several(&path)
                 || others.iter().any(|other| is_one_of_several(&scene.path(*other))));
         let all = std::iter::once(node).chain(others.iter().copied());
-        let witness = is_unsure.then(|| scene.witness(all));
+        let witness = is_unsure.then(|| scene.tree_fingerprint(all));
         Self { node, path, witness }
     }
 
     /// One that goes, with all that is below it.
     fn whole_subtree(scene: &Scene, node: Node) -> Self {
-        let witness = (!scene.is_open()).then(|| scene.witness(scene.subtree(node)));
+        let witness = (!scene.is_open()).then(|| scene.tree_fingerprint(scene.subtree(node)));
         Self { node, path: scene.path(node), witness }
     }
 }
@@ -55,9 +55,9 @@ impl PriorState {
 pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprint, Refusal> {
     let node = scene.locate(command.target())?;
     Ok(match command {
-        Command::Delete { .. } => scene.witness(scene.subtree(node)),
-        Command::Move { parent, .. } => scene.witness([node, scene.locate(parent)?]),
-        _ => scene.witness([node]),
+        Command::Delete { .. } => scene.tree_fingerprint(scene.subtree(node)),
+        Command::Move { parent, .. } => scene.tree_fingerprint([node, scene.locate(parent)?]),
+        _ => scene.tree_fingerprint([node]),
     })
 }
 
@@ -200,7 +200,7 @@ impl UndoStep {
     }
 
     pub(super) fn restore_text(scene: &Scene, node: Node, edits: Vec<TextEdit>) -> Self {
-        let text = scene.source(node).unwrap_or_default();
+        let text = scene.script_text(node).unwrap_or_default();
         let expect = Fingerprint::of(text.as_bytes());
         Self::Edit { node: PriorState::name_only(scene, node), edits, expect }
     }

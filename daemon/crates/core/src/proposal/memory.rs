@@ -26,7 +26,7 @@ impl ProposalDraft<'_> {
             return refuse!("The memory says so already.");
         }
         let (edits, expect) =
-            (vector_text_edit::whole(before, after), Fingerprint::of(before.as_bytes()));
+            (vector_text_edit::diff_lines(before, after), Fingerprint::of(before.as_bytes()));
         let target = self.scene.target(self.scene.root());
         self.set_title("Edit the project's memory");
         self.push_command(Command::EditMemory { target, edits, expect }).map(drop)
@@ -69,7 +69,7 @@ impl ProposalDraft<'_> {
         // Later tasks and their models are told what stands there, so no mode takes it as an addition.
         self.class =
             self.class.max(vector_text_edit::change_class(&before, after)).max(Class::Modifying);
-        let hunks = vector_text_edit::hunks(&before, after, CONTEXT);
+        let hunks = vector_text_edit::diff_hunks(&before, after, CONTEXT);
         let vector_text_edit::LineCounts { added, removed } =
             vector_text_edit::line_counts(&before, after);
         let path = self.scene.path(self.scene.root());

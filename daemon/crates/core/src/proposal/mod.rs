@@ -32,8 +32,8 @@ use scene_schemas::proposal::{
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
-use vector_place::{Node, Scene, count};
-use vector_text_edit::Merged;
+use vector_place::{Node, Scene, count_noun};
+use vector_text_edit::MergeResult;
 
 pub use self::affects::describe_conflict;
 pub use self::class_reason::class_reason;
@@ -191,17 +191,17 @@ impl<'a> ProposalDraft<'a> {
         let Some(seen) = self.seen.get(&path) else {
             return self.edit_script(node, edits);
         };
-        let wanted = vector_text_edit::apply(seen, &edits).map_err(Refusal::new)?;
+        let wanted = vector_text_edit::apply_edits(seen, &edits).map_err(Refusal::new)?;
         let now = text_of(self.scene, node, &path)?.into_owned();
-        let merged = vector_text_edit::merge(seen, &now, &wanted);
+        let merged = vector_text_edit::merge_texts(seen, &now, &wanted);
         let is_moved = *seen != now;
         self.seen.insert(path.clone(), wanted);
         if !is_moved {
             return self.edit_script(node, edits);
         }
         let merged = match merged {
-            Merged::Text(text) => text,
-            Merged::Conflicts(conflicts) => {
+            MergeResult::Text(text) => text,
+            MergeResult::Conflicts(conflicts) => {
                 self.conflict = Some(text_conflict(&path, &conflicts));
                 return refuse!(
                     "The text of {path} has changed since this was asked for, in the same lines. \
@@ -213,7 +213,7 @@ impl<'a> ProposalDraft<'a> {
             WarningKind::Fuzzy,
             format!("{path} has changed since this was asked for; the edit was carried over."),
         );
-        self.edit_script(node, vector_text_edit::whole(&now, &merged))
+        self.edit_script(node, vector_text_edit::diff_lines(&now, &merged))
     }
 
     /// The passages that somebody else has changed meanwhile, where the call was refused for them.
@@ -271,7 +271,9 @@ impl<'a> ProposalDraft<'a> {
     pub fn set_properties(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
         if !self.scene.is_unseen(node) {
             props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
-            props.retain(|name, value| value.is_some() || self.scene.stored(node, name).is_some());
+            props.retain(|name, value| {
+                value.is_some() || self.scene.stored_value(node, name).is_some()
+            });
         }
         if props.is_empty() {
             return Ok(false);
@@ -573,7 +575,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     fn default_title(&self) -> String {
-        let what = count(self.commands.len(), "change", "changes");
+        let what = count_noun(self.commands.len(), "change", "changes");
         match self.rows.first() {
             Some(row) if self.commands.len() == 1 => {
                 format!("{} {}", change_verb(&row.change), row.path)

@@ -166,12 +166,12 @@ fn edit_again(
         TextSelection::Hunks(keep) => {
             let mut after = before.clone();
             for edits in proposal.commands.iter().filter_map(|command| script_edits(command, id)) {
-                after = vector_text_edit::apply(&after, edits).map_err(Refusal::new)?;
+                after = vector_text_edit::apply_edits(&after, edits).map_err(Refusal::new)?;
             }
             vector_text_edit::pick_hunks(&before, &after, CONTEXT, keep)
         }
     };
-    let edits = vector_text_edit::whole(&before, &after);
+    let edits = vector_text_edit::diff_lines(&before, &after);
     if edits.is_empty() { Ok(()) } else { draft.edit_script(node, edits) }
 }
 

@@ -10,7 +10,7 @@ use scene_schemas::command::{AssetContents, Props};
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
 use scene_schemas::{Command, Fingerprint, InstancePath, Target, Value};
-use vector_place::{Mark, Node, Scene, Subtree, reflection};
+use vector_place::{DetachedSubtree, JournalMark, Node, Scene, reflection};
 
 use super::inverse::UndoStep;
 
@@ -59,7 +59,7 @@ fn perform_inner(
     match command {
         Command::Create { parent, class, name, props, expect, .. } => {
             let parent = locate_target(scene, parent, expect.as_ref(), [])?;
-            reflection::creatable(class)?;
+            reflection::creatable_class(class)?;
             check_rows(scene, class)?;
             check_parent(scene, parent, class)?;
             let node = create_instance(scene, parent, class, name, props)?;
@@ -111,8 +111,8 @@ fn perform_inner(
                     blob.short()
                 );
             };
-            let subtree = Subtree::decode(bytes).map_err(Refusal::new)?;
-            let node = scene.restore(subtree, parent, *index);
+            let subtree = DetachedSubtree::decode(bytes).map_err(Refusal::new)?;
+            let node = scene.restore_subtree(subtree, parent, *index);
             Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Insert { asset, parent, holds, expect, .. } => {
@@ -198,7 +198,7 @@ fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
 
 /// Whether instances of a class may come and go: a binary file has each property for the whole class.
 fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
-    match scene.fixed(class) {
+    match scene.why_fixed(class) {
         None => Ok(()),
         Some(why) => refuse!(
             "No {class} of this file can be created, copied or deleted, because {why}. Open it in \
@@ -275,7 +275,7 @@ fn set_properties(
     if is_service && props.contains_key("Name") {
         return refuse!("{} is a service and keeps its name.", scene.path(node));
     }
-    let stored = |name: &String| (name.clone(), scene.stored(node, name));
+    let stored = |name: &String| (name.clone(), scene.stored_value(node, name));
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
     let mark = scene.mark();
     set_all(scene, node, props, mark)?;
@@ -285,10 +285,10 @@ fn set_properties(
 
 /// Sets properties, or goes back to the mark. The name comes last: the paths of references among
 /// the values are those before it.
-fn set_all(scene: &mut Scene, node: Node, props: &Props, mark: Mark) -> Result<(), Refusal> {
+fn set_all(scene: &mut Scene, node: Node, props: &Props, mark: JournalMark) -> Result<(), Refusal> {
     let (name, others): (Vec<_>, Vec<_>) = props.iter().partition(|(name, _)| *name == "Name");
     for (property, value) in others.into_iter().chain(name) {
-        if let Err(refusal) = scene.set(node, property, value.as_ref()) {
+        if let Err(refusal) = scene.set_property(node, property, value.as_ref()) {
             scene.rollback(mark);
             return Err(refusal);
         }
@@ -308,10 +308,12 @@ fn edit_script(
     if Fingerprint::of(before.as_bytes()) != *expect {
         return refuse!("The text of {path} has changed since this was planned; read it again.");
     }
-    let after = vector_text_edit::apply(&before, edits).map_err(Refusal::new)?;
+    let after = vector_text_edit::apply_edits(&before, edits).map_err(Refusal::new)?;
     scene.check_text(&after)?;
-    let inverse =
-        keep.then(|| vector_text_edit::invert(&before, edits)).transpose().map_err(Refusal::new)?;
+    let inverse = keep
+        .then(|| vector_text_edit::invert_edits(&before, edits))
+        .transpose()
+        .map_err(Refusal::new)?;
     scene.set_source(node, after);
     let back = inverse.map(|inverse| UndoStep::restore_text(scene, node, inverse));
     Ok(PerformedCommand { node, backs: back.into_iter().collect() })
@@ -327,9 +329,11 @@ fn edit_memory(
     if Fingerprint::of(before.as_bytes()) != *expect {
         return refuse!("The memory has changed since this was planned; read it again.");
     }
-    let after = vector_text_edit::apply(before, edits).map_err(Refusal::new)?;
-    let inverse =
-        keep.then(|| vector_text_edit::invert(before, edits)).transpose().map_err(Refusal::new)?;
+    let after = vector_text_edit::apply_edits(before, edits).map_err(Refusal::new)?;
+    let inverse = keep
+        .then(|| vector_text_edit::invert_edits(before, edits))
+        .transpose()
+        .map_err(Refusal::new)?;
     let expect = Fingerprint::of(after.as_bytes());
     scene.set_memory(after);
     let back = inverse.map(|edits| UndoStep::Memory { edits, expect });
@@ -357,7 +361,7 @@ pub fn text_of<'a>(
     node: Node,
     path: &InstancePath,
 ) -> Result<Cow<'a, str>, Refusal> {
-    scene.source(node).ok_or_else(|| {
+    scene.script_text(node).ok_or_else(|| {
         Refusal(format!(
             "{path} is a {}, not a script; scripts are Script, LocalScript and ModuleScript.",
             scene.class(node)

@@ -300,7 +300,7 @@ fn by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> 
                 segment.name
             );
         }
-        let Some(child) = files.child(at, &segment.name) else {
+        let Some(child) = files.find_child(at, &segment.name) else {
             return Ok(None);
         };
         at = child;
@@ -343,7 +343,7 @@ fn check_same(files: &Scene, command: &Command) -> Result<(), Refusal> {
 mod tests {
     use scene_schemas::entry::Seq;
     use serde_json::{Value as Json, json};
-    use vector_place::Format;
+    use vector_place::FileFormat;
 
     use super::*;
     use crate::tools::{self, Plan};
@@ -353,7 +353,7 @@ mod tests {
     /// A place that Rojo has synced, or the project of it. Workspace is a node that says one property,
     /// and so is Zone, below which nothing else may stand; Game and what is in it are files.
     fn scene(is_open: bool) -> Scene {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let root = scene.root();
         let workspace = scene.create(root, "Workspace", "Workspace");
         scene.create(workspace, "Folder", "Zone");

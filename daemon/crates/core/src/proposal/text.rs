@@ -110,7 +110,7 @@ mod tests {
             class: "Part".to_owned(),
         };
         let old: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-        let hunks = vector_text_edit::hunks(&old, &old.replace("b\n", "B\nB\n"), 1);
+        let hunks = vector_text_edit::diff_hunks(&old, &old.replace("b\n", "B\nB\n"), 1);
         let script = ScriptDiff {
             command: 0,
             path: path("game.Workspace.Main"),
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_last_line_without_an_end_is_marked_on_a_line_of_its_own() {
-        let hunks = vector_text_edit::hunks("a\nb\n", "a\nb", 1);
+        let hunks = vector_text_edit::diff_hunks("a\nb\n", "a\nb", 1);
         let script =
             ScriptDiff { command: 0, path: path("game.Main"), added: 1, removed: 1, hunks };
         let said = preview_text(&Preview { scripts: vec![script], ..Preview::default() });

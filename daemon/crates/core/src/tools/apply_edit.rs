@@ -32,12 +32,12 @@ fn plan(args: ApplyEditArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refu
     let node = draft.scene().resolve(&args.path)?;
     vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;
     let before = draft.seen_text(node)?.into_owned();
-    let edits = vector_text_edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
-    let changed = vector_text_edit::apply(&before, &edits).map_err(Refusal::new)? != before;
+    let edits = vector_text_edit::fit_edits(&before, &args.edits).map_err(Refusal::new)?;
+    let changed = vector_text_edit::apply_edits(&before, &edits).map_err(Refusal::new)? != before;
     if changed {
         draft.edit_seen(node, edits)?;
         draft.set_title(format!("Edit {}", args.path));
     }
-    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
 }

@@ -33,14 +33,14 @@ fn plan(args: &ApplyPatchArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     let before = text_of(draft.scene(), node, &path)?.into_owned();
     let (name, full) = (draft.scene().name(node).to_owned(), path.to_string());
     let slashed = path.segments.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join("/");
-    let patched = vector_text_edit::patch(&before, &args.patch, &[&full, &name, &slashed]);
+    let patched = vector_text_edit::apply_patch(&before, &args.patch, &[&full, &name, &slashed]);
     let patched = patched.map_err(Refusal::new)?;
-    for doubt in patched.doubts() {
+    for doubt in patched.list_doubts() {
         draft.add_warning(WarningKind::Fuzzy, format!("{path}: {doubt}."));
     }
     let stage = patched.stage.name();
     draft.edit_script(node, patched.edits)?;
     draft.set_title(format!("Patch {path}"));
-    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": path, "stage": stage, "offset": patched.offset, "totalLines": lines }))
 }

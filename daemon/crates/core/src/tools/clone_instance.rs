@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use vector_place::{Owner, read_props};
+use vector_place::{PropertyOwner, read_props};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -39,7 +39,7 @@ fn plan(args: CloneInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, 
     let name = args.name.unwrap_or_else(|| draft.scene().name(source).to_owned());
     let copy = draft.clone_instance(source, parent, &name)?;
     if let Some(props) = &args.props {
-        let props = read_props(draft.scene(), Owner::Node(copy), props)?;
+        let props = read_props(draft.scene(), PropertyOwner::Node(copy), props)?;
         draft.set_properties(copy, props)?;
     }
     let path = draft.scene().path(copy);

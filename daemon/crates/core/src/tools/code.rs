@@ -6,8 +6,8 @@ use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_luau::index::Span;
-use vector_place::{Node, Scene, count};
+use vector_luau::index::ByteSpan;
+use vector_place::{Node, Scene, count_noun};
 
 use crate::code::{self, CodeIndex, FoundDefinition, PositionTracker, Symbol, TextPosition};
 use crate::proposal::text_of;
@@ -41,7 +41,7 @@ pub(super) fn resolve_position(
         Some(byte) => Ok((node, byte)),
         None => refuse!(
             "{path} has {}, and line {} (from 0) is not among them. read_script shows it.",
-            count(text.lines().count(), "line", "lines"),
+            count_noun(text.lines().count(), "line", "lines"),
             at.line
         ),
     }
@@ -54,7 +54,7 @@ pub(super) fn symbol_at(
     (node, byte): (Node, u32),
 ) -> Result<Symbol, Refusal> {
     code::symbol_at(index, scene, node, byte).ok_or_else(|| {
-        let text = scene.source(node).unwrap_or_default();
+        let text = scene.script_text(node).unwrap_or_default();
         let mut positions = PositionTracker::new(&text);
         let line = positions.excerpt(byte, LINE);
         let at = positions.position_of(byte);
@@ -69,7 +69,7 @@ pub(super) fn symbol_at(
 }
 
 /// Where something stands, as JSON.
-pub(super) fn range_json(positions: &mut PositionTracker<'_>, span: Span) -> Json {
+pub(super) fn range_json(positions: &mut PositionTracker<'_>, span: ByteSpan) -> Json {
     let (start, end) = positions.span_range(span);
     json!({ "start": start, "end": end })
 }
@@ -118,7 +118,7 @@ impl AnswerBudget {
 
 /// A definition as JSON.
 pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
-    let text = scene.source(found.node).unwrap_or_default();
+    let text = scene.script_text(found.node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);
     let mut told = json!({
         "path": path_text(scene, found.node),

@@ -7,7 +7,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use vector_place::{Node, Owner, count, read_props, reflection};
+use vector_place::{Node, PropertyOwner, count_noun, read_props, reflection};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -74,7 +74,7 @@ fn plan(args: CreateInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     let path = draft.scene().path(top);
     let class = draft.scene().class(top).to_owned();
     let more = if made > 1 {
-        format!(" ({})", count(made, "instance", "instances"))
+        format!(" ({})", count_noun(made, "instance", "instances"))
     } else {
         String::new()
     };
@@ -88,7 +88,7 @@ fn create_tree(
     class: &str,
     mut given: Map<String, Json>,
 ) -> Result<Node, Refusal> {
-    reflection::creatable(class)?;
+    reflection::creatable_class(class)?;
     let name = match given.remove("Name") {
         None => class.to_owned(),
         Some(Json::String(name)) => name,
@@ -99,7 +99,7 @@ fn create_tree(
         Some(_) => return refuse!("`Source` is a string, and only scripts have one."),
         None => None,
     };
-    let mut props: Props = read_props(draft.scene(), Owner::New(class), &given)?;
+    let mut props: Props = read_props(draft.scene(), PropertyOwner::New(class), &given)?;
     props.retain(|_, value| value.is_some());
     props.extend(source.map(|text| ("Source".to_owned(), Some(Value::String(text)))));
     draft.create_instance(parent, class, &name, props)

@@ -5,7 +5,7 @@ use scene_schemas::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::count;
+use vector_place::count_noun;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -35,7 +35,7 @@ fn plan(args: &DeleteInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json
     let nodes = args::outermost_nodes(draft.scene(), &nodes);
     let title = match args.path.as_ref() {
         Some(path) => format!("Delete {path}"),
-        None => format!("Delete {}", count(nodes.len(), "instance", "instances")),
+        None => format!("Delete {}", count_noun(nodes.len(), "instance", "instances")),
     };
     // From the last to the first, so that the numbers of equal siblings on the card stay right.
     for node in nodes.iter().rev() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_luau::Severity;
-use vector_place::{Node, Scene, Still};
-use vector_render::{Solids, View};
+use vector_luau::FindingSeverity;
+use vector_place::{Node, Scene, SceneSnapshot};
+use vector_render::{SolidSet, ViewDirection};
 
 use crate::proposal::text_of;
 
@@ -25,9 +25,9 @@ pub enum FetchRequest {
         /// What is drawn.
         of: InstancePath,
         /// The parts in it.
-        solids: Box<Solids>,
+        solids: Box<SolidSet>,
         /// From where.
-        view: View,
+        view: ViewDirection,
     },
 }
 
@@ -37,7 +37,7 @@ pub struct DiagnosticsRequest {
     /// The scripts.
     pub scripts: Vec<FetchScript>,
     /// What is below this is left out.
-    pub least: Severity,
+    pub least: FindingSeverity,
     /// How many findings are told, and how many before them are passed over.
     pub limit: usize,
     /// See `limit`.
@@ -59,7 +59,7 @@ pub struct FetchScript {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecsRequest {
     /// The place.
-    pub still: Arc<Still>,
+    pub still: Arc<SceneSnapshot>,
     /// The specs' numbers in it.
     pub specs: Vec<u32>,
     /// How long they may take, in seconds.

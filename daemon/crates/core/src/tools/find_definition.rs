@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_luau::index::called;
+use vector_luau::index::display_name;
 use vector_place::Scene;
 
 use super::code::AnswerBudget;
@@ -60,7 +60,7 @@ fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<J
                 let near = did_you_mean(name, all);
                 return refuse!(
                     "Nothing called {:?} is defined{}.{near} search_files finds text.",
-                    called(name),
+                    display_name(name),
                     path.as_ref().map_or(String::new(), |path| format!(" in {path}"))
                 );
             }
@@ -92,18 +92,18 @@ fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> Strin
             format!(
                 "{} gives no member {:?} to those who require it, as far as its text says.{near}",
                 told::path_text(scene, *module),
-                called(name)
+                display_name(name)
             )
         }
         Symbol::Type(module, name) => format!(
             "{} defines no type {:?}: it is built in, or of Roblox.",
             told::path_text(scene, *module),
-            called(name)
+            display_name(name)
         ),
         Symbol::Own(symbol) => explain_undefined(scene, index, symbol),
         Symbol::Global(name) => format!(
             "No script defines the global {:?}: it is of Luau or Roblox, or made while the game runs.",
-            called(name)
+            display_name(name)
         ),
         Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {
             "It is defined nowhere in the script.".to_owned()
@@ -111,7 +111,7 @@ fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> Strin
         Symbol::Loose(name) => format!(
             "What {:?} is a member of is only known while the game runs, and no script defines a \
              function of that name: it may be of Roblox.",
-            called(name)
+            display_name(name)
         ),
     }
 }

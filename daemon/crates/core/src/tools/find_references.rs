@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_luau::index::called;
+use vector_luau::index::display_name;
 use vector_place::Scene;
 
 use super::args::BoundedInt;
@@ -112,12 +112,12 @@ fn exported_symbol(
     if types.is_empty() {
         let members: Vec<&str> =
             script.into_iter().flat_map(|it| &it.members).map(|it| &*it.name).take(30).collect();
-        let members: Vec<String> = members.into_iter().map(called).collect();
+        let members: Vec<String> = members.into_iter().map(display_name).collect();
         return refuse!(
             "{} gives no member or type {:?} to others; it gives: {}. For a local name give its \
              `position`.",
             told::path_text(scene, node),
-            called(name),
+            display_name(name),
             if members.is_empty() { "nothing by name".to_owned() } else { members.join(", ") }
         );
     }
@@ -127,7 +127,7 @@ fn exported_symbol(
 /// The hits of one script, as far as there is room for them.
 fn of_script(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudget) -> Vec<Json> {
     let node = hits[0].node;
-    let text = scene.source(node).unwrap_or_default();
+    let text = scene.script_text(node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);
     let hit = |hit: &ReferenceHit| {
         let at = positions.position_of(hit.span.start);

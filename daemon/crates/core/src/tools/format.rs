@@ -5,8 +5,8 @@ use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_luau::{Stack, Style};
-use vector_place::count;
+use vector_luau::{StackSize, StyluaSettings};
+use vector_place::count_noun;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::{ProposalDraft, text_of};
@@ -34,10 +34,10 @@ fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusa
     let range = format_range(args, &before)?;
     // Whoever plans has a large stack: scripts are outlined there too.
     let style = draft.scene().style();
-    let style = style.map(|it| Style { file: it.file.clone(), text: it.text.clone() });
-    let after = vector_luau::format(&before, style.as_ref(), range, Stack::Large);
+    let style = style.map(|it| StyluaSettings { file: it.file.clone(), text: it.text.clone() });
+    let after = vector_luau::format_source(&before, style.as_ref(), range, StackSize::Large);
     let after = after.map_err(|error| Refusal(format!("{}: {error}", args.path)))?;
-    let edits = vector_text_edit::whole(&before, &after);
+    let edits = vector_text_edit::diff_lines(&before, &after);
     let changed = !edits.is_empty();
     if changed {
         draft.edit_script(node, edits)?;
@@ -59,7 +59,7 @@ fn format_range(args: &FormatArgs, text: &str) -> Result<Option<std::ops::Range<
         return refuse!(
             "{} has {}; line {first} to {last} is not in it.",
             args.path,
-            count(starts.len(), "line", "lines")
+            count_noun(starts.len(), "line", "lines")
         );
     }
     let end = starts.get(last).map_or(text.len(), |next| next - 1);

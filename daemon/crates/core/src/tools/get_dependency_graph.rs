@@ -172,7 +172,7 @@ fn of_script(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
     };
     list("requires", &index.required_modules(node));
     list("requiredBy", index.required_by(node));
-    let text = scene.source(node).unwrap_or_default();
+    let text = scene.script_text(node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);
     let requires = index.script_at(node).map_or(&[][..], |it| &it.requires);
     let lost = requires.iter().zip(index.resolved_requires(node));

@@ -47,14 +47,14 @@ fn plan_diagnostics(args: &GetDiagnosticsArgs, scene: &Scene) -> Result<FetchReq
     let looked = |node: &_| FetchScript {
         path: scene.path(*node),
         class: scene.class(*node).to_owned(),
-        text: scene.source(*node).map(std::borrow::Cow::into_owned),
+        text: scene.script_text(*node).map(std::borrow::Cow::into_owned),
     };
     Ok(FetchRequest::Diagnostics(Box::new(DiagnosticsRequest {
         scripts: nodes.iter().map(looked).collect(),
         least: match args.severity.unwrap_or(MinimumSeverity::Warning) {
-            MinimumSeverity::Note => vector_luau::Severity::Note,
-            MinimumSeverity::Warning => vector_luau::Severity::Warning,
-            MinimumSeverity::Error => vector_luau::Severity::Error,
+            MinimumSeverity::Note => vector_luau::FindingSeverity::Note,
+            MinimumSeverity::Warning => vector_luau::FindingSeverity::Warning,
+            MinimumSeverity::Error => vector_luau::FindingSeverity::Error,
         },
         limit: args.limit.get() as usize,
         skip: args::parse_cursor(args.cursor.as_deref())?,

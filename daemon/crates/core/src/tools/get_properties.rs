@@ -7,7 +7,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use vector_place::reflection::{self, Access};
+use vector_place::reflection::{self, PropertyAccess};
 use vector_place::{Node, Scene};
 
 use super::args::BoundedInt;
@@ -96,7 +96,7 @@ fn property_value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
 fn property_names(scene: &Scene, node: Node) -> Vec<String> {
     let class = scene.class(node);
     let of_class = reflection::property_names(class).filter(
-        |name| matches!(reflection::access(class, name), Some(Access::Stored(found)) if found.name == *name),
+        |name| matches!(reflection::property_access(class, name), Some(PropertyAccess::Stored(found)) if found.name == *name),
     );
     let stored = scene.stored_names(node).into_iter().map(str::to_owned);
     let names: BTreeSet<String> = stored

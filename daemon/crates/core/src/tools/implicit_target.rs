@@ -4,7 +4,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::proposal::{Meant, MeantBy};
 use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::{Map, Value as Json};
-use vector_place::{Pointed, Scene};
+use vector_place::{ImplicitInstance, Scene};
 
 use super::{DefaultTarget, ToolSpec};
 
@@ -62,20 +62,20 @@ pub(super) fn fill_default(
     if instead.iter().any(|name| map.get(*name).is_some_and(|given| !given.is_null())) {
         return Ok((args, None));
     }
-    let meant = match scene.pointed()? {
-        Pointed::One(meant) => meant,
+    let meant = match scene.implicit_instance()? {
+        ImplicitInstance::One(meant) => meant,
         _ if or_workspace => {
             let path = InstancePath::root().child("Workspace", None);
             Meant { target: scene.target_by_path(&path)?, by: MeantBy::Workspace }
         }
-        Pointed::File => {
+        ImplicitInstance::File => {
             let others = if instead.len() > 1 { ", `paths` or a `selector`" } else { "" };
             return refuse!(
                 "`{argument}` is missing: give a path{others}. Only where a place is open in Studio \
                  does a selected instance stand for it."
             );
         }
-        Pointed::Many(count) => {
+        ImplicitInstance::Many(count) => {
             let selected = match count {
                 0 => "nothing is".to_owned(),
                 n => format!("{n} instances are"),

@@ -36,7 +36,7 @@ const LISTED: usize = 50;
 
 fn plan(args: &InsertAssetArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let asset = args.asset_id.get();
-    let holds = draft.scene().asset(asset)?;
+    let holds = draft.scene().asset_contents(asset)?;
     if holds.is_empty() || !holds.is_sound() {
         return refuse!("Studio says that asset {asset} holds nothing that can be inserted.");
     }

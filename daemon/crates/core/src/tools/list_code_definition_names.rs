@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_luau::index::called;
+use vector_luau::index::display_name;
 use vector_place::Scene;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
@@ -40,7 +40,7 @@ fn plan(args: &ListDefinitionsArgs, scene: &Scene) -> Result<Json, Refusal> {
         }
         (None, root) => {
             let root = root.as_ref().map_or(Ok(scene.root()), |path| scene.resolve(path))?;
-            scene.subtree(root).filter(|node| scene.source(*node).is_some()).collect()
+            scene.subtree(root).filter(|node| scene.script_text(*node).is_some()).collect()
         }
     };
     let total = nodes.len();
@@ -49,12 +49,12 @@ fn plan(args: &ListDefinitionsArgs, scene: &Scene) -> Result<Json, Refusal> {
         .take(MAX_SCRIPTS)
         .map(|node| {
             let path = scene.path(node);
-            match vector_luau::outline(&scene.source(node).unwrap_or_default()) {
+            match vector_luau::outline_script(&scene.script_text(node).unwrap_or_default()) {
                 Ok(definitions) => {
                     let list: Vec<_> = definitions
                         .iter()
                         .map(|it| {
-                            json!({ "name": called(&it.name), "kind": it.kind, "line": it.line, "endLine": it.end_line })
+                            json!({ "name": display_name(&it.name), "kind": it.kind, "line": it.line, "endLine": it.end_line })
                         })
                         .collect();
                     json!({ "path": path, "definitions": list })

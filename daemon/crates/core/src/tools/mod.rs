@@ -310,7 +310,7 @@ pub fn plan_call(
         ToolAction::Look(look) => look(args, scene).map(Arc::new).map(Plan::Look).map_err(named),
         ToolAction::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
         ToolAction::Change(change) => {
-            scene.begin(call);
+            scene.begin_scope(call);
             let mark = scene.mark();
             let seen = seen.cloned().unwrap_or_default();
             let planned = draft_change(change, (args, meant), scene, base, (blobs, seen));

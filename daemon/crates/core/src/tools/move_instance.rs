@@ -5,7 +5,7 @@ use scene_schemas::refusal::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::count;
+use vector_place::count_noun;
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -46,7 +46,7 @@ fn plan(args: &MoveInstanceArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, 
     }
     let what = match args.path.as_ref() {
         Some(path) => path.to_string(),
-        None => count(moved.len(), "instance", "instances"),
+        None => count_noun(moved.len(), "instance", "instances"),
     };
     draft.set_title(format!("Move {what} to {}", args.parent_path));
     let paths: Vec<_> = moved.iter().take(LISTED).map(|node| draft.scene().path(*node)).collect();

@@ -42,15 +42,17 @@ fn plan(args: OpenScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Ref
         (None, Some(parent), Some(name)) => (parent.child(&name, None), parent, name),
         _ => return refuse!("Give either `path`, or `parentPath` and `name`."),
     };
-    let exists =
-        draft.scene().resolve(&parent).is_ok_and(|at| draft.scene().child(at, &name).is_some());
+    let exists = draft
+        .scene()
+        .resolve(&parent)
+        .is_ok_and(|at| draft.scene().find_child(at, &name).is_some());
     if exists {
         let node = draft.scene().resolve(&path)?;
         let text = text_of(draft.scene(), node, &path)?;
         return Ok(json!({ "path": draft.scene().path(node), "text": text, "created": false }));
     }
     let class = args.class_name.as_deref().unwrap_or("Script");
-    reflection::creatable(class)?;
+    reflection::creatable_class(class)?;
     if !reflection::is_script(class) {
         return refuse!("`className` is Script, LocalScript or ModuleScript, not {class}.");
     }

@@ -5,7 +5,7 @@ use scene_schemas::{Bounded, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::{Scene, count};
+use vector_place::{Scene, count_noun};
 
 use super::args::BoundedInt;
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
@@ -40,7 +40,7 @@ fn plan(args: &ReadScriptArgs, scene: &Scene) -> Result<Json, Refusal> {
         return refuse!(
             "{} has {}; line {start} to {end} is not in it.",
             args.path,
-            count(lines.len(), "line", "lines")
+            count_noun(lines.len(), "line", "lines")
         );
     }
     let budget = args.max_bytes.get() as usize;

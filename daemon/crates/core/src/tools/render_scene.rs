@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use vector_place::Scene;
-use vector_render::{View, can_be_told, gather, shown};
+use vector_render::{ViewDirection, can_be_told, gather_solids, visible_root};
 
 use super::fetch::FetchRequest;
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
@@ -39,15 +39,15 @@ fn plan_render(args: &RenderSceneArgs, scene: &Scene) -> Result<FetchRequest, Re
         None => scene.root(),
     };
     can_be_told(scene, root)?;
-    let solids = gather(scene, root);
-    let root = shown(scene, root);
+    let solids = gather_solids(scene, root);
+    let root = visible_root(scene, root);
     if solids.all.is_empty() && solids.left.broken == 0 && !scene.is_open() {
         return refuse!("There is nothing to see in {}: no part stands there.", scene.path(root));
     }
     let view = match args.view {
-        None | Some(CameraView::Iso) => View::Iso,
-        Some(CameraView::Top) => View::Top,
-        Some(CameraView::Front) => View::Front,
+        None | Some(CameraView::Iso) => ViewDirection::Iso,
+        Some(CameraView::Top) => ViewDirection::Top,
+        Some(CameraView::Front) => ViewDirection::Front,
     };
     Ok(FetchRequest::Picture { of: scene.path(root), solids: Box::new(solids), view })
 }

@@ -6,8 +6,8 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_place::{Node, count};
-use vector_text_edit::{EditError, Replacement, Stage};
+use vector_place::{Node, count_noun};
+use vector_text_edit::{EditError, MatchStage, TextReplacement};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::{ProposalDraft, text_of};
@@ -32,13 +32,13 @@ struct ReplaceTextArgs {
     search: Option<String>,
     replace: Option<String>,
     all: Option<bool>,
-    edits: Option<Vec<TextReplacement>>,
+    edits: Option<Vec<SearchEdit>>,
     rationale: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TextReplacement {
+struct SearchEdit {
     search: String,
     replace: String,
     all: Option<bool>,
@@ -57,7 +57,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     }
     let (mut scripts, mut without, mut total) = (Vec::new(), Vec::new(), 0);
     for node in nodes {
-        if selector.is_some() && draft.scene().source(node).is_none() {
+        if selector.is_some() && draft.scene().script_text(node).is_none() {
             continue;
         }
         match replace_in_script(draft, node, &replacements)? {
@@ -73,7 +73,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
         let search = replacements.first().map_or("", |replacement| &replacement.search);
         return refuse!(
             "{search:?} stands in none of the {}.",
-            count(without.len(), "script", "scripts")
+            count_noun(without.len(), "script", "scripts")
         );
     }
     if args.paths.is_some() && !without.is_empty() {
@@ -81,20 +81,20 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
         draft.add_warning(WarningKind::NoMatch, text);
     }
     draft.set_title(args.rationale.unwrap_or_else(|| {
-        let matches = count(total, "match", "matches");
-        format!("Replace {matches} in {}", count(scripts.len(), "script", "scripts"))
+        let matches = count_noun(total, "match", "matches");
+        format!("Replace {matches} in {}", count_noun(scripts.len(), "script", "scripts"))
     }));
     Ok(json!({ "scripts": scripts, "withoutMatch": without.len() }))
 }
 
-fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<Replacement>, Refusal> {
+fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<TextReplacement>, Refusal> {
     let all = args.all.unwrap_or(false);
     match (&args.search, &args.replace, &args.edits) {
         (Some(search), Some(replace), None) => {
-            Ok(vec![Replacement { search: search.clone(), replace: replace.clone(), all }])
+            Ok(vec![TextReplacement { search: search.clone(), replace: replace.clone(), all }])
         }
         (None, None, Some(edits)) if !edits.is_empty() => {
-            let replacement = |edit: &TextReplacement| Replacement {
+            let replacement = |edit: &SearchEdit| TextReplacement {
                 search: edit.search.clone(),
                 replace: edit.replace.clone(),
                 all: edit.all.unwrap_or(all),
@@ -109,14 +109,15 @@ fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<Replacement>, Refusa
 fn replace_in_script(
     draft: &mut ProposalDraft<'_>,
     node: Node,
-    replacements: &[Replacement],
+    replacements: &[TextReplacement],
 ) -> Result<Result<usize, EditError>, Refusal> {
     let path = draft.scene().path(node);
-    let replaced = vector_text_edit::replace(&text_of(draft.scene(), node, &path)?, replacements);
+    let replaced =
+        vector_text_edit::replace_all(&text_of(draft.scene(), node, &path)?, replacements);
     match replaced {
         Ok(replaced) => {
             let matches = replaced.counts.iter().sum();
-            if replaced.stage > Stage::Exact {
+            if replaced.stage > MatchStage::Exact {
                 let text = format!("{path}: the text to replace fits but for white space.");
                 draft.add_warning(WarningKind::Fuzzy, text);
             }

@@ -45,7 +45,7 @@ fn plan_specs(args: &RunTestsArgs, scene: &Scene) -> Result<FetchRequest, Refusa
              that calls `describe` and `it`. open_or_create_script makes one."
         );
     }
-    let (still, specs) = scene.still(&nodes);
+    let (still, specs) = scene.take_snapshot(&nodes);
     let seconds = args.timeout.get();
     Ok(FetchRequest::Specs(Box::new(SpecsRequest { still: Arc::new(still), specs, seconds })))
 }

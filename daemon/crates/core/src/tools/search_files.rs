@@ -85,7 +85,7 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
         scene.is_script(*node) && glob.as_ref().is_none_or(|it| it.matches(scene, *node))
     };
     let meant = scene.subtree(root).filter(is_meant);
-    let mut texts = meant.filter_map(|node| Some((node, scene.source(node)?)));
+    let mut texts = meant.filter_map(|node| Some((node, scene.script_text(node)?)));
     let (mut scripts, mut at_once) = (0_u64, FIRST);
     while !search.is_full {
         let next: Vec<(Node, Cow<'_, str>)> = texts.by_ref().take(at_once).collect();

@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use vector_place::{Owner, count, read_props};
+use vector_place::{PropertyOwner, count_noun, read_props};
 
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
 use crate::proposal::ProposalDraft;
@@ -44,7 +44,7 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
     };
     let mut changed = 0;
     for node in &nodes {
-        let read = read_props(draft.scene(), Owner::Node(*node), &args.props);
+        let read = read_props(draft.scene(), PropertyOwner::Node(*node), &args.props);
         let props = read.map_err(|refusal| match nodes.len() {
             1 => refusal,
             _ => Refusal(format!("{}: {refusal}", draft.scene().path(*node))),
@@ -52,7 +52,7 @@ fn plan(args: &SetPropertiesArgs, draft: &mut ProposalDraft<'_>) -> Result<Json,
         changed += usize::from(draft.set_properties(*node, props)?);
     }
     let names: Vec<_> = args.props.keys().map(String::as_str).collect();
-    let whom = only.unwrap_or_else(|| count(changed, "instance", "instances"));
+    let whom = only.unwrap_or_else(|| count_noun(changed, "instance", "instances"));
     draft.set_title(format!("Set {} of {whom}", names.join(", ")));
     Ok(json!({ "changed": changed, "unchanged": nodes.len() - changed }))
 }

@@ -21,18 +21,18 @@ fn plan(args: &ApplyEditArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
     let before = text_of(scene, node, &args.path)?;
     vector_text_edit::check_limits(&args.edits).map_err(Refusal::new)?;
-    let edits = vector_text_edit::fitted(&before, &args.edits).map_err(Refusal::new)?;
-    let after = vector_text_edit::apply(&before, &edits).map_err(Refusal::new)?;
+    let edits = vector_text_edit::fit_edits(&before, &args.edits).map_err(Refusal::new)?;
+    let after = vector_text_edit::apply_edits(&before, &edits).map_err(Refusal::new)?;
     let errors: Vec<_> = vector_luau::new_errors(&before, &after)
         .iter()
         .map(|error| json!({ "line": error.line, "message": error.message }))
         .collect();
-    let hunks = vector_text_edit::hunks(&before, &after, CONTEXT);
+    let hunks = vector_text_edit::diff_hunks(&before, &after, CONTEXT);
     let vector_text_edit::LineCounts { added, removed } =
         vector_text_edit::line_counts(&before, &after);
     Ok(json!({
         "path": scene.path(node),
-        "diff": vector_text_edit::unified(&hunks),
+        "diff": vector_text_edit::format_hunks(&hunks),
         "added": added,
         "removed": removed,
         "errors": errors,

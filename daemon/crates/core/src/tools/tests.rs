@@ -10,7 +10,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, WarningKind};
 use scene_schemas::{Command, Fingerprint, Value};
 use serde_json::{Value as Json, json};
-use vector_place::{Format, Node, Scene};
+use vector_place::{FileFormat, Node, Scene};
 
 use super::{Plan, plan_call};
 use crate::proposal::BlobStore;
@@ -20,7 +20,7 @@ const MAIN: &str = "local speed = 10\n\nlocal function run()\n\tprint(speed)\nen
 /// Workspace with two parts named Wall, a part with a dot in its name and a model; a script and a
 /// module in ServerScriptService.
 fn place() -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     let workspace = scene.create(game, "Workspace", "Workspace");
     let server = scene.create(game, "ServerScriptService", "ServerScriptService");
@@ -30,15 +30,15 @@ fn place() -> Scene {
             rbx_types::Vector3::new(x, 0.0, 0.0),
             rbx_types::Matrix3::identity(),
         );
-        scene.set(wall, "CFrame", Some(&Value::CFrame(at))).unwrap();
+        scene.set_property(wall, "CFrame", Some(&Value::CFrame(at))).unwrap();
     }
     scene.create(workspace, "Part", "My.Part");
     let model = scene.create(workspace, "Model", "House");
     let door = scene.create(model, "Part", "Door");
-    scene.set(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
+    scene.set_property(door, "Tags", Some(&Value::Tags(vec!["Openable".to_owned()]))).unwrap();
     let pointer = scene.create(model, "ObjectValue", "Pointer");
     let to = scene.target(door);
-    scene.set(pointer, "Value", Some(&Value::Ref(Some(to)))).unwrap();
+    scene.set_property(pointer, "Value", Some(&Value::Ref(Some(to)))).unwrap();
     for (class, name, text) in
         [("Script", "Main", MAIN), ("ModuleScript", "Config", "return { speed = 10 }\n")]
     {
@@ -256,7 +256,7 @@ fn texts_are_edited_and_must_compile() {
     };
     let (scene, proposal, _) = propose("apply_edit", edit("20"));
     assert_eq!(proposal.preview.scripts[0].hunks.len(), 1);
-    assert!(scene.source(at(&scene, path)).unwrap().starts_with("local speed = 20\n"));
+    assert!(scene.script_text(at(&scene, path)).unwrap().starts_with("local speed = 20\n"));
     refuse("apply_edit", edit("= ="), "would no longer compile: line 1");
     let diff = answer("show_diff", edit("20"));
     assert!(diff["diff"].as_str().unwrap().contains("-local speed = 10\n+local speed = 20\n"));
@@ -278,7 +278,7 @@ fn patches_fit_or_ask_or_are_refused() {
         let hunk = format!("{header}@@ -1 +1 @@\n-local speed = 10\n+local speed = 20\n");
         let (scene, proposal, answer) = propose("apply_patch", patch(&hunk));
         assert_eq!((answer["stage"].as_str(), proposal.warnings.len()), (Some("exact"), 0));
-        assert!(scene.source(at(&scene, path)).unwrap().starts_with("local speed = 20\n"));
+        assert!(scene.script_text(at(&scene, path)).unwrap().starts_with("local speed = 20\n"));
     }
     let (_, proposal, answer) =
         propose("apply_patch", patch("@@\n-local speed =  10\n+local speed = 20\n"));
@@ -324,7 +324,7 @@ fn several_changes_are_one_proposal_and_later_ones_see_earlier_ones() {
     assert_eq!(proposal.class, Class::Additive);
     assert_eq!(answer["results"][3]["path"], "game.ServerScriptService.Store");
     assert_eq!(
-        scene.source(at(&scene, "game.ServerScriptService.Store.Init")).as_deref(),
+        scene.script_text(at(&scene, "game.ServerScriptService.Store.Init")).as_deref(),
         Some("print('shop')\n")
     );
     let bad = json!([

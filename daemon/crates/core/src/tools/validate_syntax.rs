@@ -27,10 +27,10 @@ struct ValidateSyntaxArgs {
 
 fn plan(args: &ValidateSyntaxArgs, scene: &Scene) -> Result<Json, Refusal> {
     let found = match (&args.text, &args.path) {
-        (Some(text), None) => vector_luau::syntax(text),
+        (Some(text), None) => vector_luau::syntax_findings(text),
         (None, Some(path)) => {
             let node = scene.resolve(path)?;
-            vector_luau::syntax(&text_of(scene, node, path)?)
+            vector_luau::syntax_findings(&text_of(scene, node, path)?)
         }
         _ => return refuse!("Exactly one of `text` and `path` is needed."),
     };

@@ -27,7 +27,7 @@ struct WriteScriptArgs {
 fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {
     let node = draft.scene().resolve(&args.path)?;
     let before = draft.seen_text(node)?.into_owned();
-    if let Some(line) = vector_text_edit::elided(args.source.lines(), &before) {
+    if let Some(line) = vector_text_edit::find_elision(args.source.lines(), &before) {
         return refuse!(
             "`source` has the line `{}`, which stands for code that it leaves out. Send the whole \
              text, or change only some lines with apply_edit, replace_text or apply_patch.",
@@ -35,12 +35,12 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
         );
     }
     let source = vector_text_edit::ended_as(&before, &args.source);
-    let edits = vector_text_edit::whole(&before, &source);
+    let edits = vector_text_edit::diff_lines(&before, &source);
     let changed = !edits.is_empty();
     if changed {
         draft.edit_seen(node, edits)?;
         draft.set_title(format!("Write {}", args.path));
     }
-    let lines = draft.scene().source(node).map_or(0, |text| text.lines().count());
+    let lines = draft.scene().script_text(node).map_or(0, |text| text.lines().count());
     Ok(json!({ "path": args.path, "changed": changed, "totalLines": lines }))
 }

@@ -8,7 +8,7 @@ use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
 use scene_schemas::{Command, InstanceId};
 use vector_core::proposal::{BlobStore, try_command};
-use vector_place::{Missing, Node, Scene};
+use vector_place::{MissingFacts, Node, Scene};
 
 use super::{LinkedProject, UnsyncedWrites};
 use crate::open::request_missing;
@@ -39,9 +39,9 @@ impl Engine {
         };
         let mark = self.scene.mark();
         let mut ahead = std::mem::take(&mut self.joined.ahead);
-        let mut missing = Missing::default();
+        let mut missing = MissingFacts::default();
         for UnsyncedWrites { call, commands } in &mut ahead {
-            self.scene.begin(*call);
+            self.scene.begin_scope(*call);
             let mut made = BTreeSet::new();
             commands.retain(|command| {
                 // What comes behind something that has to be asked is tried when that is known.
@@ -93,12 +93,12 @@ impl LinkedProject {
     fn lay_texts(&mut self, open: &mut Scene) {
         let files = &self.scene;
         let is_other = |open: &Scene, shown: Node, script: Node| {
-            let text = files.source(script).unwrap_or_default();
+            let text = files.script_text(script).unwrap_or_default();
             open.source_if_known(shown).as_deref() != Some(&*text)
         };
-        let known = self.shown.take().filter(|known| known.turns == open.turns());
+        let known = self.shown.take().filter(|known| known.turns == open.change_count());
         let mut shown = known.unwrap_or_else(|| SyncedScripts {
-            turns: open.turns(),
+            turns: open.change_count(),
             texts: u64::MAX,
             pairs: pair_scripts(open, files),
             others: BTreeSet::new(),
@@ -115,7 +115,7 @@ impl LinkedProject {
         shown.texts = open.texts_now();
         for node in &shown.others {
             if let Some(script) = shown.pairs.get(node) {
-                open.set_source(*node, files.source(*script).unwrap_or_default().into_owned());
+                open.set_source(*node, files.script_text(*script).unwrap_or_default().into_owned());
             }
         }
         self.shown = Some(shown);
@@ -164,7 +164,7 @@ fn overlay_command(
     }) else {
         return false;
     };
-    if let Some(shown) = scene.child(parent, name).filter(|it| scene.class(*it) == class) {
+    if let Some(shown) = scene.find_child(parent, name).filter(|it| scene.class(*it) == class) {
         let ids: Vec<InstanceId> = scene.subtree(shown).map(|node| scene.id(node)).collect();
         for (k, id) in (first..).zip(&ids) {
             scene.known_as(call, k, id);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mlua::{Lua, Variadic};
 
 use super::*;
-use crate::check;
+use crate::compile_errors;
 
 /// A shop's server script: a guard, a limit, a list, a handler.
 const BANK: &str = "\
@@ -81,13 +81,13 @@ const SCRIPTS: [&str; 3] = [BANK, MODULE, LOOP];
 
 #[track_caller]
 fn waits(before: &str, after: &str) {
-    assert_eq!(check(after), [], "it does not compile:\n{after}");
+    assert_eq!(compile_errors(after), [], "it does not compile:\n{after}");
     assert!(!only_adds(before, after), "it passes as an addition:\n{after}");
 }
 
 #[track_caller]
 fn passes(before: &str, after: &str) {
-    assert_eq!(check(after), [], "it does not compile:\n{after}");
+    assert_eq!(compile_errors(after), [], "it does not compile:\n{after}");
     assert!(only_adds(before, after), "it does not pass:\n{after}");
 }
 
@@ -282,7 +282,7 @@ fn subversions(script: &str) -> Vec<String> {
     for name in names {
         with(0, 0, format!("local {name} = nil\n"));
     }
-    found.retain(|after| check(after).is_empty());
+    found.retain(|after| compile_errors(after).is_empty());
     found
 }
 

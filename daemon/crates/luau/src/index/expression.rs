@@ -1,61 +1,61 @@
 //! The reader: expressions, and what is known of their values without running them.
 
 use super::super::DefinitionKind;
-use super::lexer::{Kind, Token};
-use super::names::{Root, UseKind};
-use super::reader::{Holder, Reader, require, span};
-use super::{Origin, Required, Step, Way};
+use super::lexer::{Token, TokenKind};
+use super::names::{NameRoot, UseKind};
+use super::reader::{SourceReader, ValueHolder, require_call, token_span};
+use super::{RequireTarget, RouteOrigin, RouteStep, StepChain};
 
 /// No service has a longer name, in bytes.
 const SERVICE: usize = 100;
 
 /// The way to an instance.
 #[derive(Debug, Clone)]
-pub(super) struct Path {
-    from: Origin,
-    way: Way,
+pub(super) struct InstanceRoute {
+    from: RouteOrigin,
+    way: StepChain,
     /// What it relies on that may change, by its number.
     pub(super) risk: Option<u32>,
 }
 
-impl Path {
-    fn new(from: Origin) -> Self {
-        Self { from, way: Way::default(), risk: None }
+impl InstanceRoute {
+    fn new(from: RouteOrigin) -> Self {
+        Self { from, way: StepChain::default(), risk: None }
     }
 
-    fn then(self, step: Step) -> Option<Self> {
+    fn then(self, step: RouteStep) -> Option<Self> {
         Some(Self { way: self.way.then(step)?, ..self })
     }
 }
 
 /// The first arguments of a call, and how many there are.
 #[derive(Debug, Default)]
-struct Given {
-    first: Value,
-    second: Value,
-    third: Value,
+struct CallArguments {
+    first: ValueInfo,
+    second: ValueInfo,
+    third: ValueInfo,
     count: u32,
 }
 
 /// What is known of a value.
 #[derive(Debug, Default)]
-pub(super) struct Value {
-    pub(super) what: What,
+pub(super) struct ValueInfo {
+    pub(super) what: ValueKnowledge,
     /// What its chain of members begins with.
-    pub(super) root: Root,
+    pub(super) root: NameRoot,
     /// How many members hang on that.
     pub(super) fields: u32,
     /// The last of them, where it is said by name; the name itself where there is none.
     pub(super) last: Option<Token>,
     /// The instance that it is.
-    pub(super) path: Option<Path>,
+    pub(super) path: Option<InstanceRoute>,
     /// Whether it is a name, or members of one: something that a definition can be called after.
     pub(super) is_variable: bool,
     pub(super) is_call: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum What {
+pub(super) enum ValueKnowledge {
     #[default]
     Other,
     Text(Token),
@@ -67,275 +67,288 @@ pub(super) enum What {
     Tried(u32),
 }
 
-impl Value {
-    pub(super) fn plain(what: What) -> Self {
+impl ValueInfo {
+    pub(super) fn unlinked(what: ValueKnowledge) -> Self {
         Self { what, ..Self::default() }
     }
 
-    fn is_global(&self, reader: &Reader<'_>, name: &str) -> bool {
+    fn is_global(&self, reader: &SourceReader<'_>, name: &str) -> bool {
         self.fields == 0
-            && matches!(self.root, Root::Global(span) if span.of(reader.source) == name)
+            && matches!(self.root, NameRoot::Global(span) if span.of(reader.source) == name)
     }
 }
 
-impl Reader<'_> {
+impl SourceReader<'_> {
     /// Reads several expressions; the value is that of the first, where it is the only one.
-    pub(super) fn expressions(&mut self) -> Value {
-        let mut value = self.expression(None);
-        while self.sign(b',') {
-            self.expression(None);
-            value = Value::default();
+    pub(super) fn read_expressions(&mut self) -> ValueInfo {
+        let mut value = self.read_expression(None);
+        while self.take_sign(b',') {
+            self.read_expression(None);
+            value = ValueInfo::default();
         }
         value
     }
 
     /// Reads an expression whose value is called as its holder says.
-    pub(super) fn expression(&mut self, holder: Option<u32>) -> Value {
-        if !self.enter() {
-            return Value::default();
+    pub(super) fn read_expression(&mut self, holder: Option<u32>) -> ValueInfo {
+        if !self.enter_level() {
+            return ValueInfo::default();
         }
-        let mut value = self.operand(holder);
+        let mut value = self.read_operand(holder);
         while self.is_operator() {
             self.advance();
-            self.operand(None);
-            value = Value::default();
+            self.read_operand(None);
+            value = ValueInfo::default();
         }
-        self.leave();
+        self.leave_level();
         value
     }
 
     fn is_operator(&self) -> bool {
         matches!(
-            self.peek(),
-            Kind::And
-                | Kind::Or
-                | Kind::Concat
-                | Kind::Compare
-                | Kind::AtLeast
-                | Kind::FloorDivide
-                | Kind::Sign(b'+' | b'-' | b'*' | b'/' | b'%' | b'^' | b'<' | b'>')
+            self.peek_kind(),
+            TokenKind::And
+                | TokenKind::Or
+                | TokenKind::Concat
+                | TokenKind::Compare
+                | TokenKind::AtLeast
+                | TokenKind::FloorDivide
+                | TokenKind::Sign(b'+' | b'-' | b'*' | b'/' | b'%' | b'^' | b'<' | b'>')
         )
     }
 
-    fn operand(&mut self, holder: Option<u32>) -> Value {
+    fn read_operand(&mut self, holder: Option<u32>) -> ValueInfo {
         let mut is_plain = true;
-        while matches!(self.peek(), Kind::Not | Kind::Sign(b'-' | b'#')) {
+        while matches!(self.peek_kind(), TokenKind::Not | TokenKind::Sign(b'-' | b'#')) {
             self.advance();
             is_plain = false;
         }
-        let mut value = self.simple(holder);
-        while self.take(Kind::Assert) {
+        let mut value = self.read_simple(holder);
+        while self.take_kind(TokenKind::Assert) {
             self.type_of();
         }
         if !is_plain {
-            value = Value::default();
+            value = ValueInfo::default();
         }
         value
     }
 
-    fn simple(&mut self, holder: Option<u32>) -> Value {
-        let token = self.token();
+    fn read_simple(&mut self, holder: Option<u32>) -> ValueInfo {
+        let token = self.current_token();
         match token.kind {
-            Kind::Name => self.suffixed(),
-            Kind::Sign(b'(') => self.bracketed(holder),
-            Kind::Sign(b'{') => self.table(holder),
-            Kind::Function => {
+            TokenKind::Name => self.read_suffixed(),
+            TokenKind::Sign(b'(') => self.read_parenthesized(holder),
+            TokenKind::Sign(b'{') => self.read_table(holder),
+            TokenKind::Function => {
                 self.advance();
-                self.body(None, token);
-                Value::plain(What::Function)
+                self.read_body(None, token);
+                ValueInfo::unlinked(ValueKnowledge::Function)
             }
-            Kind::Sign(b'@') => {
-                self.attribute();
-                if self.enter() {
-                    let value = self.simple(holder);
-                    self.leave();
+            TokenKind::Sign(b'@') => {
+                self.read_attribute();
+                if self.enter_level() {
+                    let value = self.read_simple(holder);
+                    self.leave_level();
                     return value;
                 }
-                Value::default()
+                ValueInfo::default()
             }
-            Kind::Text => {
+            TokenKind::Text => {
                 self.advance();
-                Value::plain(What::Text(token))
+                ValueInfo::unlinked(ValueKnowledge::Text(token))
             }
-            Kind::Number => {
+            TokenKind::Number => {
                 self.advance();
-                Value::plain(What::Number(token))
+                ValueInfo::unlinked(ValueKnowledge::Number(token))
             }
-            Kind::True | Kind::False | Kind::Nil | Kind::Dots => {
+            TokenKind::True | TokenKind::False | TokenKind::Nil | TokenKind::Dots => {
                 self.advance();
-                Value::default()
+                ValueInfo::default()
             }
-            Kind::TextBegin => self.interpolated(),
-            Kind::If => self.if_expression(),
+            TokenKind::TextBegin => self.read_interpolated(),
+            TokenKind::If => self.if_expression(),
             _ => {
-                self.trouble("an expression is missing");
-                Value::default()
+                self.note_trouble("an expression is missing");
+                ValueInfo::default()
             }
         }
     }
 
-    fn interpolated(&mut self) -> Value {
+    fn read_interpolated(&mut self) -> ValueInfo {
         self.advance();
         loop {
-            self.expression(None);
-            if !self.take(Kind::TextMiddle) {
+            self.read_expression(None);
+            if !self.take_kind(TokenKind::TextMiddle) {
                 break;
             }
         }
-        self.expect(Kind::TextEnd, "the string is not closed");
-        Value::default()
+        self.expect_kind(TokenKind::TextEnd, "the string is not closed");
+        ValueInfo::default()
     }
 
-    fn if_expression(&mut self) -> Value {
+    fn if_expression(&mut self) -> ValueInfo {
         loop {
             self.advance();
-            self.expression(None);
-            self.expect(Kind::Then, "`then` is missing");
-            self.expression(None);
-            if self.peek() != Kind::ElseIf {
+            self.read_expression(None);
+            self.expect_kind(TokenKind::Then, "`then` is missing");
+            self.read_expression(None);
+            if self.peek_kind() != TokenKind::ElseIf {
                 break;
             }
         }
-        self.expect(Kind::Else, "`else` is missing");
-        self.expression(None);
-        Value::default()
+        self.expect_kind(TokenKind::Else, "`else` is missing");
+        self.read_expression(None);
+        ValueInfo::default()
     }
 
     /// Something in brackets, and what hangs on it.
-    fn bracketed(&mut self, holder: Option<u32>) -> Value {
+    fn read_parenthesized(&mut self, holder: Option<u32>) -> ValueInfo {
         let start = self.advance();
-        let mut value = self.expression(holder);
-        self.expect(Kind::Sign(b')'), "`)` is missing");
+        let mut value = self.read_expression(holder);
+        self.expect_kind(TokenKind::Sign(b')'), "`)` is missing");
         value.is_variable = false;
-        self.suffixes(value, start)
+        self.read_suffixes(value, start)
     }
 
     /// A name or something in brackets, and what hangs on it.
-    pub(super) fn suffixed(&mut self) -> Value {
-        if self.peek() == Kind::Sign(b'(') {
-            return self.bracketed(None);
+    pub(super) fn read_suffixed(&mut self) -> ValueInfo {
+        if self.peek_kind() == TokenKind::Sign(b'(') {
+            return self.read_parenthesized(None);
         }
         let name = self.advance();
-        let bound = self.bound(name, false);
-        self.note(name, bound.map_or(UseKind::Global, UseKind::Bound));
+        let bound = self.find_binding(name, false);
+        self.note_use(name, bound.map_or(UseKind::Global, UseKind::Bound));
         let path = match bound {
             Some(bound) => self.path_of(bound),
-            None => match self.text(name) {
-                "script" => Some(Path::new(Origin::Script)),
-                "game" => Some(Path::new(Origin::Game)),
-                "workspace" => Some(Path::new(Origin::Service("Workspace".into()))),
+            None => match self.token_text(name) {
+                "script" => Some(InstanceRoute::new(RouteOrigin::Script)),
+                "game" => Some(InstanceRoute::new(RouteOrigin::Game)),
+                "workspace" => Some(InstanceRoute::new(RouteOrigin::Service("Workspace".into()))),
                 _ => None,
             },
         };
         let required = bound.and_then(|it| self.names.bindings[it as usize].require);
-        let value = Value {
-            what: required.map_or(What::Other, What::Require),
-            root: bound.map_or(Root::Global(span(name)), Root::Bound),
+        let value = ValueInfo {
+            what: required.map_or(ValueKnowledge::Other, ValueKnowledge::Require),
+            root: bound.map_or(NameRoot::Global(token_span(name)), NameRoot::Bound),
             last: Some(name),
             path,
             is_variable: true,
-            ..Value::default()
+            ..ValueInfo::default()
         };
-        self.suffixes(value, name)
+        self.read_suffixes(value, name)
     }
 
-    fn suffixes(&mut self, mut value: Value, start: Token) -> Value {
+    fn read_suffixes(&mut self, mut value: ValueInfo, start: Token) -> ValueInfo {
         // A bare text or table is a value only in brackets, where members may hang on it.
         loop {
-            value = match self.peek() {
-                Kind::Sign(b'.') => {
+            value = match self.peek_kind() {
+                TokenKind::Sign(b'.') => {
                     self.advance();
                     let Some(field) = self.name() else {
-                        self.trouble("a member has a name");
-                        return Value::default();
+                        self.note_trouble("a member has a name");
+                        return ValueInfo::default();
                     };
-                    self.member(value, field)
+                    self.read_member(value, field)
                 }
-                Kind::Sign(b'[') => {
+                TokenKind::Sign(b'[') => {
                     self.advance();
-                    let key = self.expression(None);
-                    self.expect(Kind::Sign(b']'), "`]` is missing");
+                    let key = self.read_expression(None);
+                    self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");
                     match key.what {
-                        What::Text(key) => self.member(value, key),
-                        _ => Value { is_variable: value.is_variable, ..Value::default() },
+                        ValueKnowledge::Text(key) => self.read_member(value, key),
+                        _ => ValueInfo { is_variable: value.is_variable, ..ValueInfo::default() },
                     }
                 }
-                Kind::Sign(b':') => {
+                TokenKind::Sign(b':') => {
                     self.advance();
                     let Some(method) = self.name() else {
-                        self.trouble("a method has a name");
-                        return Value::default();
+                        self.note_trouble("a method has a name");
+                        return ValueInfo::default();
                     };
-                    self.method(value, method)
+                    self.read_method(value, method)
                 }
-                Kind::Sign(b'(' | b'{') | Kind::Text | Kind::TextBegin => self.call(value, start),
+                TokenKind::Sign(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin => {
+                    self.read_call(value, start)
+                }
                 _ => return value,
             };
         }
     }
 
-    fn member(&mut self, value: Value, field: Token) -> Value {
+    fn read_member(&mut self, value: ValueInfo, field: Token) -> ValueInfo {
         let root = match value.what {
-            What::Require(require) if value.fields == 0 && value.root == Root::Nothing => {
-                Root::Require(require)
+            ValueKnowledge::Require(require)
+                if value.fields == 0 && value.root == NameRoot::Nothing =>
+            {
+                NameRoot::Require(require)
             }
             _ => value.root,
         };
         let fields = value.fields + 1;
-        self.note(field, UseKind::Member(root, fields));
+        self.note_use(field, UseKind::Member(root, fields));
         let path = value.path.and_then(|path| {
             let name = self.plain_text(field)?;
-            path.then(if name == "Parent" { Step::Parent } else { Step::Child(name.into()) })
+            path.then(if name == "Parent" {
+                RouteStep::Parent
+            } else {
+                RouteStep::Child(name.into())
+            })
         });
-        Value {
+        ValueInfo {
             root,
             fields,
             last: Some(field),
             path,
             is_variable: value.is_variable,
-            ..Value::default()
+            ..ValueInfo::default()
         }
     }
 
-    fn method(&mut self, value: Value, method: Token) -> Value {
+    fn read_method(&mut self, value: ValueInfo, method: Token) -> ValueInfo {
         let root = match value.what {
-            What::Require(require) if value.root == Root::Nothing => Root::Require(require),
+            ValueKnowledge::Require(require) if value.root == NameRoot::Nothing => {
+                NameRoot::Require(require)
+            }
             _ => value.root,
         };
-        self.note(method, UseKind::Member(root, value.fields + 1));
-        let given = self.arguments();
-        if let Some(path) = value.path.as_ref().filter(|_| self.text(method) == "Clone") {
-            self.wakes.push(Required::Instance(path.from.clone(), path.way.clone()));
+        self.note_use(method, UseKind::Member(root, value.fields + 1));
+        let given = self.read_arguments();
+        if let Some(path) = value.path.as_ref().filter(|_| self.token_text(method) == "Clone") {
+            self.wakes.push(RequireTarget::Instance(path.from.clone(), path.way.clone()));
         }
         let path = value.path.and_then(|path| {
-            let What::Text(name) = given.first.what else {
+            let ValueKnowledge::Text(name) = given.first.what else {
                 return None;
             };
             let name = self.plain_text(name)?;
-            match (self.text(method), given.count, &path.from) {
+            match (self.token_text(method), given.count, &path.from) {
                 ("WaitForChild", 1 | 2, _) | ("FindFirstChild", 1, _) => {
-                    path.then(Step::Child(name.into()))
+                    path.then(RouteStep::Child(name.into()))
                 }
-                ("FindFirstAncestor", 1, _) => path.then(Step::Ancestor(name.into())),
-                ("GetService" | "FindService", 1, Origin::Game)
+                ("FindFirstAncestor", 1, _) => path.then(RouteStep::Ancestor(name.into())),
+                ("GetService" | "FindService", 1, RouteOrigin::Game)
                     if path.way.is_empty() && name.len() <= SERVICE =>
                 {
-                    Some(Path { from: Origin::Service(name.into()), ..path })
+                    Some(InstanceRoute { from: RouteOrigin::Service(name.into()), ..path })
                 }
                 _ => None,
             }
         });
-        Value { path, is_call: true, ..Value::default() }
+        ValueInfo { path, is_call: true, ..ValueInfo::default() }
     }
 
-    fn call(&mut self, value: Value, start: Token) -> Value {
+    fn read_call(&mut self, value: ValueInfo, start: Token) -> ValueInfo {
         let is_require = value.is_global(self, "require");
         let tries = |by: &str| value.is_global(self, by);
         let (is_tried, is_tried_with) = (tries("pcall"), tries("xpcall"));
-        let Given { first, second, third, count } = self.arguments();
+        let CallArguments { first, second, third, count } = self.read_arguments();
         if is_require && count == 1 {
-            let number = self.require(first, start);
-            return Value { is_call: true, ..Value::plain(What::Require(number)) };
+            let number = self.note_require(first, start);
+            return ValueInfo {
+                is_call: true,
+                ..ValueInfo::unlinked(ValueKnowledge::Require(number))
+            };
         }
         let tried = match count {
             2.. if is_tried => Some(second),
@@ -343,60 +356,65 @@ impl Reader<'_> {
             _ => None,
         };
         if let Some(tried) = tried.filter(|_| first.is_global(self, "require")) {
-            let number = self.require(tried, start);
-            return Value { is_call: true, ..Value::plain(What::Tried(number)) };
+            let number = self.note_require(tried, start);
+            return ValueInfo {
+                is_call: true,
+                ..ValueInfo::unlinked(ValueKnowledge::Tried(number))
+            };
         }
         // Both give back the table that they are given.
         let gives_back = value.is_global(self, "setmetatable")
             || value.fields == 1
-                && matches!(value.root, Root::Global(span) if span.of(self.source) == "table")
-                && value.last.is_some_and(|last| self.text(last) == "freeze");
-        let given = if gives_back && first.fields == 0 { first } else { Value::default() };
-        Value { is_variable: false, is_call: true, path: None, ..given }
+                && matches!(value.root, NameRoot::Global(span) if span.of(self.source) == "table")
+                && value.last.is_some_and(|last| self.token_text(last) == "freeze");
+        let given = if gives_back && first.fields == 0 { first } else { ValueInfo::default() };
+        ValueInfo { is_variable: false, is_call: true, path: None, ..given }
     }
 
     /// Notes an assignment to a property that can have a script run: whatever it gets, for what a switch
     /// is set to may be known at run time alone.
-    pub(super) fn note_wake(&mut self, variable: &Value) {
+    pub(super) fn note_wake(&mut self, variable: &ValueInfo) {
         let property = variable.last.and_then(|last| self.plain_text(last));
         let is_switch = matches!(property, Some("Enabled" | "Disabled" | "RunContext" | "Parent"));
         if let Some(path) = variable.path.as_ref().filter(|_| is_switch)
-            && let Some(way) = path.way.before()
+            && let Some(way) = path.way.without_last()
         {
-            self.wakes.push(Required::Instance(path.from.clone(), way));
+            self.wakes.push(RequireTarget::Instance(path.from.clone(), way));
         }
     }
 
     /// Notes that a value is required, by a call that was just read.
-    fn require(&mut self, value: Value, start: Token) -> u32 {
+    fn note_require(&mut self, value: ValueInfo, start: Token) -> u32 {
         let number = self.names.requires.len() as u32;
         let what = match (value.what, value.path) {
-            (_, Some(Path { from, way, risk })) => {
+            (_, Some(InstanceRoute { from, way, risk })) => {
                 self.risky.extend(risk.map(|risk| (number, risk)));
-                Required::Instance(from, way)
+                RequireTarget::Instance(from, way)
             }
-            (What::Text(text), _) => match self.plain_text(text) {
-                Some(text) => Required::Text(text.into()),
-                None => Required::Computed,
+            (ValueKnowledge::Text(text), _) => match self.plain_text(text) {
+                Some(text) => RequireTarget::Text(text.into()),
+                None => RequireTarget::Computed,
             },
-            (What::Number(number), _) => Required::Asset(self.text(number).into()),
-            _ => Required::Computed,
+            (ValueKnowledge::Number(number), _) => {
+                RequireTarget::Asset(self.token_text(number).into())
+            }
+            _ => RequireTarget::Computed,
         };
         let end = self.tokens[self.at - 1];
-        self.names.requires.push(require(what, start, end));
+        self.names.requires.push(require_call(what, start, end));
         number
     }
 
-    fn arguments(&mut self) -> Given {
-        match self.peek() {
-            Kind::Sign(b'(') => {
+    fn read_arguments(&mut self) -> CallArguments {
+        match self.peek_kind() {
+            TokenKind::Sign(b'(') => {
                 self.advance();
-                let mut given = Given::default();
-                if self.sign(b')') {
+                let mut given = CallArguments::default();
+                if self.take_sign(b')') {
                     return given;
                 }
                 loop {
-                    let value = self.expression(None);
+                    let value = self.read_expression(None);
                     match given.count {
                         0 => given.first = value,
                         1 => given.second = value,
@@ -404,75 +422,79 @@ impl Reader<'_> {
                         _ => {}
                     }
                     given.count += 1;
-                    if !self.sign(b',') {
+                    if !self.take_sign(b',') {
                         break;
                     }
                 }
-                self.expect(Kind::Sign(b')'), "`)` is missing");
+                self.expect_kind(TokenKind::Sign(b')'), "`)` is missing");
                 given
             }
-            Kind::Sign(b'{') | Kind::Text | Kind::TextBegin => {
-                if !self.enter() {
-                    return Given::default();
+            TokenKind::Sign(b'{') | TokenKind::Text | TokenKind::TextBegin => {
+                if !self.enter_level() {
+                    return CallArguments::default();
                 }
-                let first = self.simple(None);
-                self.leave();
-                Given { first, count: 1, ..Given::default() }
+                let first = self.read_simple(None);
+                self.leave_level();
+                CallArguments { first, count: 1, ..CallArguments::default() }
             }
             _ => {
-                self.trouble("a call has arguments");
-                Given::default()
+                self.note_trouble("a call has arguments");
+                CallArguments::default()
             }
         }
     }
 
-    fn table(&mut self, holder: Option<u32>) -> Value {
+    fn read_table(&mut self, holder: Option<u32>) -> ValueInfo {
         self.advance();
         let number = self.tables.len() as u32;
         self.tables.push(Vec::new());
-        while !matches!(self.peek(), Kind::Sign(b'}') | Kind::Eof) {
+        while !matches!(self.peek_kind(), TokenKind::Sign(b'}') | TokenKind::Eof) {
             let at = self.at;
-            self.field(number, holder);
-            if !self.sign(b',') && !self.sign(b';') && self.peek() != Kind::Sign(b'}') {
-                self.trouble("`,` is missing");
-                let stays = matches!(self.peek(), Kind::End | Kind::Sign(b')' | b']'));
+            self.read_field(number, holder);
+            if !self.take_sign(b',')
+                && !self.take_sign(b';')
+                && self.peek_kind() != TokenKind::Sign(b'}')
+            {
+                self.note_trouble("`,` is missing");
+                let stays =
+                    matches!(self.peek_kind(), TokenKind::End | TokenKind::Sign(b')' | b']'));
                 if stays || self.at == at {
                     break;
                 }
             }
         }
-        self.expect(Kind::Sign(b'}'), "`}` is missing");
-        Value::plain(What::Table(number))
+        self.expect_kind(TokenKind::Sign(b'}'), "`}` is missing");
+        ValueInfo::unlinked(ValueKnowledge::Table(number))
     }
 
-    fn field(&mut self, table: u32, holder: Option<u32>) {
-        let start = self.token();
-        if self.peek() == Kind::Name && self.peek_second() == Kind::Sign(b'=') {
+    fn read_field(&mut self, table: u32, holder: Option<u32>) {
+        let start = self.current_token();
+        if self.peek_kind() == TokenKind::Name && self.peek_second() == TokenKind::Sign(b'=') {
             self.advance();
             self.advance();
-            self.note(start, UseKind::Key(table));
+            self.note_use(start, UseKind::Key(table));
             self.tables[table as usize].push(start);
-            let held = self.hold(Holder::Field(holder, start));
-            let value = self.expression(Some(held));
+            let held = self.add_holder(ValueHolder::Field(holder, start));
+            let value = self.read_expression(Some(held));
             self.bind_function((Some(held), DefinitionKind::Function), &value, (start, start));
-        } else if self.sign(b'[') {
-            let key = self.expression(None);
-            self.expect(Kind::Sign(b']'), "`]` is missing");
-            if let What::Text(key) = key.what {
-                self.note(key, UseKind::Key(table));
+        } else if self.take_sign(b'[') {
+            let key = self.read_expression(None);
+            self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");
+            if let ValueKnowledge::Text(key) = key.what {
+                self.note_use(key, UseKind::Key(table));
                 self.tables[table as usize].push(key);
             }
-            self.expect(Kind::Sign(b'='), "`=` is missing");
-            self.expression(None);
+            self.expect_kind(TokenKind::Sign(b'='), "`=` is missing");
+            self.read_expression(None);
         } else {
-            self.expression(None);
+            self.read_expression(None);
         }
     }
 
     /// A name, or what a string says that has no escapes.
     fn plain_text(&self, token: Token) -> Option<&str> {
-        let text = self.text(token);
-        if token.kind == Kind::Name {
+        let text = self.token_text(token);
+        if token.kind == TokenKind::Name {
             return Some(text);
         }
         let quote = text.chars().next().filter(|it| matches!(it, '"' | '\'' | '`'))?;

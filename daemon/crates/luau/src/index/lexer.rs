@@ -8,7 +8,7 @@ use memchr::{memchr, memmem};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// An identifier, or a word that is a keyword at some places only.
     Name,
     And,
@@ -66,13 +66,13 @@ pub(crate) enum Kind {
 /// A piece of code: what it is, and the bytes that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
 /// All tokens in order, and one [`Kind::Eof`] behind them.
-pub(crate) fn lex(source: &str) -> Vec<Token> {
+pub(crate) fn tokenize(source: &str) -> Vec<Token> {
     let mut lexer =
         Lexer { bytes: source.as_bytes(), at: 0, braces: Vec::new(), tokens: Vec::new() };
     lexer.tokens.reserve(source.len() / 4);
@@ -81,10 +81,10 @@ pub(crate) fn lex(source: &str) -> Vec<Token> {
         if source.starts_with("#!") {
             lexer.at = lexer.line_end(0);
         }
-        while lexer.step() {}
+        while lexer.next_token() {}
     }
     let end = lexer.at as u32;
-    lexer.tokens.push(Token { kind: Kind::Eof, start: end, end });
+    lexer.tokens.push(Token { kind: TokenKind::Eof, start: end, end });
     lexer.tokens
 }
 
@@ -97,11 +97,11 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    fn byte(&self, at: usize) -> u8 {
+    fn byte_at(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    fn take(&mut self, kind: Kind, end: usize) {
+    fn take_token(&mut self, kind: TokenKind, end: usize) {
         self.tokens.push(Token { kind, start: self.at as u32, end: end as u32 });
         self.at = end;
     }
@@ -110,56 +110,56 @@ impl Lexer<'_> {
         memchr(b'\n', &self.bytes[from..]).map_or(self.bytes.len(), |n| from + n)
     }
 
-    fn step(&mut self) -> bool {
+    fn next_token(&mut self) -> bool {
         let Some(&first) = self.bytes.get(self.at) else {
             return false;
         };
         match first {
             b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x80.. => self.at += 1,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(),
-            b'0'..=b'9' => self.number(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.read_word(),
+            b'0'..=b'9' => self.read_number(),
             b'"' | b'\'' => {
-                let end = self.quoted(self.at + 1, first);
-                self.take(Kind::Text, end);
+                let end = self.quoted_end(self.at + 1, first);
+                self.take_token(TokenKind::Text, end);
             }
-            b'`' => self.interpolated(Kind::Text, Kind::TextBegin),
-            b'-' if self.byte(self.at + 1) == b'-' => self.comment(),
+            b'`' => self.read_interpolated(TokenKind::Text, TokenKind::TextBegin),
+            b'-' if self.byte_at(self.at + 1) == b'-' => self.read_comment(),
             b'[' => match self.long_bracket(self.at) {
-                Some(end) => self.take(Kind::Text, end),
-                None => self.take(Kind::Sign(b'['), self.at + 1),
+                Some(end) => self.take_token(TokenKind::Text, end),
+                None => self.take_token(TokenKind::Sign(b'['), self.at + 1),
             },
             b'{' => {
                 if let Some(open) = self.braces.last_mut() {
                     *open += 1;
                 }
-                self.take(Kind::Sign(b'{'), self.at + 1);
+                self.take_token(TokenKind::Sign(b'{'), self.at + 1);
             }
             b'}' => match self.braces.last_mut() {
                 Some(0) => {
                     self.braces.pop();
-                    self.interpolated(Kind::TextEnd, Kind::TextMiddle);
+                    self.read_interpolated(TokenKind::TextEnd, TokenKind::TextMiddle);
                 }
                 Some(open) => {
                     *open -= 1;
-                    self.take(Kind::Sign(b'}'), self.at + 1);
+                    self.take_token(TokenKind::Sign(b'}'), self.at + 1);
                 }
-                None => self.take(Kind::Sign(b'}'), self.at + 1),
+                None => self.take_token(TokenKind::Sign(b'}'), self.at + 1),
             },
-            b'.' if self.byte(self.at + 1).is_ascii_digit() => self.number(),
-            sign => self.sign(sign),
+            b'.' if self.byte_at(self.at + 1).is_ascii_digit() => self.read_number(),
+            sign => self.read_sign(sign),
         }
         true
     }
 
-    fn word(&mut self) {
+    fn read_word(&mut self) {
         let rest = &self.bytes[self.at..];
         let is_in = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let length = rest.iter().position(|byte| !is_in(byte)).unwrap_or(rest.len());
-        let kind = if length <= 8 { keyword(&rest[..length]) } else { Kind::Name };
-        self.take(kind, self.at + length);
+        let kind = if length <= 8 { keyword_kind(&rest[..length]) } else { TokenKind::Name };
+        self.take_token(kind, self.at + length);
     }
 
-    fn number(&mut self) {
+    fn read_number(&mut self) {
         let rest = &self.bytes[self.at..];
         let mut length = 0;
         while let Some(&byte) = rest.get(length) {
@@ -175,10 +175,10 @@ impl Lexer<'_> {
             }
             length += 1;
         }
-        self.take(Kind::Number, self.at + length.max(1));
+        self.take_token(TokenKind::Number, self.at + length.max(1));
     }
 
-    fn comment(&mut self) {
+    fn read_comment(&mut self) {
         self.at = match self.long_bracket(self.at + 2) {
             Some(end) => end,
             None => self.line_end(self.at),
@@ -197,12 +197,12 @@ impl Lexer<'_> {
     }
 
     /// Where a string ends, behind its quote, whose inside begins at a place.
-    fn quoted(&self, from: usize, quote: u8) -> usize {
+    fn quoted_end(&self, from: usize, quote: u8) -> usize {
         let mut at = from;
         loop {
             match self.bytes.get(at) {
                 None => return self.bytes.len(),
-                Some(b'\\') => at = self.escape(at),
+                Some(b'\\') => at = self.escape_end(at),
                 Some(b'\n') => return at,
                 Some(byte) if *byte == quote => return at + 1,
                 Some(_) => at += 1,
@@ -211,77 +211,77 @@ impl Lexer<'_> {
     }
 
     /// Behind an escape: `\z` takes the white space that follows with it.
-    fn escape(&self, at: usize) -> usize {
+    fn escape_end(&self, at: usize) -> usize {
         let mut end = (at + 2).min(self.bytes.len());
-        if self.byte(at + 1) == b'z' {
-            while self.byte(end).is_ascii_whitespace() {
+        if self.byte_at(at + 1) == b'z' {
+            while self.byte_at(end).is_ascii_whitespace() {
                 end += 1;
             }
-        } else if self.byte(at + 1) == b'\r' && self.byte(end) == b'\n' {
+        } else if self.byte_at(at + 1) == b'\r' && self.byte_at(end) == b'\n' {
             end += 1;
         }
         end
     }
 
-    fn interpolated(&mut self, whole: Kind, part: Kind) {
+    fn read_interpolated(&mut self, whole: TokenKind, part: TokenKind) {
         let mut at = self.at + 1;
         loop {
             match self.bytes.get(at) {
-                None => return self.take(whole, self.bytes.len()),
-                Some(b'\\') => at = self.escape(at),
-                Some(b'\n') => return self.take(whole, at),
-                Some(b'`') => return self.take(whole, at + 1),
+                None => return self.take_token(whole, self.bytes.len()),
+                Some(b'\\') => at = self.escape_end(at),
+                Some(b'\n') => return self.take_token(whole, at),
+                Some(b'`') => return self.take_token(whole, at + 1),
                 Some(b'{') => {
                     self.braces.push(0);
-                    return self.take(part, at + 1);
+                    return self.take_token(part, at + 1);
                 }
                 Some(_) => at += 1,
             }
         }
     }
 
-    fn sign(&mut self, sign: u8) {
-        let (next, third) = (self.byte(self.at + 1), self.byte(self.at + 2));
+    fn read_sign(&mut self, sign: u8) {
+        let (next, third) = (self.byte_at(self.at + 1), self.byte_at(self.at + 2));
         let (kind, length) = match (sign, next, third) {
-            (b'.', b'.', b'.') => (Kind::Dots, 3),
-            (b'.', b'.', b'=') | (b'/', b'/', b'=') => (Kind::Compound, 3),
-            (b'.', b'.', _) => (Kind::Concat, 2),
-            (b'/', b'/', _) => (Kind::FloorDivide, 2),
-            (b'-', b'>', _) => (Kind::Arrow, 2),
-            (b':', b':', _) => (Kind::Assert, 2),
-            (b'=' | b'~' | b'<', b'=', _) => (Kind::Compare, 2),
-            (b'>', b'=', _) => (Kind::AtLeast, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'^', b'=', _) => (Kind::Compound, 2),
-            _ => (Kind::Sign(sign), 1),
+            (b'.', b'.', b'.') => (TokenKind::Dots, 3),
+            (b'.', b'.', b'=') | (b'/', b'/', b'=') => (TokenKind::Compound, 3),
+            (b'.', b'.', _) => (TokenKind::Concat, 2),
+            (b'/', b'/', _) => (TokenKind::FloorDivide, 2),
+            (b'-', b'>', _) => (TokenKind::Arrow, 2),
+            (b':', b':', _) => (TokenKind::Assert, 2),
+            (b'=' | b'~' | b'<', b'=', _) => (TokenKind::Compare, 2),
+            (b'>', b'=', _) => (TokenKind::AtLeast, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'^', b'=', _) => (TokenKind::Compound, 2),
+            _ => (TokenKind::Sign(sign), 1),
         };
-        self.take(kind, self.at + length);
+        self.take_token(kind, self.at + length);
     }
 }
 
-fn keyword(word: &[u8]) -> Kind {
+fn keyword_kind(word: &[u8]) -> TokenKind {
     match word {
-        b"and" => Kind::And,
-        b"break" => Kind::Break,
-        b"do" => Kind::Do,
-        b"else" => Kind::Else,
-        b"elseif" => Kind::ElseIf,
-        b"end" => Kind::End,
-        b"false" => Kind::False,
-        b"for" => Kind::For,
-        b"function" => Kind::Function,
-        b"if" => Kind::If,
-        b"in" => Kind::In,
-        b"local" => Kind::Local,
-        b"nil" => Kind::Nil,
-        b"not" => Kind::Not,
-        b"or" => Kind::Or,
-        b"repeat" => Kind::Repeat,
-        b"return" => Kind::Return,
-        b"then" => Kind::Then,
-        b"true" => Kind::True,
-        b"until" => Kind::Until,
-        b"while" => Kind::While,
-        _ => Kind::Name,
+        b"and" => TokenKind::And,
+        b"break" => TokenKind::Break,
+        b"do" => TokenKind::Do,
+        b"else" => TokenKind::Else,
+        b"elseif" => TokenKind::ElseIf,
+        b"end" => TokenKind::End,
+        b"false" => TokenKind::False,
+        b"for" => TokenKind::For,
+        b"function" => TokenKind::Function,
+        b"if" => TokenKind::If,
+        b"in" => TokenKind::In,
+        b"local" => TokenKind::Local,
+        b"nil" => TokenKind::Nil,
+        b"not" => TokenKind::Not,
+        b"or" => TokenKind::Or,
+        b"repeat" => TokenKind::Repeat,
+        b"return" => TokenKind::Return,
+        b"then" => TokenKind::Then,
+        b"true" => TokenKind::True,
+        b"until" => TokenKind::Until,
+        b"while" => TokenKind::While,
+        _ => TokenKind::Name,
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
 
     #[track_caller]
     fn check(source: &str, expected: &[&str]) {
-        let tokens = lex(source);
+        let tokens = tokenize(source);
         let shown: Vec<&str> = tokens
             .iter()
             .map(|token| &source[token.start as usize..token.end as usize])

@@ -6,39 +6,39 @@
 //! on. What Luau's grammar allows and it does not judge is not noticed here: [`super::check`] judges.
 //! Scripts that require each other, and instances, are not known here.
 
-mod called;
+mod display_name;
 mod expression;
 pub(super) mod lexer;
 mod names;
 mod reader;
+mod script_summary;
 mod statement;
 mod step_names;
 mod types;
 mod way;
 mod words;
-mod yielded;
 
 #[cfg(test)]
 mod tests;
 
 use super::DefinitionKind;
 
-pub use self::called::called;
-pub use self::names::{Binding, BindingKind, Names, Root, Use, UseKind};
-pub use self::step_names::{Renaming, renamings};
-pub use self::way::Way;
-pub use self::words::{hash as word_hash, hashes as word_hashes, words};
+pub use self::display_name::display_name;
+pub use self::names::{BindingKind, NameBinding, NameRoot, NameUse, ScriptNames, UseKind};
+pub use self::step_names::{NameReplacement, find_replacements};
+pub use self::way::StepChain;
+pub use self::words::{hash as word_hash, split_words, word_hashes};
 
 /// Bytes of a script's text: from, and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span {
+pub struct ByteSpan {
     /// The first byte.
     pub start: u32,
     /// Behind the last byte.
     pub end: u32,
 }
 
-impl Span {
+impl ByteSpan {
     /// The text that it has of a script.
     pub fn of(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -52,41 +52,41 @@ impl Span {
 
 /// What is kept of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Script {
+pub struct ScriptSummary {
     /// What it defines, at all levels, in order.
-    pub definitions: Box<[Definition]>,
+    pub definitions: Box<[IndexedDefinition]>,
     /// What it requires, in order.
-    pub requires: Box<[Require]>,
+    pub requires: Box<[RequireCall]>,
     /// What it switches on, moves or copies, in order: instances whose way is written out.
-    pub wakes: Box<[Required]>,
+    pub wakes: Box<[RequireTarget]>,
     /// What it returns.
-    pub returns: Returns,
+    pub returns: ReturnedValue,
     /// The members of the table that it returns, in order.
-    pub members: Box<[Member]>,
+    pub members: Box<[ModuleMember]>,
     /// The hashes of the words in its names, sorted; see [`word_hash`].
     pub words: Box<[u32]>,
     /// The same of the names of its definitions.
     pub defined: Box<[u32]>,
     /// The first place that it could not be read at; what follows is known as far as it can be.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ParseTrouble>,
 }
 
 /// Something that a script defines under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct IndexedDefinition {
     /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`; see [`called`].
     pub name: Box<str>,
     /// What it is.
     pub kind: DefinitionKind,
     /// All of it, to the last token.
-    pub span: Span,
+    pub span: ByteSpan,
     /// The last part of its name, where it is defined.
-    pub named: Span,
+    pub named: ByteSpan,
     /// Whether another script that requires this one can use it.
     pub exported: bool,
 }
 
-impl Definition {
+impl IndexedDefinition {
     /// The last part of its name.
     pub fn last_name(&self) -> &str {
         self.name.rsplit(['.', ':']).next().unwrap_or_default()
@@ -95,16 +95,16 @@ impl Definition {
 
 /// A member of what a module returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ModuleMember {
     /// Its name.
     pub name: Box<str>,
     /// Where it gets its value first.
-    pub named: Span,
+    pub named: ByteSpan,
 }
 
 /// What a script returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Returns {
+pub enum ReturnedValue {
     /// Nothing.
     #[default]
     Nothing,
@@ -120,20 +120,20 @@ pub enum Returns {
 
 /// A call of `require`, or of `pcall` with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Require {
+pub struct RequireCall {
     /// What is required.
-    pub what: Required,
+    pub what: RequireTarget,
     /// The whole call.
-    pub span: Span,
+    pub span: ByteSpan,
     /// The local variable that holds it.
     pub local: Option<Box<str>>,
 }
 
 /// What is required, as the script says it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Required {
+pub enum RequireTarget {
     /// An instance, by the way to it.
-    Instance(Origin, Way),
+    Instance(RouteOrigin, StepChain),
     /// A path as a string: `./x`, `../x`, `@self/x`, `@alias`.
     Text(Box<str>),
     /// An asset, by its number.
@@ -144,7 +144,7 @@ pub enum Required {
 
 /// Where the way to an instance begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum RouteOrigin {
     /// The script.
     Script,
     /// `game`.
@@ -155,7 +155,7 @@ pub enum Origin {
 
 /// A step on the way to an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum RouteStep {
     /// To the parent.
     Parent,
     /// To the child of a name.
@@ -166,7 +166,7 @@ pub enum Step {
 
 /// Why a place of a script could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ParseTrouble {
     /// The byte.
     pub at: u32,
     /// What is wrong, in a person's words.
@@ -174,12 +174,12 @@ pub struct Trouble {
 }
 
 /// Reads what is kept of a script.
-pub fn read(source: &str) -> Script {
-    reader::read(source).script(source)
+pub fn summarize(source: &str) -> ScriptSummary {
+    reader::read_source(source).into_summary(source)
 }
 
 /// Reads all names of a script, and what each of them means there. It is made anew for each question,
 /// for it is larger than the script.
-pub fn names(source: &str) -> Names {
-    reader::read(source).into_names()
+pub fn read_names(source: &str) -> ScriptNames {
+    reader::read_source(source).into_names()
 }

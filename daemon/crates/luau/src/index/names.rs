@@ -3,17 +3,17 @@
 //! Local variables and parameters are told apart exactly as Luau's scopes do. Members are known by what
 //! their chain begins with; what a call gives is nobody's.
 
-use super::{Require, Span};
+use super::{ByteSpan, RequireCall};
 
 /// All names of a script.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct ScriptNames {
     /// What is declared, in order.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<NameBinding>,
     /// Where names stand, declarations too, in order.
-    pub uses: Vec<Use>,
+    pub uses: Vec<NameUse>,
     /// What is required.
-    pub requires: Vec<Require>,
+    pub requires: Vec<RequireCall>,
     /// The binding that the script returns; none where it returns something else.
     pub returned: Option<u32>,
     /// The table that it returns, which is in no variable.
@@ -22,9 +22,9 @@ pub struct Names {
 
 /// A local variable, a parameter or a parameter of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Binding {
+pub struct NameBinding {
     /// Where it is declared; empty for `self`, which stands nowhere.
-    pub span: Span,
+    pub span: ByteSpan,
     /// What it is.
     pub kind: BindingKind,
     /// The require whose value it holds, wherever one asks.
@@ -52,9 +52,9 @@ pub enum BindingKind {
 
 /// A name where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Use {
+pub struct NameUse {
     /// Where.
-    pub span: Span,
+    pub span: ByteSpan,
     /// What it means.
     pub kind: UseKind,
 }
@@ -69,7 +69,7 @@ pub enum UseKind {
     /// A global variable.
     Global,
     /// A member, so many steps behind what the chain begins with, from 1.
-    Member(Root, u32),
+    Member(NameRoot, u32),
     /// A key in a table that is written out.
     Key(u32),
     /// A type of the script's, or a built-in one.
@@ -77,26 +77,26 @@ pub enum UseKind {
     /// It declares a type.
     TypeDeclared,
     /// A type of another module, which a name stands for.
-    TypeOf(Root),
+    TypeOf(NameRoot),
 }
 
 /// What a chain of members begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Root {
+pub enum NameRoot {
     /// A call's result, or anything else without a name.
     #[default]
     Nothing,
     /// A binding.
     Bound(u32),
     /// A global variable, which stands here.
-    Global(Span),
+    Global(ByteSpan),
     /// A call of `require` itself, by its number.
     Require(u32),
 }
 
-impl Names {
+impl ScriptNames {
     /// The name that stands at a byte, or ends there.
-    pub fn at(&self, byte: u32) -> Option<&Use> {
+    pub fn name_at(&self, byte: u32) -> Option<&NameUse> {
         let mut touching = self.uses.iter().filter(|it| it.span.touches(byte));
         let first = touching.next()?;
         // Between two names that touch, the one that begins is meant.

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 
 use super::super::DefinitionKind;
-use super::expression::{Path, Value, What};
-use super::lexer::{Kind, Token, lex};
-use super::names::{Binding, BindingKind, Names, Use, UseKind};
-use super::{Definition, Require, Required, Span, Trouble, called};
+use super::expression::{InstanceRoute, ValueInfo, ValueKnowledge};
+use super::lexer::{Token, TokenKind, tokenize};
+use super::names::{BindingKind, NameBinding, NameUse, ScriptNames, UseKind};
+use super::{ByteSpan, IndexedDefinition, ParseTrouble, RequireCall, RequireTarget, display_name};
 
 /// How deep blocks, brackets and types may be nested in all: as Luau itself has it.
 const DEEP: u32 = 200;
@@ -20,17 +20,17 @@ const LONG: usize = 400;
 const TOO_DEEP: &str = "it is nested too deeply here, and what is inside is not known";
 
 /// Reads a script's text.
-pub(super) fn read(source: &str) -> Reader<'_> {
-    let mut reader = Reader {
+pub(super) fn read_source(source: &str) -> SourceReader<'_> {
+    let mut reader = SourceReader {
         source,
-        tokens: lex(source),
+        tokens: tokenize(source),
         at: 0,
         depth: 0,
         blocks: 0,
         ids: FxHashMap::default(),
         visible: Vec::new(),
         hidden: Vec::new(),
-        names: Names::default(),
+        names: ScriptNames::default(),
         held: Vec::new(),
         turns: 0,
         risks: Vec::new(),
@@ -45,17 +45,17 @@ pub(super) fn read(source: &str) -> Reader<'_> {
     };
     reader.blocks = 1;
     loop {
-        while reader.statement() {}
-        if reader.peek() == Kind::Eof {
-            reader.settle();
+        while reader.read_statement() {}
+        if reader.peek_kind() == TokenKind::Eof {
+            reader.forget_changed();
             return reader;
         }
-        reader.trouble("this closes nothing");
+        reader.note_trouble("this closes nothing");
         reader.advance();
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct SourceReader<'a> {
     pub(super) source: &'a str,
     pub(super) tokens: Vec<Token>,
     pub(super) at: usize,
@@ -68,9 +68,9 @@ pub(super) struct Reader<'a> {
     visible: Vec<[Option<u32>; 2]>,
     /// What was visible before, of what the open scopes hide.
     hidden: Vec<(u32, [Option<u32>; 2])>,
-    pub(super) names: Names,
+    pub(super) names: ScriptNames,
     /// For each binding, what it holds.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<BindingValue>,
     /// How many functions and loops are open: what is in them may run again, and later.
     pub(super) turns: u32,
     /// Bindings that were relied on where they may hold something else by then, each with what the
@@ -79,22 +79,22 @@ pub(super) struct Reader<'a> {
     /// The requires that rely on such, by the numbers of both.
     pub(super) risky: Vec<(u32, u32)>,
     /// What is switched on, moved or copied, by the ways to it.
-    pub(super) wakes: Vec<Required>,
+    pub(super) wakes: Vec<RequireTarget>,
     /// The members that were given to bindings by name, in order.
     pub(super) members: Vec<(u32, Token)>,
-    pub(super) definitions: Vec<Definition>,
+    pub(super) definitions: Vec<IndexedDefinition>,
     /// The keys of tables that are written out.
     pub(super) tables: Vec<Vec<Token>>,
     /// What the tables and functions that are being read are called.
-    pub(super) holders: Vec<Holder>,
+    pub(super) holders: Vec<ValueHolder>,
     /// What the outermost block returns.
-    pub(super) returned: Option<Value>,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) returned: Option<ValueInfo>,
+    pub(super) trouble: Option<ParseTrouble>,
 }
 
 /// What a value is called after that is about to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holder {
+pub(super) enum ValueHolder {
     /// The variable that these tokens spell.
     Variable(usize, usize),
     /// A field of the table that another holder stands for.
@@ -103,103 +103,106 @@ pub(super) enum Holder {
 
 /// What a binding holds.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct BindingValue {
     /// The way to the instance.
-    path: Option<Path>,
+    path: Option<InstanceRoute>,
     /// How many functions and loops are open where it is declared.
     turns: u32,
     /// Whether it gets another value somewhere.
     is_changed: bool,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn peek(&self) -> Kind {
+impl<'a> SourceReader<'a> {
+    pub(super) fn peek_kind(&self) -> TokenKind {
         self.tokens[self.at].kind
     }
 
-    pub(super) fn peek_second(&self) -> Kind {
-        self.tokens.get(self.at + 1).map_or(Kind::Eof, |token| token.kind)
+    pub(super) fn peek_second(&self) -> TokenKind {
+        self.tokens.get(self.at + 1).map_or(TokenKind::Eof, |token| token.kind)
     }
 
-    pub(super) fn token(&self) -> Token {
+    pub(super) fn current_token(&self) -> Token {
         self.tokens[self.at]
     }
 
-    pub(super) fn text(&self, token: Token) -> &'a str {
+    pub(super) fn token_text(&self, token: Token) -> &'a str {
         self.source.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
     /// Goes on; the last token stays where it is.
     pub(super) fn advance(&mut self) -> Token {
-        let token = self.token();
-        if token.kind != Kind::Eof {
+        let token = self.current_token();
+        if token.kind != TokenKind::Eof {
             self.at += 1;
         }
         token
     }
 
-    pub(super) fn take(&mut self, kind: Kind) -> bool {
-        let is_next = self.peek() == kind;
+    pub(super) fn take_kind(&mut self, kind: TokenKind) -> bool {
+        let is_next = self.peek_kind() == kind;
         if is_next {
             self.advance();
         }
         is_next
     }
 
-    pub(super) fn sign(&mut self, sign: u8) -> bool {
-        self.take(Kind::Sign(sign))
+    pub(super) fn take_sign(&mut self, sign: u8) -> bool {
+        self.take_kind(TokenKind::Sign(sign))
     }
 
-    pub(super) fn expect(&mut self, kind: Kind, what: &'static str) {
-        if !self.take(kind) {
-            self.trouble(what);
+    pub(super) fn expect_kind(&mut self, kind: TokenKind, what: &'static str) {
+        if !self.take_kind(kind) {
+            self.note_trouble(what);
         }
     }
 
     pub(super) fn name(&mut self) -> Option<Token> {
-        (self.peek() == Kind::Name).then(|| self.advance())
+        (self.peek_kind() == TokenKind::Name).then(|| self.advance())
     }
 
     /// Whether a word that is a keyword at some places only is next.
     pub(super) fn is_word(&self, word: &str) -> bool {
-        self.peek() == Kind::Name && self.text(self.token()) == word
+        self.peek_kind() == TokenKind::Name && self.token_text(self.current_token()) == word
     }
 
     /// Notes the first place that cannot be read.
-    pub(super) fn trouble(&mut self, what: &'static str) {
-        let at = self.token().start;
-        self.trouble.get_or_insert(Trouble { at, what });
+    pub(super) fn note_trouble(&mut self, what: &'static str) {
+        let at = self.current_token().start;
+        self.trouble.get_or_insert(ParseTrouble { at, what });
     }
 
     /// Goes a level down; false, and what is inside is behind, where that is too deep.
-    pub(super) fn enter(&mut self) -> bool {
+    pub(super) fn enter_level(&mut self) -> bool {
         if self.depth == DEEP {
-            self.trouble(TOO_DEEP);
-            self.skip();
+            self.note_trouble(TOO_DEEP);
+            self.skip_block();
             return false;
         }
         self.depth += 1;
         true
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(super) fn leave_level(&mut self) {
         self.depth -= 1;
     }
 
     /// Goes to what closes what is open here.
-    pub(super) fn skip(&mut self) {
+    pub(super) fn skip_block(&mut self) {
         let mut open = 0_u32;
         loop {
-            match self.peek() {
-                Kind::Eof => return,
-                Kind::Sign(b'(' | b'[' | b'{')
-                | Kind::Function
-                | Kind::Do
-                | Kind::Repeat
-                | Kind::TextBegin => {
+            match self.peek_kind() {
+                TokenKind::Eof => return,
+                TokenKind::Sign(b'(' | b'[' | b'{')
+                | TokenKind::Function
+                | TokenKind::Do
+                | TokenKind::Repeat
+                | TokenKind::TextBegin => {
                     open += 1;
                 }
-                Kind::Sign(b')' | b']' | b'}') | Kind::End | Kind::Until | Kind::TextEnd => {
+                TokenKind::Sign(b')' | b']' | b'}')
+                | TokenKind::End
+                | TokenKind::Until
+                | TokenKind::TextEnd => {
                     let Some(less) = open.checked_sub(1) else { return };
                     open = less;
                 }
@@ -209,9 +212,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn id(&mut self, token: Token) -> u32 {
+    fn name_id(&mut self, token: Token) -> u32 {
         let next = self.ids.len() as u32;
-        let text = self.text(token);
+        let text = self.token_text(token);
         let id = *self.ids.entry(text).or_insert(next);
         if id == next {
             self.visible.push([None; 2]);
@@ -220,17 +223,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The binding that a name means here, as a value or as a type.
-    pub(super) fn bound(&mut self, token: Token, is_type: bool) -> Option<u32> {
-        let id = self.id(token);
+    pub(super) fn find_binding(&mut self, token: Token, is_type: bool) -> Option<u32> {
+        let id = self.name_id(token);
         self.visible[id as usize][usize::from(is_type)]
     }
 
-    pub(super) fn note(&mut self, token: Token, kind: UseKind) {
+    pub(super) fn note_use(&mut self, token: Token, kind: UseKind) {
         if !matches!(kind, UseKind::Declared(_) | UseKind::Bound(_) | UseKind::Global) {
             // Its words are the script's too.
-            self.id(token);
+            self.name_id(token);
         }
-        self.names.uses.push(Use { span: span(token), kind });
+        self.names.uses.push(NameUse { span: token_span(token), kind });
     }
 
     pub(super) fn open_scope(&self) -> usize {
@@ -244,27 +247,32 @@ impl<'a> Reader<'a> {
     }
 
     /// Declares a name, which hides what it meant before.
-    pub(super) fn declare(&mut self, token: Token, kind: BindingKind) -> u32 {
+    pub(super) fn declare_name(&mut self, token: Token, kind: BindingKind) -> u32 {
         let number = self.names.bindings.len() as u32;
-        let binding =
-            Binding { span: span(token), kind, require: None, table: None, is_mixed: false };
+        let binding = NameBinding {
+            span: token_span(token),
+            kind,
+            require: None,
+            table: None,
+            is_mixed: false,
+        };
         self.names.bindings.push(binding);
-        self.held.push(Held { turns: self.turns, ..Held::default() });
-        let id = self.id(token);
+        self.held.push(BindingValue { turns: self.turns, ..BindingValue::default() });
+        let id = self.name_id(token);
         let is_type = usize::from(kind == BindingKind::Type);
         self.hidden.push((id, self.visible[id as usize]));
         self.visible[id as usize][is_type] = Some(number);
-        self.note(token, UseKind::Declared(number));
+        self.note_use(token, UseKind::Declared(number));
         number
     }
 
     /// The way to the instance that a binding holds from now on.
-    pub(super) fn lead(&mut self, bound: u32, path: Option<Path>) {
+    pub(super) fn set_route(&mut self, bound: u32, path: Option<InstanceRoute>) {
         self.held[bound as usize].path = path;
     }
 
     /// The way to the instance that a binding holds here.
-    pub(super) fn path_of(&mut self, bound: u32) -> Option<Path> {
+    pub(super) fn path_of(&mut self, bound: u32) -> Option<InstanceRoute> {
         let held = &self.held[bound as usize];
         let mut path = held.path.clone()?;
         if held.turns < self.turns {
@@ -275,17 +283,17 @@ impl<'a> Reader<'a> {
     }
 
     /// A binding has another value from now on, and what runs later and was read before sees that.
-    pub(super) fn change(&mut self, bound: u32, what: What) {
+    pub(super) fn change_value(&mut self, bound: u32, what: ValueKnowledge) {
         let held = &mut self.held[bound as usize];
         (held.path, held.is_changed) = (None, true);
         let binding = &mut self.names.bindings[bound as usize];
         match what {
-            What::Table(table) => {
+            ValueKnowledge::Table(table) => {
                 binding.table.get_or_insert(table);
                 self.forget_require(bound);
             }
-            What::Require(_) if binding.table.is_some() => binding.is_mixed = true,
-            What::Require(require) if binding.require.is_none() && !binding.is_mixed => {
+            ValueKnowledge::Require(_) if binding.table.is_some() => binding.is_mixed = true,
+            ValueKnowledge::Require(require) if binding.require.is_none() && !binding.is_mixed => {
                 binding.require = Some(require);
             }
             _ => self.forget_require(bound),
@@ -299,7 +307,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What relied on a binding that got another value is not known.
-    fn settle(&mut self) {
+    fn forget_changed(&mut self) {
         let mut is_wrong: Vec<bool> = Vec::with_capacity(self.risks.len());
         for (bound, before) in &self.risks {
             let is_changed = self.held[*bound as usize].is_changed;
@@ -307,7 +315,7 @@ impl<'a> Reader<'a> {
         }
         for (require, risk) in &self.risky {
             if is_wrong[*risk as usize] {
-                self.names.requires[*require as usize].what = Required::Computed;
+                self.names.requires[*require as usize].what = RequireTarget::Computed;
             }
         }
     }
@@ -315,15 +323,15 @@ impl<'a> Reader<'a> {
     /// `self`, which a method declares and nobody writes.
     pub(super) fn declare_self(&mut self, at: Token, kind: BindingKind) {
         let number = self.names.bindings.len() as u32;
-        let here = Span { start: at.start, end: at.start };
-        self.names.bindings.push(Binding {
+        let here = ByteSpan { start: at.start, end: at.start };
+        self.names.bindings.push(NameBinding {
             span: here,
             kind,
             require: None,
             table: None,
             is_mixed: false,
         });
-        self.held.push(Held { turns: self.turns, ..Held::default() });
+        self.held.push(BindingValue { turns: self.turns, ..BindingValue::default() });
         let next = self.ids.len() as u32;
         let id = *self.ids.entry("self").or_insert(next);
         if id == next {
@@ -333,26 +341,26 @@ impl<'a> Reader<'a> {
         self.visible[id as usize][0] = Some(number);
     }
 
-    pub(super) fn define(
+    pub(super) fn define_name(
         &mut self,
         name: String,
         kind: DefinitionKind,
         (start, named): (Token, Token),
     ) {
         let end = self.tokens[self.at.saturating_sub(1)].end;
-        let span = Span { start: start.start, end };
-        let named = Span { start: named.start, end: named.end };
-        let name = called(&name).into_boxed_str();
-        self.definitions.push(Definition { name, kind, span, named, exported: false });
+        let span = ByteSpan { start: start.start, end };
+        let named = ByteSpan { start: named.start, end: named.end };
+        let name = display_name(&name).into_boxed_str();
+        self.definitions.push(IndexedDefinition { name, kind, span, named, exported: false });
     }
 
     /// What a holder is called.
-    pub(super) fn called(&self, holder: Option<u32>) -> Option<String> {
+    pub(super) fn holder_name(&self, holder: Option<u32>) -> Option<String> {
         match *self.holders.get(holder? as usize)? {
-            Holder::Variable(from, to) => Some(self.spelled(from, to)),
-            Holder::Field(table, key) => {
-                let key = self.text(key);
-                Some(match self.called(table) {
+            ValueHolder::Variable(from, to) => Some(self.variable_text(from, to)),
+            ValueHolder::Field(table, key) => {
+                let key = self.token_text(key);
+                Some(match self.holder_name(table) {
                     Some(table) if table.len() + key.len() < LONG => format!("{table}.{key}"),
                     _ => key[..key.floor_char_boundary(LONG)].to_owned(),
                 })
@@ -361,7 +369,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A variable as it is written, without comments and white space, but for what is in brackets.
-    pub(super) fn spelled(&self, from: usize, to: usize) -> String {
+    pub(super) fn variable_text(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         let mut at = from;
         if self.tokens[to - 1].end - self.tokens[from].start > LONG as u32 {
@@ -372,10 +380,10 @@ impl<'a> Reader<'a> {
         }
         while at < to {
             let token = self.tokens[at];
-            text.push_str(self.text(token));
+            text.push_str(self.token_text(token));
             at += 1;
-            if token.kind == Kind::Sign(b'[') && at < to {
-                let close = self.closing(at, to);
+            if token.kind == TokenKind::Sign(b'[') && at < to {
+                let close = self.closing_bracket(at, to);
                 let (start, end) = (self.tokens[at].start, self.tokens[close - 1].end);
                 text.push_str(self.source.get(start as usize..end as usize).unwrap_or_default());
                 at = close;
@@ -385,12 +393,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The bracket that closes the one before a token.
-    fn closing(&self, from: usize, to: usize) -> usize {
+    fn closing_bracket(&self, from: usize, to: usize) -> usize {
         let mut open = 1_u32;
         for at in from..to {
             match self.tokens[at].kind {
-                Kind::Sign(b'[') => open += 1,
-                Kind::Sign(b']') => open -= 1,
+                TokenKind::Sign(b'[') => open += 1,
+                TokenKind::Sign(b']') => open -= 1,
                 _ => {}
             }
             if open == 0 {
@@ -404,27 +412,27 @@ impl<'a> Reader<'a> {
     pub(super) fn bind_function(
         &mut self,
         (holder, kind): (Option<u32>, DefinitionKind),
-        value: &Value,
+        value: &ValueInfo,
         at: (Token, Token),
     ) {
-        if value.what == What::Function
-            && let Some(name) = self.called(holder)
+        if value.what == ValueKnowledge::Function
+            && let Some(name) = self.holder_name(holder)
         {
-            self.define(name, kind, at);
+            self.define_name(name, kind, at);
         }
     }
 
-    pub(super) fn hold(&mut self, holder: Holder) -> u32 {
+    pub(super) fn add_holder(&mut self, holder: ValueHolder) -> u32 {
         self.holders.push(holder);
         self.holders.len() as u32 - 1
     }
 }
 
-pub(super) fn span(token: Token) -> Span {
-    Span { start: token.start, end: token.end }
+pub(super) fn token_span(token: Token) -> ByteSpan {
+    ByteSpan { start: token.start, end: token.end }
 }
 
 /// A call of `require` that was just read.
-pub(super) fn require(what: Required, start: Token, end: Token) -> Require {
-    Require { what, span: Span { start: start.start, end: end.end }, local: None }
+pub(super) fn require_call(what: RequireTarget, start: Token, end: Token) -> RequireCall {
+    RequireCall { what, span: ByteSpan { start: start.start, end: end.end }, local: None }
 }

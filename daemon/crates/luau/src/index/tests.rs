@@ -1,11 +1,11 @@
 //! What the reader says of small scripts, of real ones beside a parser, and of what is no script.
 
-use super::super::{DefinitionKind, outline};
+use super::super::{DefinitionKind, outline_script};
 use super::*;
 
 /// A line for each definition, require and member.
 fn told(source: &str) -> Vec<String> {
-    let script = read(source);
+    let script = summarize(source);
     let definitions = script.definitions.iter().map(|it| {
         let exported = if it.exported { "export " } else { "" };
         format!("{exported}{:?} {} @{}", it.kind, it.name, it.named.of(source))
@@ -19,26 +19,26 @@ fn told(source: &str) -> Vec<String> {
     definitions.chain(requires).chain(members).chain(trouble).collect()
 }
 
-fn way(what: &Required) -> String {
+fn way(what: &RequireTarget) -> String {
     match what {
-        Required::Instance(from, way) => {
+        RequireTarget::Instance(from, way) => {
             let mut text = match from {
-                Origin::Script => "script".to_owned(),
-                Origin::Game => "game".to_owned(),
-                Origin::Service(name) => format!("<{name}>"),
+                RouteOrigin::Script => "script".to_owned(),
+                RouteOrigin::Game => "game".to_owned(),
+                RouteOrigin::Service(name) => format!("<{name}>"),
             };
-            for step in way.steps() {
+            for step in way.to_steps() {
                 match step {
-                    Step::Parent => text.push_str("/.."),
-                    Step::Child(name) => text.push_str(&format!("/{name}")),
-                    Step::Ancestor(name) => text.push_str(&format!("/^{name}")),
+                    RouteStep::Parent => text.push_str("/.."),
+                    RouteStep::Child(name) => text.push_str(&format!("/{name}")),
+                    RouteStep::Ancestor(name) => text.push_str(&format!("/^{name}")),
                 }
             }
             text
         }
-        Required::Text(text) => format!("{text:?}"),
-        Required::Asset(number) => number.to_string(),
-        Required::Computed => "computed".to_owned(),
+        RequireTarget::Text(text) => format!("{text:?}"),
+        RequireTarget::Asset(number) => number.to_string(),
+        RequireTarget::Computed => "computed".to_owned(),
     }
 }
 
@@ -85,17 +85,17 @@ fn a_require_that_is_tried_is_one() {
     check("local pcall = f local ok, a = pcall(require, script.A)", &[]);
     check("local ok, a = pcall(f, script.A) pcall(require) xpcall(require, f)", &[]);
     let source = "local ok, a = pcall(require, script.A)\nreturn a";
-    assert_eq!(read(source).returns, Returns::Require(0));
+    assert_eq!(summarize(source).returns, ReturnedValue::Require(0));
     let source = "local ok, a\nok, a = pcall(require, script.A)\nreturn a";
-    assert_eq!(read(source).returns, Returns::Require(0));
+    assert_eq!(summarize(source).returns, ReturnedValue::Require(0));
 }
 
 #[test]
 fn what_a_variable_leads_to_is_known_only_while_it_stays() {
     let rest = |text: &str| {
-        let script = read(&format!("local p = script.A {text}"));
+        let script = summarize(&format!("local p = script.A {text}"));
         assert_eq!(script.requires.len(), 1, "{text}");
-        assert_eq!(script.requires[0].what, Required::Computed, "{text}");
+        assert_eq!(script.requires[0].what, RequireTarget::Computed, "{text}");
     };
     // What is read before runs later.
     rest("task.defer(function() require(p.B) end) p = script.B");
@@ -144,10 +144,13 @@ fn what_a_module_returns_is_known_by_its_members() {
         "local M = setmetatable({ a = 1 }, {})\nM.b = 2\nreturn table.freeze(M)",
         &["member a", "member b"],
     );
-    assert_eq!(read("return function() end").returns, Returns::Function);
-    assert_eq!(read("local a = require(script.A)\nreturn a").returns, Returns::Require(0));
-    assert_eq!(read("return 1").returns, Returns::Other);
-    assert_eq!(read("local function f() return {} end").returns, Returns::Nothing);
+    assert_eq!(summarize("return function() end").returns, ReturnedValue::Function);
+    assert_eq!(
+        summarize("local a = require(script.A)\nreturn a").returns,
+        ReturnedValue::Require(0)
+    );
+    assert_eq!(summarize("return 1").returns, ReturnedValue::Other);
+    assert_eq!(summarize("local function f() return {} end").returns, ReturnedValue::Nothing);
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn types_are_definitions_and_exported_ones_are_exported() {
 
 /// For each use of a name: where it is declared, as `use<declaration` in bytes, `global` or `member`.
 fn scopes(source: &str, name: &str) -> Vec<String> {
-    let names = names(source);
+    let names = read_names(source);
     let declared = |number: u32| names.bindings[number as usize].span.start;
     names
         .uses
@@ -174,8 +177,8 @@ fn scopes(source: &str, name: &str) -> Vec<String> {
             UseKind::Declared(_) => "new".to_owned(),
             UseKind::Bound(number) => declared(number).to_string(),
             UseKind::Global => "global".to_owned(),
-            UseKind::Member(Root::Bound(of), depth) => format!("{}+{depth}", declared(of)),
-            UseKind::Member(Root::Require(of), depth) => format!("require {of}+{depth}"),
+            UseKind::Member(NameRoot::Bound(of), depth) => format!("{}+{depth}", declared(of)),
+            UseKind::Member(NameRoot::Require(of), depth) => format!("require {of}+{depth}"),
             UseKind::Member(..) => "member".to_owned(),
             UseKind::Key(_) => "key".to_owned(),
             UseKind::Type => "type".to_owned(),
@@ -241,7 +244,7 @@ fn what_a_definition_is_called_is_one_short_line() {
         format!("function {}.b() end", "a".repeat(1 << 20)),
         format!("type {} = number", "a".repeat(81)),
     ] {
-        let script = read(&text);
+        let script = summarize(&text);
         let names: Vec<usize> =
             script.definitions.iter().map(|it| it.name.chars().count()).collect();
         assert!(names.contains(&80) && names.iter().all(|it| *it <= 80), "{names:?}");
@@ -311,13 +314,13 @@ fn no_text_takes_long_or_overflows() {
             "\0",
         ] {
             let text = piece.repeat(many);
-            read(&text);
-            names(&text);
+            summarize(&text);
+            read_names(&text);
         }
         let fields = "f = function() end,".repeat(20_000);
-        read(&format!("local {} = {{{fields}}}", "x".repeat(500_000)));
-        read(&format!("a.{} = {{{fields}}}", "x.".repeat(200_000)));
-        read(&"local p = script.Parent local q = p.Parent local p = q.Parent ".repeat(20_000));
+        summarize(&format!("local {} = {{{fields}}}", "x".repeat(500_000)));
+        summarize(&format!("a.{} = {{{fields}}}", "x.".repeat(200_000)));
+        summarize(&"local p = script.Parent local q = p.Parent local p = q.Parent ".repeat(20_000));
     };
     stack.spawn(hostile).unwrap().join().unwrap();
 }
@@ -377,20 +380,20 @@ fn chance_finds_nothing_that_panics() {
             state ^= state << 17;
             source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
         }
-        let script = read(&source);
+        let script = summarize(&source);
         for definition in &script.definitions {
             assert!(
                 source.get(definition.span.start as usize..definition.span.end as usize).is_some()
             );
         }
-        names(&source);
+        read_names(&source);
     }
 }
 
 /// The definitions, as an outline says them.
 fn outlined(source: &str) -> Vec<String> {
     let line = |byte: u32| source[..byte as usize].matches('\n').count() + 1;
-    let mut lines: Vec<_> = read(source)
+    let mut lines: Vec<_> = summarize(source)
         .definitions
         .iter()
         .map(|it| {
@@ -404,14 +407,14 @@ fn outlined(source: &str) -> Vec<String> {
 /// Holds the definitions of a script against those that a parser finds.
 #[track_caller]
 pub(super) fn agrees(source: &str) {
-    let Ok(parsed) = outline(source) else { return };
+    let Ok(parsed) = outline_script(source) else { return };
     let mut expected: Vec<_> = parsed
         .iter()
         .map(|it| format!("{} {:?} {} -{}", it.line, it.kind, it.name, it.end_line))
         .collect();
     expected.sort();
     assert_eq!(outlined(source), expected, "{source}");
-    assert_eq!(read(source).trouble, None, "{source}");
+    assert_eq!(summarize(source).trouble, None, "{source}");
 }
 
 #[test]
@@ -431,7 +434,7 @@ fn a_parser_finds_the_same_definitions() {
     agrees(
         "local a, b = {}, function() end\nlocal c = setmetatable({ d = function() end }, {})\nx().y = function() end",
     );
-    let kinds = read("function a() end local b = function() end").definitions;
+    let kinds = summarize("function a() end local b = function() end").definitions;
     assert_eq!(
         [kinds[0].kind, kinds[1].kind],
         [DefinitionKind::Function, DefinitionKind::LocalFunction]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Step;
+use super::RouteStep;
 
 /// Longer ways to instances are nobody's, in steps.
 const STEPS: usize = 64;
@@ -13,31 +13,31 @@ const BYTES: usize = 1_000;
 
 /// The steps to an instance, from where the way begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Way(Option<Arc<Link>>);
+pub struct StepChain(Option<Arc<ChainLink>>);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Link {
-    before: Way,
-    step: Step,
+struct ChainLink {
+    before: StepChain,
+    step: RouteStep,
     steps: usize,
     bytes: usize,
 }
 
-impl Way {
+impl StepChain {
     /// The way with one more step; none where it becomes too long.
-    pub(super) fn then(self, step: Step) -> Option<Self> {
+    pub(super) fn then(self, step: RouteStep) -> Option<Self> {
         let name = match &step {
-            Step::Parent => "",
-            Step::Child(name) | Step::Ancestor(name) => name,
+            RouteStep::Parent => "",
+            RouteStep::Child(name) | RouteStep::Ancestor(name) => name,
         };
         let (steps, bytes) = self.0.as_ref().map_or((0, 0), |link| (link.steps, link.bytes));
         let (steps, bytes) = (steps + 1, bytes + name.len());
         let is_short = steps <= STEPS && bytes <= BYTES;
-        is_short.then(|| Self(Some(Arc::new(Link { before: self, step, steps, bytes }))))
+        is_short.then(|| Self(Some(Arc::new(ChainLink { before: self, step, steps, bytes }))))
     }
 
     /// The way without its last step; none where it has none.
-    pub(super) fn before(&self) -> Option<Self> {
+    pub(super) fn without_last(&self) -> Option<Self> {
         self.0.as_ref().map(|link| link.before.clone())
     }
 
@@ -47,9 +47,9 @@ impl Way {
     }
 
     /// The steps, in order.
-    pub fn steps(&self) -> Vec<&Step> {
+    pub fn to_steps(&self) -> Vec<&RouteStep> {
         let links = std::iter::successors(self.0.as_deref(), |link| link.before.0.as_deref());
-        let mut steps: Vec<&Step> = links.map(|link| &link.step).collect();
+        let mut steps: Vec<&RouteStep> = links.map(|link| &link.step).collect();
         steps.reverse();
         steps
     }

@@ -2,8 +2,8 @@
 
 /// The words of a text, in lower case. Letters and digits make words; a capital behind a small letter
 /// begins one, and so does the last of several capitals before a small letter.
-pub fn words(text: &str) -> impl Iterator<Item = String> {
-    parts(text).map(str::to_lowercase)
+pub fn split_words(text: &str) -> impl Iterator<Item = String> {
+    split_parts(text).map(str::to_lowercase)
 }
 
 /// A hash of a word in any case; the same everywhere, so that it can be kept.
@@ -18,11 +18,11 @@ pub fn hash(word: &str) -> u32 {
 }
 
 /// The hashes of the words of a text.
-pub fn hashes(text: &str) -> impl Iterator<Item = u32> {
-    parts(text).map(hash)
+pub fn word_hashes(text: &str) -> impl Iterator<Item = u32> {
+    split_parts(text).map(hash)
 }
 
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+fn split_parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -57,7 +57,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(words(text).collect::<Vec<_>>(), expected);
+        assert_eq!(split_words(text).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(hash("Shop"), hash("shop"));
         assert_ne!(hash("Shop"), hash("shops"));
         assert_eq!(hash("ΟΔΟΣ"), hash("οδος"));
-        let lower: Vec<u32> = words("getHTTP ΟΔΟΣ").map(|it| hash(&it)).collect();
-        assert_eq!(hashes("getHTTP ΟΔΟΣ").collect::<Vec<_>>(), lower);
+        let lower: Vec<u32> = split_words("getHTTP ΟΔΟΣ").map(|it| hash(&it)).collect();
+        assert_eq!(word_hashes("getHTTP ΟΔΟΣ").collect::<Vec<_>>(), lower);
     }
 }

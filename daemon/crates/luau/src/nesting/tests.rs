@@ -2,13 +2,13 @@
 
 use std::thread;
 
-use super::super::{Linter, format, inspect, outline};
+use super::super::{SourceLinter, format_source, inspect_source, outline_script};
 use super::*;
 
 #[track_caller]
 fn check(source: &str, deep: bool) {
-    let expected = if deep { Err(Unfit::TooDeep) } else { Ok(()) };
-    assert_eq!(look(source, Reader::Lints, Stack::Usual).map(drop), expected);
+    let expected = if deep { Err(UnfitReason::TooDeep) } else { Ok(()) };
+    assert_eq!(check_nesting(source, ParserKind::Lints, StackSize::Usual).map(drop), expected);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn nested_ones_are() {
     check(&"x = `{".repeat(60), true);
     check(&"x = a :: A<b, ".repeat(60), true);
     let blocks = "do ".repeat(60);
-    let large = look(&blocks, Reader::Lints, Stack::Large);
+    let large = check_nesting(&blocks, ParserKind::Lints, StackSize::Large);
     assert_eq!(large.map(drop), Ok(()), "a large stack bears more");
 }
 
@@ -71,9 +71,17 @@ fn operands_hide_no_operators() {
         "#f{1,2}",
     ] {
         let source = format!("local x = {operand}{}", format!(" .. {operand}").repeat(97));
-        assert_eq!(look(&source, Reader::Lints, Stack::Usual), Err(Unfit::TooDeep), "{operand}");
+        assert_eq!(
+            check_nesting(&source, ParserKind::Lints, StackSize::Usual),
+            Err(UnfitReason::TooDeep),
+            "{operand}"
+        );
         let source = format!("local x = {}{operand}", format!("{operand} and ").repeat(97));
-        assert_eq!(look(&source, Reader::Lints, Stack::Usual), Err(Unfit::TooDeep), "{operand}");
+        assert_eq!(
+            check_nesting(&source, ParserKind::Lints, StackSize::Usual),
+            Err(UnfitReason::TooDeep),
+            "{operand}"
+        );
     }
     let hidden = "if if a then b else c then if d then end ".repeat(60);
     check(&hidden, true);
@@ -89,7 +97,10 @@ fn both_read_the_same_text() {
     for open in ["x = '\\z\n' .. ", "x = '\\\r\n' .. ", "x = `\\u{41}` .. ", "-- a\r\n f = "] {
         check(&nested(open), true);
     }
-    assert!(matches!(look("x = 'a\n", Reader::Lints, Stack::Usual), Err(Unfit::Unknown(4, _))));
+    assert!(matches!(
+        check_nesting("x = 'a\n", ParserKind::Lints, StackSize::Usual),
+        Err(UnfitReason::Unknown(4, _))
+    ));
 }
 
 /// A shape by how many there are in each other, or in a row.
@@ -166,41 +177,45 @@ const SHAPES: [(&str, Shape); 56] = [
 ];
 
 /// Looks at a script in all ways that parse it.
-fn bear(source: &str, linter: &Linter, stack: Stack) {
-    inspect(source, linter, stack);
+fn bear(source: &str, linter: &SourceLinter, stack: StackSize) {
+    inspect_source(source, linter, stack);
     // Some are refused, and some are formatted.
-    let _ = format(source, None, None, stack);
-    if stack == Stack::Large {
-        let _ = outline(source);
+    let _ = format_source(source, None, None, stack);
+    if stack == StackSize::Large {
+        let _ = outline_script(source);
     }
 }
 
 #[track_caller]
-fn on(stack: Stack, work: impl FnOnce() + Send + 'static) {
-    let size = if stack == Stack::Usual { 2 << 20 } else { 64 << 20 };
+fn on(stack: StackSize, work: impl FnOnce() + Send + 'static) {
+    let size = if stack == StackSize::Usual { 2 << 20 } else { 64 << 20 };
     thread::Builder::new().stack_size(size).spawn(work).unwrap().join().unwrap();
 }
 
 /// How many of a shape a reader is given at most.
-fn most(shape: Shape, reader: Reader, stack: Stack) -> usize {
+fn most(shape: Shape, reader: ParserKind, stack: StackSize) -> usize {
     let (mut low, mut high) = (1_usize, 1_000);
     while low < high {
         let middle = (low + high).div_ceil(2);
-        if look(&shape(middle), reader, stack).is_ok() { low = middle } else { high = middle - 1 }
+        if check_nesting(&shape(middle), reader, stack).is_ok() {
+            low = middle
+        } else {
+            high = middle - 1
+        }
     }
     low
 }
 
-fn all_are_borne(stack: Stack) {
+fn all_are_borne(stack: StackSize) {
     on(stack, move || {
-        let linter = Linter::plain();
+        let linter = SourceLinter::default_lints();
         for (name, shape) in SHAPES {
             println!("{name}");
             for n in [100, 1_000, 10_000, 100_000] {
                 bear(&shape(n), &linter, stack);
             }
             // The most that is parsed is borne too.
-            for reader in [Reader::Lints, Reader::Formats] {
+            for reader in [ParserKind::Lints, ParserKind::Formats] {
                 bear(&shape(most(shape, reader, stack)), &linter, stack);
             }
         }
@@ -209,12 +224,12 @@ fn all_are_borne(stack: Stack) {
 
 #[test]
 fn depth_costs_no_stack() {
-    all_are_borne(Stack::Usual);
+    all_are_borne(StackSize::Usual);
 }
 
 #[test]
 fn depth_costs_no_large_stack() {
-    all_are_borne(Stack::Large);
+    all_are_borne(StackSize::Large);
 }
 
 /// Of what is common, enough is borne.
@@ -230,7 +245,7 @@ fn scripts_of_people_are_read() {
         ("and or", 500, 150),
     ] {
         let shape = SHAPES.iter().find(|it| it.0 == name).unwrap().1;
-        assert!(most(shape, Reader::Lints, Stack::Large) >= lints, "{name}");
-        assert!(most(shape, Reader::Formats, Stack::Large) >= formats, "{name}");
+        assert!(most(shape, ParserKind::Lints, StackSize::Large) >= lints, "{name}");
+        assert!(most(shape, ParserKind::Formats, StackSize::Large) >= formats, "{name}");
     }
 }

@@ -1,9 +1,9 @@
 //! Calls as they take place: also those that `pcall`, `task.spawn` and their like make for a script.
 
 use super::evaluator::Evaluator;
-use super::flow::forwarded;
-use super::tree::{Expr, ExprId, Tree};
-use super::value::{Value, Values};
+use super::flow::forwarded_arguments;
+use super::tree::{ExprId, ScanTree, TreeExpr};
+use super::value::{ScanValue, ValueSet};
 
 /// A call, and what may be called.
 #[derive(Debug, Clone)]
@@ -11,7 +11,7 @@ pub(super) struct LogicalCall {
     /// The expression of the call as it is written.
     pub(super) at: ExprId,
     pub(super) callee: ExprId,
-    pub(super) values: Values,
+    pub(super) values: ValueSet,
     pub(super) args: Vec<ExprId>,
     /// Whether the owner of the function stands in front of a colon, and not among the arguments.
     pub(super) is_method: bool,
@@ -29,10 +29,10 @@ impl LogicalCall {
 const MAX_FORWARDED: usize = 4;
 
 /// All calls of a script.
-pub(super) fn logical_calls(tree: &Tree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
+pub(super) fn logical_calls(tree: &ScanTree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
     let mut calls = Vec::new();
     for at in tree.ids() {
-        let Expr::Call { callee, args, is_method } = tree.expr(at) else { continue };
+        let TreeExpr::Call { callee, args, is_method } = tree.expr(at) else { continue };
         let mut callee = *callee;
         let mut args: Vec<ExprId> = args.to_vec();
         let mut is_method = *is_method;
@@ -42,7 +42,7 @@ pub(super) fn logical_calls(tree: &Tree, evaluator: &mut Evaluator<'_>) -> Vec<L
                 LogicalCall { at, callee, values: values.clone(), args: args.clone(), is_method };
             calls.push(call);
             let through = values.iter().find_map(|value| match value {
-                Value::Builtin(name) if &**name != "select" => forwarded(name),
+                ScanValue::Builtin(name) if &**name != "select" => forwarded_arguments(name),
                 _ => None,
             });
             let Some((function, skip)) = through else { break };

@@ -2,7 +2,7 @@
 
 /// A text with its escapes read.
 #[derive(Debug, Default)]
-pub(super) struct Unescaped {
+pub(super) struct UnescapedText {
     pub(super) plain: String,
     /// How many characters that can be typed stand as numbers in it.
     pub(super) letters: usize,
@@ -13,8 +13,8 @@ pub(super) struct Unescaped {
 }
 
 /// Reads what stands between the quotes.
-pub(super) fn unescaped(text: &str) -> Unescaped {
-    let mut read = Unescaped::default();
+pub(super) fn unescape_text(text: &str) -> UnescapedText {
+    let mut read = UnescapedText::default();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         read.plain.push_str(&rest[..at]);
@@ -24,14 +24,14 @@ pub(super) fn unescaped(text: &str) -> Unescaped {
             read.is_cut = true;
             continue;
         }
-        let (code, length) = escape(rest);
+        let (code, length) = read_escape(rest);
         match code {
             Some(c) => {
                 read.letters += usize::from(is_plain(c));
                 read.others += usize::from(!is_plain(c));
                 read.plain.push(c);
             }
-            None => read.plain.extend(rest.chars().next().map(control)),
+            None => read.plain.extend(rest.chars().next().map(control_char)),
         }
         rest = &rest[length..];
     }
@@ -40,7 +40,7 @@ pub(super) fn unescaped(text: &str) -> Unescaped {
 }
 
 /// The character of an escape by a letter.
-fn control(letter: char) -> char {
+fn control_char(letter: char) -> char {
     match letter {
         'n' => '\n',
         't' => '\t',
@@ -50,7 +50,7 @@ fn control(letter: char) -> char {
 }
 
 /// The character that the escape behind a `\` gives by its number, and how long the escape is.
-fn escape(rest: &str) -> (Option<char>, usize) {
+fn read_escape(rest: &str) -> (Option<char>, usize) {
     let run = |text: &str, most: usize, radix: u32| {
         text.chars().take(most).take_while(|c| c.is_digit(radix)).count()
     };

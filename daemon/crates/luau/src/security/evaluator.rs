@@ -7,33 +7,36 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::flow::{Flow, result_source};
+use super::flow::{CallFlow, result_source};
 use super::library;
-use super::lookup::{FieldKey, Items, Place};
-use super::tables::Tables;
-use super::tree::{BindingId, Definition, Expr, ExprId, FunctionId, Operator, Tree};
+use super::lookup::{FieldKey, FieldPlace, TableItems};
+use super::tables::LeakedTables;
+use super::tree::{
+    BinaryOperator, BindingId, BindingSource, ExprId, FunctionId, ScanTree, TreeExpr,
+};
 use super::value::{
-    Value, Values, apply, combinations, concat, is_instance, is_true, unary, union,
+    ScanValue, ValueSet, apply_operator, combine_values, concat_values, is_instance, is_true,
+    unary_value, union_values,
 };
 
 /// How deep an evaluation goes through what is defined further below.
 const MAX_DEPTH: usize = 40;
 pub(super) struct Evaluator<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) flow: &'a Flow,
-    pub(super) tables_known: &'a Tables,
-    exprs: Vec<State>,
-    bindings: HashMap<BindingId, State>,
+    pub(super) tree: &'a ScanTree,
+    pub(super) flow: &'a CallFlow,
+    pub(super) tables_known: &'a LeakedTables,
+    exprs: Vec<EvaluationState>,
+    bindings: HashMap<BindingId, EvaluationState>,
     pub(super) tables: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
-    pub(super) lists: HashMap<ExprId, Values>,
+    pub(super) lists: HashMap<ExprId, ValueSet>,
     /// What was asked for by name: it may stand for many values, which are looked at once.
-    pub(super) fields: HashMap<(ExprId, FieldKey), Values>,
-    pub(super) writes: HashMap<(Place, Option<FieldKey>), Values>,
-    pub(super) items: HashMap<Place, Rc<Items>>,
-    pub(super) named: HashMap<Rc<str>, Values>,
-    returns: HashMap<(FunctionId, usize), Values>,
+    pub(super) fields: HashMap<(ExprId, FieldKey), ValueSet>,
+    pub(super) writes: HashMap<(FieldPlace, Option<FieldKey>), ValueSet>,
+    pub(super) items: HashMap<FieldPlace, Rc<TableItems>>,
+    pub(super) named: HashMap<Rc<str>, ValueSet>,
+    returns: HashMap<(FunctionId, usize), ValueSet>,
     depth: usize,
-    pub(super) unknown: Values,
+    pub(super) unknown: ValueSet,
 }
 
 /// Methods that give instances.
@@ -58,17 +61,17 @@ pub(super) const NAVIGATION: [&str; 17] = [
 ];
 
 #[derive(Clone)]
-enum State {
+enum EvaluationState {
     New,
     Open,
-    Done(Values),
+    Done(ValueSet),
 }
 
 impl<'a> Evaluator<'a> {
     /// Evaluates all of a script, from its first line on, so that little hangs on what is still open.
-    pub(super) fn new(tree: &'a Tree, flow: &'a Flow, tables: &'a Tables) -> Self {
-        let exprs = vec![State::New; tree.exprs.len()];
-        let unknown: Values = [Value::Unknown].into();
+    pub(super) fn new(tree: &'a ScanTree, flow: &'a CallFlow, tables: &'a LeakedTables) -> Self {
+        let exprs = vec![EvaluationState::New; tree.exprs.len()];
+        let unknown: ValueSet = [ScanValue::Unknown].into();
         let mut evaluator = Self {
             tree,
             flow,
@@ -92,149 +95,164 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What an expression may be; never empty.
-    pub(super) fn eval(&mut self, id: ExprId) -> Values {
+    pub(super) fn eval(&mut self, id: ExprId) -> ValueSet {
         match &self.exprs[id.0 as usize] {
-            State::Done(values) => return values.clone(),
-            State::New if self.depth < MAX_DEPTH => {}
-            State::New | State::Open => return self.unknown.clone(),
+            EvaluationState::Done(values) => return values.clone(),
+            EvaluationState::New if self.depth < MAX_DEPTH => {}
+            EvaluationState::New | EvaluationState::Open => return self.unknown.clone(),
         }
-        self.exprs[id.0 as usize] = State::Open;
+        self.exprs[id.0 as usize] = EvaluationState::Open;
         self.depth += 1;
-        let values = union(self.compute(id));
+        let values = union_values(self.compute_values(id));
         self.depth -= 1;
-        self.exprs[id.0 as usize] = State::Done(values.clone());
+        self.exprs[id.0 as usize] = EvaluationState::Done(values.clone());
         values
     }
 
-    fn compute(&mut self, id: ExprId) -> Vec<Value> {
+    fn compute_values(&mut self, id: ExprId) -> Vec<ScanValue> {
         let tree = self.tree;
         match tree.expr(id) {
-            Expr::Nil => vec![Value::Nil],
-            Expr::Bool(it) => vec![Value::Bool(*it)],
-            Expr::Number(it) => vec![Value::Number(*it)],
-            Expr::Text(it) => vec![Value::Text(it.clone())],
-            Expr::Varargs => vec![Value::Unknown],
-            Expr::Name(binding) => self.binding(*binding).to_vec(),
-            Expr::Index { base, key, .. } => self.index(*base, *key),
-            Expr::Call { callee, args, is_method } => self.call(*callee, args, *is_method),
-            Expr::Function(it) => vec![Value::Function(*it)],
-            Expr::Table(_) => vec![Value::Table(id)],
-            Expr::Binary { operator, left, right } => self.binary(*operator, *left, *right),
-            Expr::Unary { operator, operand } => {
-                let operand = self.eval(*operand);
-                operand.iter().map(|it| unary(*operator, it)).collect()
+            TreeExpr::Nil => vec![ScanValue::Nil],
+            TreeExpr::Bool(it) => vec![ScanValue::Bool(*it)],
+            TreeExpr::Number(it) => vec![ScanValue::Number(*it)],
+            TreeExpr::Text(it) => vec![ScanValue::Text(it.clone())],
+            TreeExpr::Varargs => vec![ScanValue::Unknown],
+            TreeExpr::Name(binding) => self.binding_values(*binding).to_vec(),
+            TreeExpr::Index { base, key, .. } => self.index(*base, *key),
+            TreeExpr::Call { callee, args, is_method } => {
+                self.call_values(*callee, args, *is_method)
             }
-            Expr::Choice { values, .. } => {
+            TreeExpr::Function(it) => vec![ScanValue::Function(*it)],
+            TreeExpr::Table(_) => vec![ScanValue::Table(id)],
+            TreeExpr::Binary { operator, left, right } => {
+                self.binary_values(*operator, *left, *right)
+            }
+            TreeExpr::Unary { operator, operand } => {
+                let operand = self.eval(*operand);
+                operand.iter().map(|it| unary_value(*operator, it)).collect()
+            }
+            TreeExpr::Choice { values, .. } => {
                 values.iter().flat_map(|it| self.eval(*it).to_vec()).collect()
             }
-            Expr::Interpolated(parts) => {
-                let mut wholes: Values = [Value::Text(Rc::default())].into();
+            TreeExpr::Interpolated(parts) => {
+                let mut wholes: ValueSet = [ScanValue::Text(Rc::default())].into();
                 for part in parts {
                     let part = self.eval(*part);
-                    wholes = union(combinations(&wholes, &part, concat));
+                    wholes = union_values(combine_values(&wholes, &part, concat_values));
                 }
                 wholes.to_vec()
             }
         }
     }
 
-    pub(super) fn binding(&mut self, id: BindingId) -> Values {
+    pub(super) fn binding_values(&mut self, id: BindingId) -> ValueSet {
         match self.bindings.get(&id) {
-            Some(State::Done(values)) => return values.clone(),
+            Some(EvaluationState::Done(values)) => return values.clone(),
             Some(_) => return self.unknown.clone(),
             None => {}
         }
-        self.bindings.insert(id, State::Open);
+        self.bindings.insert(id, EvaluationState::Open);
         let binding = self.tree.binding(id);
         let mut values = Vec::new();
         if binding.is_global {
-            values.push(Value::Builtin(binding.name.clone()));
+            values.push(ScanValue::Builtin(binding.name.clone()));
         }
         for definition in &binding.definitions {
-            values.extend(self.definition(id, *definition));
+            values.extend(self.definition_values(id, *definition));
         }
         if values.is_empty() {
-            values.push(Value::Nil);
+            values.push(ScanValue::Nil);
         }
-        let values = union(values);
-        self.bindings.insert(id, State::Done(values.clone()));
+        let values = union_values(values);
+        self.bindings.insert(id, EvaluationState::Done(values.clone()));
         values
     }
 
-    fn definition(&mut self, binding: BindingId, definition: Definition) -> Vec<Value> {
+    fn definition_values(
+        &mut self,
+        binding: BindingId,
+        definition: BindingSource,
+    ) -> Vec<ScanValue> {
         match definition {
-            Definition::Value(id) => self.eval(id).to_vec(),
-            Definition::Result(id, nth) => self.result(id, nth),
-            Definition::Item(list) => self.items(list),
-            Definition::Key(list) => self.keys(list),
-            Definition::Parameter(function, nth) => self.parameter(binding, function, nth),
-            Definition::Unknown => vec![Value::Unknown],
+            BindingSource::Value(id) => self.eval(id).to_vec(),
+            BindingSource::Result(id, nth) => self.result_values(id, nth),
+            BindingSource::Item(list) => self.item_values(list),
+            BindingSource::Key(list) => self.key_values(list),
+            BindingSource::Parameter(function, nth) => {
+                self.parameter_values(binding, function, nth)
+            }
+            BindingSource::Unknown => vec![ScanValue::Unknown],
         }
     }
 
-    fn parameter(&mut self, id: BindingId, function: FunctionId, nth: usize) -> Vec<Value> {
+    fn parameter_values(
+        &mut self,
+        id: BindingId,
+        function: FunctionId,
+        nth: usize,
+    ) -> Vec<ScanValue> {
         if let Some(source) = self.flow.sources.get(&id) {
-            return vec![Value::Outside(source)];
+            return vec![ScanValue::Outside(source)];
         }
         let flow = self.flow;
         let mut values = Vec::new();
         for site in flow.sites.get(&function).into_iter().flatten() {
-            match site.args(self.tree).get(nth) {
+            match site.arguments(self.tree).get(nth) {
                 Some(arg) => values.extend(self.eval(*arg).to_vec()),
-                None => values.push(Value::Nil),
+                None => values.push(ScanValue::Nil),
             }
         }
         if values.is_empty() || !flow.closed.contains(&function) {
-            values.push(Value::Unknown);
+            values.push(ScanValue::Unknown);
         }
         values
     }
 
     /// One of the further values of a call: of `pcall` what the function gives, of `unpack` an item.
-    fn result(&mut self, id: ExprId, nth: usize) -> Vec<Value> {
+    fn result_values(&mut self, id: ExprId, nth: usize) -> Vec<ScanValue> {
         let (callee, args) = match self.tree.expr(id) {
-            Expr::Call { callee, args, .. } => (*callee, args),
-            Expr::Varargs => return vec![Value::Unknown],
-            _ => return vec![Value::Nil],
+            TreeExpr::Call { callee, args, .. } => (*callee, args),
+            TreeExpr::Varargs => return vec![ScanValue::Unknown],
+            _ => return vec![ScanValue::Nil],
         };
         let mut values = Vec::new();
         for value in self.eval(callee).iter() {
             match value {
-                Value::Builtin(name) => values.extend(self.builtin_result(name, args, nth)),
-                Value::Function(function) => {
+                ScanValue::Builtin(name) => values.extend(self.builtin_result(name, args, nth)),
+                ScanValue::Function(function) => {
                     values.extend(self.return_values(*function, nth).to_vec());
                 }
-                Value::Outside(source) => values.push(Value::Outside(source)),
-                _ => values.push(Value::Unknown),
+                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                _ => values.push(ScanValue::Unknown),
             }
         }
         values
     }
 
-    fn builtin_result(&mut self, name: &str, args: &[ExprId], nth: usize) -> Vec<Value> {
+    fn builtin_result(&mut self, name: &str, args: &[ExprId], nth: usize) -> Vec<ScanValue> {
         match (name, args.first()) {
             ("pcall" | "ypcall", Some(function)) if nth == 1 => {
-                self.call(*function, &args[1..], false)
+                self.call_values(*function, &args[1..], false)
             }
             ("xpcall", Some(function)) if nth == 1 => {
-                self.call(*function, args.get(2..).unwrap_or_default(), false)
+                self.call_values(*function, args.get(2..).unwrap_or_default(), false)
             }
-            ("table.unpack" | "unpack", Some(list)) => self.items(*list),
+            ("table.unpack" | "unpack", Some(list)) => self.item_values(*list),
             ("select", _) => {
                 args.get(nth + 1).map_or_else(Vec::new, |arg| self.eval(*arg).to_vec())
             }
-            _ => vec![Value::Unknown],
+            _ => vec![ScanValue::Unknown],
         }
     }
 
     /// Whether an expression at the end of a list may give more than one value.
     pub(super) fn may_give_more(&mut self, id: ExprId) -> bool {
-        let Expr::Call { callee, is_method, .. } = self.tree.expr(id) else {
-            return matches!(self.tree.expr(id), Expr::Varargs);
+        let TreeExpr::Call { callee, is_method, .. } = self.tree.expr(id) else {
+            return matches!(self.tree.expr(id), TreeExpr::Varargs);
         };
         let is_method = *is_method;
-        let gives_one = |value: &Value| match value {
-            Value::Builtin(name) => library::gives_one(name),
+        let gives_one = |value: &ScanValue| match value {
+            ScanValue::Builtin(name) => library::gives_one(name),
             // What a method of an instance gives.
             _ => is_method,
         };
@@ -242,7 +260,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What a function may give, first or as one of the values behind.
-    fn return_values(&mut self, function: FunctionId, nth: usize) -> Values {
+    fn return_values(&mut self, function: FunctionId, nth: usize) -> ValueSet {
         let id = (function, nth);
         if let Some(known) = self.returns.get(&id) {
             return known.clone();
@@ -253,90 +271,106 @@ impl<'a> Evaluator<'a> {
             match (returned.get(nth), returned.last()) {
                 (Some(value), _) => values.extend(self.eval(*value).to_vec()),
                 (None, Some(last)) => {
-                    values.extend(self.result(*last, nth + 1 - returned.len()));
+                    values.extend(self.result_values(*last, nth + 1 - returned.len()));
                 }
-                (None, None) => values.push(Value::Nil),
+                (None, None) => values.push(ScanValue::Nil),
             }
         }
-        let values = union(values);
+        let values = union_values(values);
         self.returns.insert(id, values.clone());
         values
     }
 
-    pub(super) fn eval_all(&mut self, ids: &[ExprId]) -> Values {
+    pub(super) fn eval_all(&mut self, ids: &[ExprId]) -> ValueSet {
         let mut values = Vec::new();
         for id in ids {
             values.extend(self.eval(*id).to_vec());
         }
-        union(values)
+        union_values(values)
     }
 
-    fn call(&mut self, callee: ExprId, args: &[ExprId], is_method: bool) -> Vec<Value> {
+    fn call_values(&mut self, callee: ExprId, args: &[ExprId], is_method: bool) -> Vec<ScanValue> {
         let tree = self.tree;
         let owner = match tree.expr(callee) {
-            Expr::Index { base, .. } if is_method => Some(*base),
+            TreeExpr::Index { base, .. } if is_method => Some(*base),
             _ => None,
         };
         let mut values = Vec::new();
         for value in self.eval(callee).iter() {
             match value {
-                Value::Builtin(name) => {
+                ScanValue::Builtin(name) => {
                     let own = owner.filter(|_| name.starts_with("string."));
                     let all: Vec<ExprId> = own.into_iter().chain(args.iter().copied()).collect();
-                    values.extend(library::call(self, name, &all));
+                    values.extend(library::call_global(self, name, &all));
                 }
-                Value::Function(function) => {
+                ScanValue::Function(function) => {
                     values.extend(self.return_values(*function, 0).to_vec());
                 }
-                Value::Outside(source) => values.push(Value::Outside(source)),
-                Value::Member(_, name) => values.extend(self.method(owner, name, args)),
-                Value::Nil => values.push(Value::Nil),
-                _ => values.push(Value::Unknown),
+                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::Member(_, name) => values.extend(self.method_values(owner, name, args)),
+                ScanValue::Nil => values.push(ScanValue::Nil),
+                _ => values.push(ScanValue::Unknown),
             }
         }
         values
     }
 
     /// What a method of an instance gives.
-    fn method(&mut self, owner: Option<ExprId>, name: &Rc<str>, args: &[ExprId]) -> Vec<Value> {
+    fn method_values(
+        &mut self,
+        owner: Option<ExprId>,
+        name: &Rc<str>,
+        args: &[ExprId],
+    ) -> Vec<ScanValue> {
         let owners = owner.map(|owner| self.eval(owner));
         let is_of_game =
-            matches!(owners.as_deref(), Some([Value::Builtin(name)]) if &**name == "game");
+            matches!(owners.as_deref(), Some([ScanValue::Builtin(name)]) if &**name == "game");
         let firsts = args.first().map(|arg| self.eval(*arg));
         let firsts = firsts.as_deref().unwrap_or_default();
         let is_navigation = NAVIGATION.contains(&&**name);
         if name.ends_with("Service") || is_navigation && is_of_game {
-            let service = |it: &Value| match it {
-                Value::Text(service) => Value::Service(service.clone()),
-                _ => Value::Service(Rc::default()),
+            let service = |it: &ScanValue| match it {
+                ScanValue::Text(service) => ScanValue::Service(service.clone()),
+                _ => ScanValue::Service(Rc::default()),
             };
             return firsts.iter().map(service).collect();
         }
         // What looks like an instance is one where the script gives no object a method of the name.
-        let may_be_instance = |it: &Value| {
+        let may_be_instance = |it: &ScanValue| {
             is_instance(it)
-                || matches!(it, Value::Unknown | Value::Open | Value::Nil | Value::Imported)
-                || matches!(it, Value::Member(..) | Value::Outside(_) | Value::Builtin(_))
+                || matches!(
+                    it,
+                    ScanValue::Unknown | ScanValue::Open | ScanValue::Nil | ScanValue::Imported
+                )
+                || matches!(
+                    it,
+                    ScanValue::Member(..) | ScanValue::Outside(_) | ScanValue::Builtin(_)
+                )
         };
         if is_navigation
             && owners.as_deref().is_some_and(|owners| owners.iter().all(may_be_instance))
-            && self.named(name).is_empty()
+            && self.values_of_name(name).is_empty()
         {
-            return vec![Value::Instance];
+            return vec![ScanValue::Instance];
         }
-        let outside = firsts.iter().find(|it| matches!(it, Value::Outside(_)));
+        let outside = firsts.iter().find(|it| matches!(it, ScanValue::Outside(_)));
         vec![match &**name {
-            "JSONDecode" => outside.cloned().unwrap_or(Value::Unknown),
-            _ if library::is_string_method(name) => Value::Unknown,
-            _ => result_source(name).map_or(Value::Unknown, Value::Outside),
+            "JSONDecode" => outside.cloned().unwrap_or(ScanValue::Unknown),
+            _ if library::is_string_method(name) => ScanValue::Unknown,
+            _ => result_source(name).map_or(ScanValue::Unknown, ScanValue::Outside),
         }]
     }
 
-    fn binary(&mut self, operator: Operator, left: ExprId, right: ExprId) -> Vec<Value> {
+    fn binary_values(
+        &mut self,
+        operator: BinaryOperator,
+        left: ExprId,
+        right: ExprId,
+    ) -> Vec<ScanValue> {
         let (lefts, rights) = (self.eval(left), self.eval(right));
         match operator {
-            Operator::Or | Operator::And => {
-                let is_or = operator == Operator::Or;
+            BinaryOperator::Or | BinaryOperator::And => {
+                let is_or = operator == BinaryOperator::Or;
                 let mut values = Vec::new();
                 for left in lefts.iter() {
                     match (is_true(left), is_or) {
@@ -350,8 +384,10 @@ impl<'a> Evaluator<'a> {
                 }
                 values
             }
-            it if it.is_comparison() => vec![Value::Unknown],
-            _ => combinations(&lefts, &rights, |left, right| apply(operator, left, right)),
+            it if it.is_comparison() => vec![ScanValue::Unknown],
+            _ => {
+                combine_values(&lefts, &rights, |left, right| apply_operator(operator, left, right))
+            }
         }
     }
 }

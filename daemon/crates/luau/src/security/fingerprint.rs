@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use super::tables::Tables;
-use super::tree::{BindingId, Definition, Expr, ExprId, StatementId, Tree};
+use super::tables::LeakedTables;
+use super::tree::{BindingId, BindingSource, ExprId, ScanTree, StatementId, TreeExpr};
 
 /// Variables and fields that one statement is followed through.
 const MAX_DEPENDENCIES: usize = 64;
@@ -23,7 +23,7 @@ pub(super) fn of_text(text: &str) -> u64 {
 
 /// What a hash hangs on: a variable, or a value that a field is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Dependency {
+enum HashDependency {
     Binding(BindingId),
     Field(ExprId),
     /// A statement that makes a table known elsewhere, where it may be written to.
@@ -31,28 +31,28 @@ enum Dependency {
 }
 
 /// A hash, and what it hangs on.
-type Part = (u64, Rc<[Dependency]>);
+type HashPart = (u64, Rc<[HashDependency]>);
 
-pub(super) struct Fingerprints<'a> {
-    tree: &'a Tree,
+pub(super) struct StatementHashes<'a> {
+    tree: &'a ScanTree,
     statements: HashMap<StatementId, u64>,
-    parts: HashMap<Dependency, Part>,
+    parts: HashMap<HashDependency, HashPart>,
     /// The values that are assigned to fields of a variable, where no function is.
     fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
     /// Where tables get known elsewhere.
-    tables: &'a Tables,
+    tables: &'a LeakedTables,
     /// The variables that are other names of what is read there.
     aliases: HashMap<ExprId, BindingId>,
 }
 
-impl<'a> Fingerprints<'a> {
-    pub(super) fn new(tree: &'a Tree, tables: &'a Tables) -> Self {
+impl<'a> StatementHashes<'a> {
+    pub(super) fn new(tree: &'a ScanTree, tables: &'a LeakedTables) -> Self {
         let mut fields: HashMap<BindingId, Vec<(u64, ExprId)>> = HashMap::new();
         let mut classes: HashSet<BindingId> = HashSet::new();
         for (name, writes) in &tree.field_writes {
             for write in writes {
                 let Some(root) = write.root else { continue };
-                if matches!(tree.expr(write.value), Expr::Function(_)) {
+                if matches!(tree.expr(write.value), TreeExpr::Function(_)) {
                     classes.insert(root);
                 }
                 fields.entry(root).or_default().push((of_text(name), write.value));
@@ -65,7 +65,7 @@ impl<'a> Fingerprints<'a> {
         let mut aliases = HashMap::new();
         for (at, binding) in tree.bindings.iter().enumerate() {
             for definition in &binding.definitions {
-                if let Definition::Value(value) = definition {
+                if let BindingSource::Value(value) = definition {
                     aliases.insert(*value, BindingId(at as u32));
                 }
             }
@@ -75,7 +75,7 @@ impl<'a> Fingerprints<'a> {
     }
 
     /// The hash of the statement in which an expression stands.
-    pub(super) fn statement(&mut self, at: ExprId) -> u64 {
+    pub(super) fn statement_hash(&mut self, at: ExprId) -> u64 {
         let id = self.tree.node(at).statement;
         if let Some(known) = self.statements.get(&id) {
             return *known;
@@ -92,7 +92,7 @@ impl<'a> Fingerprints<'a> {
             if seen.len() == MAX_DEPENDENCIES || !seen.insert(next) {
                 continue;
             }
-            let (hash, hangs_on) = self.part(next);
+            let (hash, hangs_on) = self.part_hash(next);
             hash.hash(&mut hasher);
             open.extend(hangs_on.iter().copied());
         }
@@ -101,21 +101,21 @@ impl<'a> Fingerprints<'a> {
         hash
     }
 
-    fn part(&mut self, of: Dependency) -> Part {
+    fn part_hash(&mut self, of: HashDependency) -> HashPart {
         if let Some(known) = self.parts.get(&of) {
             return known.clone();
         }
         let mut hasher = DefaultHasher::new();
         let mut open = Vec::new();
         match of {
-            Dependency::Binding(id) => self.hash_binding(id, &mut hasher, &mut open),
-            Dependency::Field(value) => self.hash(value, &mut hasher, &mut open),
-            Dependency::Leak(at) => {
+            HashDependency::Binding(id) => self.hash_binding(id, &mut hasher, &mut open),
+            HashDependency::Field(value) => self.hash(value, &mut hasher, &mut open),
+            HashDependency::Leak(at) => {
                 for root in &self.tree.statement_of(at).roots {
                     self.hash(*root, &mut hasher, &mut open);
                 }
                 if let Some(alias) = self.aliases.get(&at) {
-                    open.push(Dependency::Binding(*alias));
+                    open.push(HashDependency::Binding(*alias));
                 }
             }
         }
@@ -127,27 +127,34 @@ impl<'a> Fingerprints<'a> {
         part
     }
 
-    fn hash_binding(&self, id: BindingId, hasher: &mut DefaultHasher, open: &mut Vec<Dependency>) {
+    fn hash_binding(
+        &self,
+        id: BindingId,
+        hasher: &mut DefaultHasher,
+        open: &mut Vec<HashDependency>,
+    ) {
         for definition in &self.tree.binding(id).definitions {
             match definition {
-                Definition::Value(value) | Definition::Item(value) | Definition::Key(value) => {
+                BindingSource::Value(value)
+                | BindingSource::Item(value)
+                | BindingSource::Key(value) => {
                     self.hash(*value, hasher, open);
                 }
-                Definition::Result(value, nth) => {
+                BindingSource::Result(value, nth) => {
                     nth.hash(hasher);
                     self.hash(*value, hasher, open);
                 }
-                Definition::Parameter(_, nth) => nth.hash(hasher),
-                Definition::Unknown => 0_u8.hash(hasher),
+                BindingSource::Parameter(_, nth) => nth.hash(hasher),
+                BindingSource::Unknown => 0_u8.hash(hasher),
             }
         }
-        let is_table = |it: &Definition| match it {
-            Definition::Value(value) => matches!(self.tree.expr(*value), Expr::Table(_)),
+        let is_table = |it: &BindingSource| match it {
+            BindingSource::Value(value) => matches!(self.tree.expr(*value), TreeExpr::Table(_)),
             _ => false,
         };
         if self.tree.binding(id).definitions.iter().any(is_table) {
             let leaks = self.tables.leaks.get(&id).into_iter().flatten().take(MAX_DEPENDENCIES);
-            open.extend(leaks.map(|at| Dependency::Leak(*at)));
+            open.extend(leaks.map(|at| HashDependency::Leak(*at)));
         }
         for (name, value) in self.fields.get(&id).into_iter().flatten() {
             name.hash(hasher);
@@ -156,44 +163,47 @@ impl<'a> Fingerprints<'a> {
     }
 
     /// The values that a field is given, where a statement names it.
-    fn note_field(&self, base: ExprId, key: ExprId, open: &mut Vec<Dependency>) {
+    fn note_field(&self, base: ExprId, key: ExprId, open: &mut Vec<HashDependency>) {
         let items = self.tree.item_writes(base).iter().take(MAX_DEPENDENCIES);
         for write in items {
-            open.extend(write.key.into_iter().chain([write.value]).map(Dependency::Field));
+            open.extend(write.key.into_iter().chain([write.value]).map(HashDependency::Field));
         }
-        let Some(name) = self.tree.text(key) else { return };
+        let Some(name) = self.tree.literal_text(key) else { return };
         let writes = self.tree.own_writes(base, name).iter().take(MAX_DEPENDENCIES);
-        open.extend(writes.map(|value| Dependency::Field(*value)));
+        open.extend(writes.map(|value| HashDependency::Field(*value)));
     }
 
     /// Hashes an expression, and notes what it hangs on. Of a function it is what it returns.
-    fn hash(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<Dependency>) {
+    fn hash(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<HashDependency>) {
         let expr = self.tree.expr(id);
         std::mem::discriminant(expr).hash(hasher);
         match expr {
-            Expr::Bool(it) => it.hash(hasher),
-            Expr::Number(it) => it.to_bits().hash(hasher),
-            Expr::Text(it) => it.hash(hasher),
-            Expr::Name(binding) => {
+            TreeExpr::Bool(it) => it.hash(hasher),
+            TreeExpr::Number(it) => it.to_bits().hash(hasher),
+            TreeExpr::Text(it) => it.hash(hasher),
+            TreeExpr::Name(binding) => {
                 self.tree.binding(*binding).name.hash(hasher);
-                open.push(Dependency::Binding(*binding));
+                open.push(HashDependency::Binding(*binding));
             }
-            Expr::Binary { operator, .. } => operator.hash(hasher),
-            Expr::Unary { operator, .. } => operator.hash(hasher),
-            Expr::Call { args, is_method, .. } => (args.len(), is_method).hash(hasher),
-            Expr::Table(fields) => {
+            TreeExpr::Binary { operator, .. } => operator.hash(hasher),
+            TreeExpr::Unary { operator, .. } => operator.hash(hasher),
+            TreeExpr::Call { args, is_method, .. } => (args.len(), is_method).hash(hasher),
+            TreeExpr::Table(fields) => {
                 fields.iter().for_each(|field| field.key.is_some().hash(hasher));
             }
-            Expr::Function(function) => {
+            TreeExpr::Function(function) => {
                 let function = self.tree.function(*function);
                 function.parameters.len().hash(hasher);
                 for values in &function.returns {
                     values.iter().for_each(|it| self.hash(*it, hasher, open));
                 }
             }
-            Expr::Index { base, key, .. } => self.note_field(*base, *key, open),
-            Expr::Nil | Expr::Varargs | Expr::Choice { .. } | Expr::Interpolated(_) => {}
+            TreeExpr::Index { base, key, .. } => self.note_field(*base, *key, open),
+            TreeExpr::Nil
+            | TreeExpr::Varargs
+            | TreeExpr::Choice { .. }
+            | TreeExpr::Interpolated(_) => {}
         }
-        self.tree.operands(id, |operand| self.hash(operand, hasher, open));
+        self.tree.visit_operands(id, |operand| self.hash(operand, hasher, open));
     }
 }

@@ -6,20 +6,20 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::tree::{BindingId, Definition, Expr, ExprId, FunctionId, Tree};
+use super::tree::{BindingId, BindingSource, ExprId, FunctionId, ScanTree, TreeExpr};
 
 /// Where data comes from that does not stand in the script, in words that follow "from".
-pub(super) type Source = &'static str;
+pub(super) type DataSource = &'static str;
 
-pub(super) const CLIENT: Source = "what a player's client sends";
-const SERVER: Source = "what the server sends";
-const CHAT: Source = "a chat message";
-const STORE: Source = "a data store";
-const INTERNET: Source = "the internet";
-const MESSAGE: Source = "a message of another server";
+pub(super) const CLIENT: DataSource = "what a player's client sends";
+const SERVER: DataSource = "what the server sends";
+const CHAT: DataSource = "a chat message";
+const STORE: DataSource = "a data store";
+const INTERNET: DataSource = "the internet";
+const MESSAGE: DataSource = "a message of another server";
 
 /// Events and callbacks whose parameters are what somebody else says, from this parameter on.
-const HANDLERS: [(&str, usize, Source); 12] = [
+const HANDLERS: [(&str, usize, DataSource); 12] = [
     ("OnServerEvent", 1, CLIENT),
     ("OnServerInvoke", 1, CLIENT),
     ("OnClientEvent", 0, SERVER),
@@ -35,7 +35,7 @@ const HANDLERS: [(&str, usize, Source); 12] = [
 ];
 
 /// Methods that give what somebody else has written.
-const RESULTS: [(&str, Source); 31] = [
+const RESULTS: [(&str, DataSource); 31] = [
     ("GetAsync", STORE),
     ("GetVersionAsync", STORE),
     ("GetVersionAtTimeAsync", STORE),
@@ -70,7 +70,7 @@ const RESULTS: [(&str, Source); 31] = [
 ];
 
 /// Properties that hold what anybody may have written.
-const PROPERTIES: [(&str, Source); 6] = [
+const PROPERTIES: [(&str, DataSource); 6] = [
     ("Value", "a value object"),
     ("Text", "a text on the screen"),
     ("Name", "a name"),
@@ -80,12 +80,12 @@ const PROPERTIES: [(&str, Source); 6] = [
 ];
 
 /// What a method gives that somebody else has written.
-pub(super) fn result_source(name: &str) -> Option<Source> {
+pub(super) fn result_source(name: &str) -> Option<DataSource> {
     RESULTS.iter().find(|(method, _)| *method == name).map(|(_, source)| *source)
 }
 
 /// What a property holds that somebody else may have written.
-pub(super) fn property_source(name: &str) -> Option<Source> {
+pub(super) fn property_source(name: &str) -> Option<DataSource> {
     PROPERTIES.iter().find(|(property, _)| *property == name).map(|(_, source)| *source)
 }
 
@@ -98,9 +98,9 @@ pub(super) struct CallSite {
 }
 
 impl CallSite {
-    pub(super) fn args(self, tree: &Tree) -> &[ExprId] {
+    pub(super) fn arguments(self, tree: &ScanTree) -> &[ExprId] {
         match tree.expr(self.call) {
-            Expr::Call { args, .. } => args.get(self.skip..).unwrap_or_default(),
+            TreeExpr::Call { args, .. } => args.get(self.skip..).unwrap_or_default(),
             _ => &[],
         }
     }
@@ -108,14 +108,14 @@ impl CallSite {
 
 /// Who calls which function with what.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct CallFlow {
     pub(super) sites: HashMap<FunctionId, Vec<CallSite>>,
     /// The functions that nobody but these sites can call.
     pub(super) closed: HashSet<FunctionId>,
     /// Where a function is named other than by a call of that name: as an alias, as an argument.
     pub(super) mentions: HashMap<FunctionId, Vec<ExprId>>,
     /// Parameters that are given what comes from elsewhere.
-    pub(super) sources: HashMap<BindingId, Source>,
+    pub(super) sources: HashMap<BindingId, DataSource>,
     /// How many calls name a function themselves.
     direct: HashMap<FunctionId, usize>,
 }
@@ -126,7 +126,7 @@ const MAX_NAMESAKES: usize = 8;
 const MAX_SITES: usize = 2_000;
 
 /// How many arguments of these stand before the function that they call, and before its own.
-pub(super) fn forwarded(name: &str) -> Option<(usize, usize)> {
+pub(super) fn forwarded_arguments(name: &str) -> Option<(usize, usize)> {
     Some(match name {
         "pcall" | "ypcall" | "spawn" | "task.spawn" | "task.defer" | "coroutine.wrap"
         | "coroutine.create" | "coroutine.resume" => (0, 1),
@@ -136,23 +136,23 @@ pub(super) fn forwarded(name: &str) -> Option<(usize, usize)> {
     })
 }
 
-impl Flow {
-    pub(super) fn of(tree: &Tree) -> Self {
+impl CallFlow {
+    pub(super) fn from_tree(tree: &ScanTree) -> Self {
         let mut flow = Self::default();
         let mut called = HashSet::new();
         for id in tree.ids() {
-            if let Expr::Call { callee, args, is_method } = tree.expr(id) {
+            if let TreeExpr::Call { callee, args, is_method } = tree.expr(id) {
                 called.insert(*callee);
                 flow.note_call(tree, id, *callee, args, *is_method);
             }
         }
         for id in tree.ids().filter(|id| !called.contains(id)) {
             let is_read = match tree.expr(id) {
-                Expr::Name(_) => true,
-                Expr::Index { is_written, .. } => !is_written,
+                TreeExpr::Name(_) => true,
+                TreeExpr::Index { is_written, .. } => !is_written,
                 _ => false,
             };
-            for function in functions(tree, id).into_iter().filter(|_| is_read) {
+            for function in functions_of(tree, id).into_iter().filter(|_| is_read) {
                 flow.mentions.entry(function).or_default().push(id);
             }
         }
@@ -162,7 +162,7 @@ impl Flow {
             }
         }
         for binding in tree.bindings.iter().filter(|binding| !binding.is_global) {
-            if let [Definition::Value(value)] = binding.definitions[..]
+            if let [BindingSource::Value(value)] = binding.definitions[..]
                 && let Some(function) = function_of(tree, value)
                 && flow.direct.get(&function).is_some_and(|it| *it == binding.reads as usize)
             {
@@ -174,33 +174,33 @@ impl Flow {
 
     fn note_call(
         &mut self,
-        tree: &Tree,
+        tree: &ScanTree,
         call: ExprId,
         callee: ExprId,
         args: &[ExprId],
         is_method: bool,
     ) {
-        for function in functions(tree, callee) {
+        for function in functions_of(tree, callee) {
             self.note_site(function, CallSite { call, skip: 0 });
         }
         self.note_direct(tree, callee);
         // What these make is called elsewhere, with other arguments.
         let is_made = |name: &str| matches!(name, "coroutine.wrap" | "coroutine.create");
         let name = global_name(tree, callee).filter(|name| !is_made(name));
-        if let Some((at, skip)) = name.and_then(|name| forwarded(&name))
+        if let Some((at, skip)) = name.and_then(|name| forwarded_arguments(&name))
             && let Some(function) = args.get(at)
         {
             self.note_direct(tree, *function);
-            for function in functions(tree, *function) {
+            for function in functions_of(tree, *function) {
                 self.note_site(function, CallSite { call, skip });
             }
         }
-        let Expr::Index { base, key, .. } = tree.expr(callee) else { return };
-        let Some(method) = tree.text(*key).filter(|_| is_method) else { return };
+        let TreeExpr::Index { base, key, .. } = tree.expr(callee) else { return };
+        let Some(method) = tree.literal_text(*key).filter(|_| is_method) else { return };
         match &**method {
             "Connect" | "Once" | "ConnectParallel" | "connect" => {
-                let Expr::Index { key: event, .. } = tree.expr(*base) else { return };
-                let event = tree.text(*event).and_then(|name| handler(name));
+                let TreeExpr::Index { key: event, .. } = tree.expr(*base) else { return };
+                let event = tree.literal_text(*event).and_then(|name| handler_source(name));
                 if let (Some((skip, source)), Some(function)) = (event, args.first()) {
                     self.note_handler(tree, *function, skip, source);
                 }
@@ -220,10 +220,10 @@ impl Flow {
     }
 
     /// Notes a call by the name that a function was declared with, or of what is made of it.
-    fn note_direct(&mut self, tree: &Tree, callee: ExprId) {
-        let named = wrapped(tree, callee).unwrap_or(callee);
-        if let Expr::Name(binding) = tree.expr(named)
-            && let [Definition::Value(value)] = tree.binding(*binding).definitions[..]
+    fn note_direct(&mut self, tree: &ScanTree, callee: ExprId) {
+        let named = wrapped_function(tree, callee).unwrap_or(callee);
+        if let TreeExpr::Name(binding) = tree.expr(named)
+            && let [BindingSource::Value(value)] = tree.binding(*binding).definitions[..]
             && let Some(function) = function_of(tree, value)
         {
             *self.direct.entry(function).or_default() += 1;
@@ -237,8 +237,8 @@ impl Flow {
         }
     }
 
-    fn note_handler(&mut self, tree: &Tree, value: ExprId, skip: usize, source: Source) {
-        for function in functions(tree, value) {
+    fn note_handler(&mut self, tree: &ScanTree, value: ExprId, skip: usize, source: DataSource) {
+        for function in functions_of(tree, value) {
             for parameter in tree.function(function).parameters.iter().skip(skip) {
                 self.sources.insert(*parameter, source);
             }
@@ -246,26 +246,26 @@ impl Flow {
     }
 }
 
-fn handler(name: &str) -> Option<(usize, Source)> {
+fn handler_source(name: &str) -> Option<(usize, DataSource)> {
     HANDLERS.iter().find(|(event, ..)| *event == name).map(|(_, skip, source)| (*skip, *source))
 }
 
-fn function_of(tree: &Tree, id: ExprId) -> Option<FunctionId> {
+fn function_of(tree: &ScanTree, id: ExprId) -> Option<FunctionId> {
     match tree.expr(id) {
-        Expr::Function(function) => Some(*function),
+        TreeExpr::Function(function) => Some(*function),
         _ => None,
     }
 }
 
 /// The function in `coroutine.wrap(function)`.
-fn wrapped(tree: &Tree, id: ExprId) -> Option<ExprId> {
-    let Expr::Call { callee, args, .. } = tree.expr(id) else { return None };
+fn wrapped_function(tree: &ScanTree, id: ExprId) -> Option<ExprId> {
+    let TreeExpr::Call { callee, args, .. } = tree.expr(id) else { return None };
     let name = global_name(tree, *callee)?;
     args.first().copied().filter(|_| &*name == "coroutine.wrap")
 }
 
 /// The functions of the script that an expression names, also by other names that they are given.
-pub(super) fn functions(tree: &Tree, id: ExprId) -> Vec<FunctionId> {
+pub(super) fn functions_of(tree: &ScanTree, id: ExprId) -> Vec<FunctionId> {
     let mut found = Vec::new();
     let mut left = MAX_LOOKED_AT;
     find_functions(tree, id, MAX_ALIASES, &mut left, &mut found);
@@ -277,7 +277,7 @@ const MAX_ALIASES: usize = 4;
 const MAX_LOOKED_AT: usize = 40;
 
 fn find_functions(
-    tree: &Tree,
+    tree: &ScanTree,
     id: ExprId,
     aliases: usize,
     left: &mut usize,
@@ -294,23 +294,23 @@ fn find_functions(
         None => {}
     };
     match tree.expr(id) {
-        Expr::Function(_) => follow(id, left),
-        Expr::Name(binding) => {
+        TreeExpr::Function(_) => follow(id, left),
+        TreeExpr::Name(binding) => {
             for definition in tree.binding(*binding).definitions.iter().take(MAX_NAMESAKES + 1) {
-                if let Definition::Value(value) = definition {
+                if let BindingSource::Value(value) = definition {
                     follow(*value, left);
                 }
             }
         }
-        Expr::Index { base, key, .. } => {
-            let Some(name) = tree.text(*key) else { return };
+        TreeExpr::Index { base, key, .. } => {
+            let Some(name) = tree.literal_text(*key) else { return };
             // `CFrame.new` is not the script's own.
             let is_foreign = |binding: BindingId| {
                 let global = tree.binding(binding);
                 let is_written = tree.own_writes.contains_key(&(binding, name.clone()));
                 global.is_global && global.definitions.is_empty() && !is_written
             };
-            if let Expr::Name(binding) = tree.expr(*base)
+            if let TreeExpr::Name(binding) = tree.expr(*base)
                 && is_foreign(*binding)
             {
                 return;
@@ -322,7 +322,7 @@ fn find_functions(
             }
         }
         _ => {
-            if let Some(function) = wrapped(tree, id) {
+            if let Some(function) = wrapped_function(tree, id) {
                 follow(function, left);
             }
         }
@@ -330,32 +330,34 @@ fn find_functions(
 }
 
 /// The name of a global function, also of a library's, and also where it has a local name.
-pub(super) fn global_name(tree: &Tree, id: ExprId) -> Option<Rc<str>> {
-    let id = aliased(tree, id);
+pub(super) fn global_name(tree: &ScanTree, id: ExprId) -> Option<Rc<str>> {
+    let id = follow_alias(tree, id);
     match tree.expr(id) {
-        Expr::Name(binding) => {
+        TreeExpr::Name(binding) => {
             let binding = tree.binding(*binding);
             (binding.is_global && binding.definitions.is_empty()).then(|| binding.name.clone())
         }
-        Expr::Index { base, key, .. } => {
-            let base = aliased(tree, *base);
+        TreeExpr::Index { base, key, .. } => {
+            let base = follow_alias(tree, *base);
             let owner = match tree.expr(base) {
-                Expr::Name(_) => global_name(tree, base)?,
+                TreeExpr::Name(_) => global_name(tree, base)?,
                 _ => return None,
             };
-            Some(format!("{owner}.{}", tree.text(*key)?).into())
+            Some(format!("{owner}.{}", tree.literal_text(*key)?).into())
         }
         _ => None,
     }
 }
 
 /// What a variable stands for that is given one value, as far as that is followed.
-pub(super) fn aliased(tree: &Tree, mut id: ExprId) -> ExprId {
+pub(super) fn follow_alias(tree: &ScanTree, mut id: ExprId) -> ExprId {
     for _ in 0..MAX_ALIASES {
-        let Expr::Name(binding) = tree.expr(id) else { break };
+        let TreeExpr::Name(binding) = tree.expr(id) else { break };
         let binding = tree.binding(*binding);
-        let [Definition::Value(value)] = binding.definitions[..] else { break };
-        if binding.is_global || !matches!(tree.expr(value), Expr::Name(_) | Expr::Index { .. }) {
+        let [BindingSource::Value(value)] = binding.definitions[..] else { break };
+        if binding.is_global
+            || !matches!(tree.expr(value), TreeExpr::Name(_) | TreeExpr::Index { .. })
+        {
             break;
         }
         id = value;

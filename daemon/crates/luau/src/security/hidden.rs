@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, ScanFinding, TokenView, fingerprint};
+use super::{ScanFinding, TokenKind, TokenView, fingerprint};
 
 /// Columns without code before code on the same line; a window shows fewer.
 const FAR: usize = 140;
@@ -15,7 +15,7 @@ const CROWDED: usize = 80;
 /// Letters of a name that is made of look-alikes only.
 const ALIKE: usize = 8;
 
-pub(super) fn find(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+pub(super) fn find_hidden(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     find_far(view, found);
     find_long(view, found);
     find_look_alikes(view, found);
@@ -23,7 +23,7 @@ pub(super) fn find(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         // A mark of the byte order is no part of the text.
         let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
         let code = fingerprint::of_text(line.trim());
-        found.extend(unseen(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)));
+        found.extend(describe_hidden(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)));
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn find(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut end = 0;
     for (token, at) in view.tokens.iter().zip(&view.lines) {
-        if token.kind == Kind::Eof {
+        if token.kind == TokenKind::Eof {
             break;
         }
         let between = &view.source[end..token.start as usize];
@@ -56,14 +56,17 @@ fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 fn line_code(view: &TokenView<'_>, line: u32) -> u64 {
     let from = view.lines.partition_point(|it| *it < line);
     let to = view.lines.partition_point(|it| *it <= line);
-    let texts: Vec<&str> = view.tokens[from..to].iter().map(|it| view.text(it)).collect();
+    let texts: Vec<&str> = view.tokens[from..to].iter().map(|it| view.token_text(it)).collect();
     fingerprint::of_text(&texts.join(" "))
 }
 
 fn find_long(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut names: BTreeMap<u32, usize> = BTreeMap::new();
     for (token, line) in view.tokens.iter().zip(&view.lines) {
-        if !matches!(token.kind, Kind::Text | Kind::Number | Kind::Sign(_) | Kind::Eof) {
+        if !matches!(
+            token.kind,
+            TokenKind::Text | TokenKind::Number | TokenKind::Sign(_) | TokenKind::Eof
+        ) {
             *names.entry(*line).or_default() += 1;
         }
     }
@@ -85,21 +88,21 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     };
     let mut names = view.tokens.iter().zip(&view.lines);
     if let Some((token, line)) =
-        names.find(|(token, _)| token.kind == Kind::Name && is_alike(view.text(token)))
+        names.find(|(token, _)| token.kind == TokenKind::Name && is_alike(view.token_text(token)))
     {
-        let name: String = view.text(token).chars().take(40).collect();
+        let name: String = view.token_text(token).chars().take(40).collect();
         let what = format!("has names like {name}, which nobody can tell apart");
         found.push(ScanFinding::new(*line, what, 0));
     }
 }
 
 /// What is said of a line for its characters: those that reorder it, then those without a shape.
-fn unseen(line: &str) -> Option<String> {
+fn describe_hidden(line: &str) -> Option<String> {
     if line.is_ascii() {
         return None;
     }
     let code = |c: char| format!("U+{:04X}", c as u32);
-    if let Some(c) = line.chars().find(|c| reorders(*c)) {
+    if let Some(c) = line.chars().find(|c| is_reordering(*c)) {
         return Some(format!("has the character {}, which shows text in another order", code(c)));
     }
     let mut last = ' ';
@@ -115,7 +118,7 @@ fn unseen(line: &str) -> Option<String> {
 }
 
 /// Whether a character makes what follows look as if it stood elsewhere.
-fn reorders(c: char) -> bool {
+fn is_reordering(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

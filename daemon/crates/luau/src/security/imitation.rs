@@ -53,11 +53,11 @@ const LONG: usize = 13;
 const MAX: usize = 60;
 
 /// The service that a name imitates without being its name.
-pub fn imitation(name: &str) -> Option<&'static str> {
+pub fn imitated_service(name: &str) -> Option<&'static str> {
     if name.len() < 4 || name.len() > MAX || KNOWN.contains(&name) {
         return None;
     }
-    let seen: String = name.chars().filter_map(seen).collect();
+    let seen: String = name.chars().filter_map(visible_letter).collect();
     let is_drawn = seen != name;
     KNOWN.into_iter().find(|known| {
         let differs_in_case = seen.len() == known.len() && seen.eq_ignore_ascii_case(known);
@@ -69,7 +69,7 @@ pub fn imitation(name: &str) -> Option<&'static str> {
 }
 
 /// A character as it is seen: nothing where it takes no room, or the letter that it looks like.
-fn seen(c: char) -> Option<char> {
+fn visible_letter(c: char) -> Option<char> {
     let letter = match c {
         ' '
         | '_'
@@ -125,10 +125,10 @@ fn seen(c: char) -> Option<char> {
 
 /// Whether two names are drawn alike: letters and digits that differ little count as one.
 fn is_same_drawn(name: &str, known: &str) -> bool {
-    drawn(name) == drawn(known)
+    visible_text(name) == visible_text(known)
 }
 
-fn drawn(name: &str) -> String {
+fn visible_text(name: &str) -> String {
     let name = name.replace("rn", "m").replace("vv", "w").replace("cl", "d");
     name.chars()
         .map(|c| match c {

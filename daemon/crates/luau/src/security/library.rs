@@ -4,9 +4,10 @@
 use std::rc::Rc;
 
 use super::evaluator::Evaluator;
-use super::tree::{Expr, ExprId};
+use super::tree::{ExprId, TreeExpr};
 use super::value::{
-    MAX_VALUES, Value, Values, bounded, combinations, concat, number, some_number, text, union,
+    MAX_VALUES, ScanValue, ValueSet, bounded_text, combine_values, concat_values, some_number,
+    to_number, to_text, union_values,
 };
 
 const LIBRARIES: [&str; 12] = [
@@ -86,14 +87,18 @@ pub(super) fn makes_text(name: &str) -> bool {
 }
 
 /// What a call of a global function may give.
-pub(super) fn call(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<Value> {
+pub(super) fn call_global(
+    evaluator: &mut Evaluator<'_>,
+    name: &str,
+    args: &[ExprId],
+) -> Vec<ScanValue> {
     let is_whole = args.len() <= MAX_FOLDED;
     let args = &args[..args.len().min(MAX_FOLDED)];
     match name {
-        "select" => return select(evaluator, args),
-        "pcall" | "xpcall" | "ypcall" | "table.pack" => return vec![Value::Unknown],
-        "require" => return vec![Value::Imported],
-        "Instance.new" | "Instance.fromExisting" => return vec![Value::Instance],
+        "select" => return select_values(evaluator, args),
+        "pcall" | "xpcall" | "ypcall" | "table.pack" => return vec![ScanValue::Unknown],
+        "require" => return vec![ScanValue::Imported],
+        "Instance.new" | "Instance.fromExisting" => return vec![ScanValue::Instance],
         "setmetatable" | "table.freeze" | "table.clone" | "assert" | "coroutine.wrap"
         | "coroutine.create" | "buffer.fromstring" => {
             let first = args.first().map(|it| evaluator.eval(*it).to_vec());
@@ -102,36 +107,36 @@ pub(super) fn call(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -
         // Others may have been written into it.
         "buffer.tostring" | "buffer.readstring" => {
             let first = args.first().map(|it| evaluator.eval(*it).to_vec());
-            return first.into_iter().flatten().chain([Value::Unknown]).collect();
+            return first.into_iter().flatten().chain([ScanValue::Unknown]).collect();
         }
         "rawget" => {
-            let [table, key] = args else { return vec![Value::Unknown] };
+            let [table, key] = args else { return vec![ScanValue::Unknown] };
             let keys = evaluator.eval(*key);
-            return evaluator.read(*table, &keys);
+            return evaluator.read_keys(*table, &keys);
         }
         "table.unpack" | "unpack" | "table.remove" => {
-            return args.first().map(|it| evaluator.items(*it)).unwrap_or_default();
+            return args.first().map(|it| evaluator.item_values(*it)).unwrap_or_default();
         }
         "next" => {
-            let items = args.first().map(|it| evaluator.items(*it)).unwrap_or_default();
-            return items.into_iter().chain([Value::Unknown]).collect();
+            let items = args.first().map(|it| evaluator.item_values(*it)).unwrap_or_default();
+            return items.into_iter().chain([ScanValue::Unknown]).collect();
         }
-        "table.find" => return vec![Value::SomeNumber, Value::Nil],
-        "table.concat" => return join(evaluator, args),
+        "table.find" => return vec![ScanValue::SomeNumber, ScanValue::Nil],
+        "table.concat" => return join_values(evaluator, args),
         _ => {}
     }
     let mut values = each_fold(evaluator, name, args);
     let is_listed = matches!(name, "string.char" | "utf8.char");
     if !is_whole || is_listed && args.last().is_some_and(|it| evaluator.may_give_more(*it)) {
-        values.push(Value::Unknown);
+        values.push(ScanValue::Unknown);
     }
     values
 }
 
 /// What a function makes of all that its arguments may be, as far as that is bounded.
-fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<Value> {
-    let choices: Vec<Values> = args.iter().map(|it| evaluator.eval(*it)).collect();
-    let mut rows: Vec<Vec<Value>> = vec![Vec::with_capacity(args.len())];
+fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<ScanValue> {
+    let choices: Vec<ValueSet> = args.iter().map(|it| evaluator.eval(*it)).collect();
+    let mut rows: Vec<Vec<ScanValue>> = vec![Vec::with_capacity(args.len())];
     let mut is_cut = false;
     for choice in &choices {
         if let [value] = &**choice {
@@ -140,7 +145,7 @@ fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<
             }
             continue;
         }
-        let with = |row: &Vec<Value>, value: &Value| {
+        let with = |row: &Vec<ScanValue>, value: &ScanValue| {
             let mut row = row.clone();
             row.push(value.clone());
             row
@@ -149,56 +154,56 @@ fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<
         let all = rows.iter().flat_map(|row| choice.iter().map(|value| with(row, value)));
         rows = all.take(MAX_VALUES).collect();
     }
-    let mut values: Vec<Value> = rows.iter().map(|row| fold(name, row)).collect();
+    let mut values: Vec<ScanValue> = rows.iter().map(|row| fold_call(name, row)).collect();
     if is_cut {
-        values.push(Value::Unknown);
+        values.push(ScanValue::Unknown);
     }
     values
 }
 
-fn select(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
-    let Some((nth, rest)) = args.split_first() else { return vec![Value::Unknown] };
-    let [Value::Number(nth)] = *evaluator.eval(*nth) else {
+fn select_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue> {
+    let Some((nth, rest)) = args.split_first() else { return vec![ScanValue::Unknown] };
+    let [ScanValue::Number(nth)] = *evaluator.eval(*nth) else {
         return rest.iter().flat_map(|it| evaluator.eval(*it).to_vec()).collect();
     };
     let at = if nth < 0.0 { rest.len() as f64 + nth } else { nth - 1.0 };
     let chosen = rest.get(at as usize).filter(|_| at >= 0.0);
-    chosen.map_or_else(|| vec![Value::Unknown], |it| evaluator.eval(*it).to_vec())
+    chosen.map_or_else(|| vec![ScanValue::Unknown], |it| evaluator.eval(*it).to_vec())
 }
 
-fn join(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
-    let [list, between @ ..] = args else { return vec![Value::Unknown] };
-    let between: Values = match between {
-        [] => [Value::Text(Rc::default())].into(),
+fn join_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue> {
+    let [list, between @ ..] = args else { return vec![ScanValue::Unknown] };
+    let between: ValueSet = match between {
+        [] => [ScanValue::Text(Rc::default())].into(),
         [between] => evaluator.eval(*between),
         // From one item to another.
-        _ => return vec![Value::Prefix(Rc::default())],
+        _ => return vec![ScanValue::Prefix(Rc::default())],
     };
     let mut values = Vec::new();
-    let is_written = !evaluator.written(*list, &Value::Unknown).is_empty();
+    let is_written = !evaluator.written_values(*list, &ScanValue::Unknown).is_empty();
     for list in evaluator.eval(*list).iter() {
-        let items: Vec<Values> = match list {
-            Value::Table(_) if is_written => {
-                values.push(Value::Prefix(Rc::default()));
+        let items: Vec<ValueSet> = match list {
+            ScanValue::Table(_) if is_written => {
+                values.push(ScanValue::Prefix(Rc::default()));
                 continue;
             }
-            Value::Table(id) => table_items(evaluator, *id),
-            Value::List(items) => items.iter().map(|it| [it.clone()].into()).collect(),
-            Value::Outside(source) => {
-                values.push(Value::Outside(source));
+            ScanValue::Table(id) => table_items(evaluator, *id),
+            ScanValue::List(items) => items.iter().map(|it| [it.clone()].into()).collect(),
+            ScanValue::Outside(source) => {
+                values.push(ScanValue::Outside(source));
                 continue;
             }
             _ => {
-                values.push(Value::Prefix(Rc::default()));
+                values.push(ScanValue::Prefix(Rc::default()));
                 continue;
             }
         };
-        let mut wholes: Values = [Value::Text(Rc::default())].into();
+        let mut wholes: ValueSet = [ScanValue::Text(Rc::default())].into();
         for (at, item) in items.iter().enumerate() {
             if at > 0 {
-                wholes = union(combinations(&wholes, &between, concat));
+                wholes = union_values(combine_values(&wholes, &between, concat_values));
             }
-            wholes = union(combinations(&wholes, item, concat));
+            wholes = union_values(combine_values(&wholes, item, concat_values));
         }
         values.extend(wholes.iter().cloned());
     }
@@ -206,151 +211,158 @@ fn join(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<Value> {
 }
 
 /// The items of a list as it is written, with an unknown one behind them where there may be more.
-fn table_items(evaluator: &mut Evaluator<'_>, table: ExprId) -> Vec<Values> {
+fn table_items(evaluator: &mut Evaluator<'_>, table: ExprId) -> Vec<ValueSet> {
     let tree = evaluator.tree;
-    let Expr::Table(fields) = tree.expr(table) else { return Vec::new() };
+    let TreeExpr::Table(fields) = tree.expr(table) else { return Vec::new() };
     let listed = fields.iter().filter(|field| field.key.is_none()).take(MAX_FOLDED);
-    let mut items: Vec<Values> = listed.map(|field| evaluator.eval(field.value)).collect();
-    let is_name = |key: Option<ExprId>| key.is_none_or(|key| tree.text(key).is_some());
+    let mut items: Vec<ValueSet> = listed.map(|field| evaluator.eval(field.value)).collect();
+    let is_name = |key: Option<ExprId>| key.is_none_or(|key| tree.literal_text(key).is_some());
     let is_plain = fields.len() <= MAX_FOLDED && fields.iter().all(|field| is_name(field.key));
     let last = fields.last().filter(|last| last.key.is_none());
     let may_be_more = last.is_some_and(|last| evaluator.may_give_more(last.value));
     if !is_plain || may_be_more || !evaluator.is_closed(table) {
-        items.push([Value::Unknown].into());
+        items.push([ScanValue::Unknown].into());
     }
     items
 }
 
-fn fold(name: &str, args: &[Value]) -> Value {
-    if let Some(outside) = args.iter().find(|it| matches!(it, Value::Outside(_)))
+fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
+    if let Some(outside) = args.iter().find(|it| matches!(it, ScanValue::Outside(_)))
         && (name.starts_with("string.") || matches!(name, "tostring" | "utf8.char"))
     {
         return outside.clone();
     }
     match (name, args) {
-        ("tostring", [value, ..]) => text(value).map_or(Value::Unknown, Value::Text),
-        ("tonumber", [value]) => number(value).map_or_else(|| some_number(value), Value::Number),
+        ("tostring", [value, ..]) => to_text(value).map_or(ScanValue::Unknown, ScanValue::Text),
+        ("tonumber", [value]) => {
+            to_number(value).map_or_else(|| some_number(value), ScanValue::Number)
+        }
         ("tonumber", [value, base]) => {
-            let read = text(value).zip(number(base)).and_then(|(text, base)| {
+            let read = to_text(value).zip(to_number(base)).and_then(|(text, base)| {
                 let is_base = (2.0..=36.0).contains(&base);
                 is_base.then(|| i64::from_str_radix(text.trim(), base as u32).ok()).flatten()
             });
-            read.map_or_else(|| some_number(value), |it| Value::Number(it as f64))
+            read.map_or_else(|| some_number(value), |it| ScanValue::Number(it as f64))
         }
         ("string.char" | "utf8.char", codes) => {
             // Above them `string.char` gives bytes, which are no characters.
             let most = if name == "utf8.char" { 1_114_111.0 } else { 127.0 };
-            let code = |code: &Value| number(code).filter(|it| (0.0..=most).contains(it));
-            let char = |value: &Value| char::from_u32(code(value)? as u32);
+            let code = |code: &ScanValue| to_number(code).filter(|it| (0.0..=most).contains(it));
+            let char = |value: &ScanValue| char::from_u32(code(value)? as u32);
             let all: Option<String> = codes.iter().map(char).collect();
-            all.map_or_else(|| Value::Prefix(Rc::default()), |it| bounded(&it))
+            all.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| bounded_text(&it))
         }
-        ("string.split", [Value::Text(whole), between]) => {
-            let between = text(between).filter(|it| !it.is_empty());
+        ("string.split", [ScanValue::Text(whole), between]) => {
+            let between = to_text(between).filter(|it| !it.is_empty());
             let between = between.unwrap_or_else(|| ",".into());
-            list(whole.split(&*between))
+            text_list(whole.split(&*between))
         }
-        ("string.split", [Value::Text(whole)]) => list(whole.split(',')),
-        (name, [Value::Text(whole), rest @ ..]) if name.starts_with("string.") => {
+        ("string.split", [ScanValue::Text(whole)]) => text_list(whole.split(',')),
+        (name, [ScanValue::Text(whole), rest @ ..]) if name.starts_with("string.") => {
             on_text(name, whole, rest)
         }
-        (name, args) if name.starts_with("math.") => math(name, args),
-        (name, args) if name.starts_with("bit32.") => bits(name, args),
-        _ if makes_text(name) => Value::Prefix(Rc::default()),
-        _ => Value::Unknown,
+        (name, args) if name.starts_with("math.") => math_value(name, args),
+        (name, args) if name.starts_with("bit32.") => bit_value(name, args),
+        _ if makes_text(name) => ScanValue::Prefix(Rc::default()),
+        _ => ScanValue::Unknown,
     }
 }
 
 /// A list of texts, with an unknown one behind them where there are more than are followed.
-fn list<'t>(items: impl Iterator<Item = &'t str>) -> Value {
-    let mut all: Vec<Value> = items.take(MAX_FOLDED + 1).map(|it| Value::Text(it.into())).collect();
+fn text_list<'t>(items: impl Iterator<Item = &'t str>) -> ScanValue {
+    let mut all: Vec<ScanValue> =
+        items.take(MAX_FOLDED + 1).map(|it| ScanValue::Text(it.into())).collect();
     if let Some(last) = all.get_mut(MAX_FOLDED) {
-        *last = Value::Unknown;
+        *last = ScanValue::Unknown;
     }
-    Value::List(all.into())
+    ScanValue::List(all.into())
 }
 
-fn on_text(name: &str, whole: &str, rest: &[Value]) -> Value {
+fn on_text(name: &str, whole: &str, rest: &[ScanValue]) -> ScanValue {
     match (name, rest) {
         // Luau counts bytes.
-        ("string.reverse" | "string.sub", _) if !whole.is_ascii() => Value::Prefix(Rc::default()),
-        ("string.len" | "string.byte", _) if !whole.is_ascii() => Value::SomeNumber,
-        ("string.reverse", _) => bounded(&whole.chars().rev().collect::<String>()),
-        ("string.lower", _) => bounded(&whole.to_ascii_lowercase()),
-        ("string.upper", _) => bounded(&whole.to_ascii_uppercase()),
-        ("string.len", _) => Value::Number(whole.len() as f64),
+        ("string.reverse" | "string.sub", _) if !whole.is_ascii() => {
+            ScanValue::Prefix(Rc::default())
+        }
+        ("string.len" | "string.byte", _) if !whole.is_ascii() => ScanValue::SomeNumber,
+        ("string.reverse", _) => bounded_text(&whole.chars().rev().collect::<String>()),
+        ("string.lower", _) => bounded_text(&whole.to_ascii_lowercase()),
+        ("string.upper", _) => bounded_text(&whole.to_ascii_uppercase()),
+        ("string.len", _) => ScanValue::Number(whole.len() as f64),
         ("string.byte", _) => {
-            let Some(at) = rest.first().map_or(Some(1.0), number) else { return Value::SomeNumber };
+            let Some(at) = rest.first().map_or(Some(1.0), to_number) else {
+                return ScanValue::SomeNumber;
+            };
             let at = if at < 0.0 { at + whole.len() as f64 } else { at - 1.0 };
             let code = whole.as_bytes().get(at as usize).filter(|_| at >= 0.0);
-            code.map_or(Value::Nil, |code| Value::Number(f64::from(*code)))
+            code.map_or(ScanValue::Nil, |code| ScanValue::Number(f64::from(*code)))
         }
-        ("string.rep", [count]) => match number(count) {
+        ("string.rep", [count]) => match to_number(count) {
             Some(count) if count * (whole.len() as f64) < 1_000.0 => {
-                bounded(&whole.repeat(count.max(0.0) as usize))
+                bounded_text(&whole.repeat(count.max(0.0) as usize))
             }
-            _ => Value::Prefix(whole.into()),
+            _ => ScanValue::Prefix(whole.into()),
         },
-        ("string.sub", [from, to @ ..]) => substring(whole, from, to.first()),
-        ("string.format", args) => format(whole, args),
-        ("string.gsub", [Value::Text(pattern), Value::Text(with)]) => {
-            let kept = replace(whole, pattern, with);
-            kept.map_or_else(|| Value::Prefix(Rc::default()), |it| bounded(&it))
+        ("string.sub", [from, to @ ..]) => substring_value(whole, from, to.first()),
+        ("string.format", args) => format_value(whole, args),
+        ("string.gsub", [ScanValue::Text(pattern), ScanValue::Text(with)]) => {
+            let kept = replace_plain(whole, pattern, with);
+            kept.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| bounded_text(&it))
         }
-        ("string.find", _) => Value::SomeNumber,
-        ("string.match" | "string.pack", _) => Value::Prefix(Rc::default()),
-        _ if makes_text(name) => Value::Prefix(Rc::default()),
-        _ => Value::Unknown,
+        ("string.find", _) => ScanValue::SomeNumber,
+        ("string.match" | "string.pack", _) => ScanValue::Prefix(Rc::default()),
+        _ if makes_text(name) => ScanValue::Prefix(Rc::default()),
+        _ => ScanValue::Unknown,
     }
 }
 
-fn substring(whole: &str, from: &Value, to: Option<&Value>) -> Value {
+fn substring_value(whole: &str, from: &ScanValue, to: Option<&ScanValue>) -> ScanValue {
     let chars: Vec<char> = whole.chars().collect();
     let count = chars.len() as f64;
     let place = |at: f64| if at < 0.0 { count + at + 1.0 } else { at };
-    let (Some(from), Some(to)) = (number(from), to.map_or(Some(-1.0), number)) else {
-        return Value::Prefix(Rc::default());
+    let (Some(from), Some(to)) = (to_number(from), to.map_or(Some(-1.0), to_number)) else {
+        return ScanValue::Prefix(Rc::default());
     };
     let (from, to) = (place(from).max(1.0), place(to).min(count));
     if to < from {
-        return Value::Text(Rc::default());
+        return ScanValue::Text(Rc::default());
     }
-    bounded(&chars[from as usize - 1..to as usize].iter().collect::<String>())
+    bounded_text(&chars[from as usize - 1..to as usize].iter().collect::<String>())
 }
 
 /// `string.format` with `%s`, `%d`, `%c` and `%%`, without widths and precisions.
-fn format(whole: &str, args: &[Value]) -> Value {
-    let mut made = Value::Text(Rc::default());
+fn format_value(whole: &str, args: &[ScanValue]) -> ScanValue {
+    let mut made = ScanValue::Text(Rc::default());
     let mut args = args.iter();
     let mut rest = whole;
     while let Some(at) = rest.find('%') {
-        made = concat(&made, &Value::Text(rest[..at].into()));
+        made = concat_values(&made, &ScanValue::Text(rest[..at].into()));
         let behind = &rest[at + 1..];
         let shown = match behind.as_bytes().first() {
-            Some(b'%') => Value::Text("%".into()),
+            Some(b'%') => ScanValue::Text("%".into()),
             Some(b'c') => {
-                let code = args.next().and_then(number).filter(|it| (0.0..=127.0).contains(it));
+                let code = args.next().and_then(to_number).filter(|it| (0.0..=127.0).contains(it));
                 match code.and_then(|it| char::from_u32(it as u32)) {
-                    Some(c) => Value::Text(c.to_string().into()),
-                    None => Value::Unknown,
+                    Some(c) => ScanValue::Text(c.to_string().into()),
+                    None => ScanValue::Unknown,
                 }
             }
-            Some(b's') => args.next().cloned().unwrap_or(Value::Unknown),
+            Some(b's') => args.next().cloned().unwrap_or(ScanValue::Unknown),
             Some(b'd') => match args.next() {
-                Some(Value::Number(it)) if it.fract() == 0.0 => Value::Number(*it),
-                Some(Value::Outside(source)) => Value::Outside(source),
-                _ => Value::Unknown,
+                Some(ScanValue::Number(it)) if it.fract() == 0.0 => ScanValue::Number(*it),
+                Some(ScanValue::Outside(source)) => ScanValue::Outside(source),
+                _ => ScanValue::Unknown,
             },
-            _ => return concat(&made, &Value::Unknown),
+            _ => return concat_values(&made, &ScanValue::Unknown),
         };
-        made = concat(&made, &shown);
+        made = concat_values(&made, &shown);
         rest = &behind[1..];
     }
-    concat(&made, &Value::Text(rest.into()))
+    concat_values(&made, &ScanValue::Text(rest.into()))
 }
 
 /// `string.gsub` where the pattern is a plain text, or one class of characters.
-fn replace(whole: &str, pattern: &str, with: &str) -> Option<String> {
+fn replace_plain(whole: &str, pattern: &str, with: &str) -> Option<String> {
     let is_plain = |text: &str| !text.contains(|c: char| "^$()%.[]*+-?".contains(c));
     if with.contains('%') {
         return None;
@@ -387,12 +399,12 @@ fn replace(whole: &str, pattern: &str, with: &str) -> Option<String> {
     Some(whole.split(belongs).collect::<Vec<_>>().join(with))
 }
 
-fn math(name: &str, args: &[Value]) -> Value {
-    let numbers: Option<Vec<f64>> = args.iter().map(number).collect();
+fn math_value(name: &str, args: &[ScanValue]) -> ScanValue {
+    let numbers: Option<Vec<f64>> = args.iter().map(to_number).collect();
     let Some(numbers) = numbers else {
-        return args.first().map_or(Value::SomeNumber, some_number);
+        return args.first().map_or(ScanValue::SomeNumber, some_number);
     };
-    Value::Number(match (name, &numbers[..]) {
+    ScanValue::Number(match (name, &numbers[..]) {
         ("math.floor", [a]) => a.floor(),
         ("math.ceil", [a]) => a.ceil(),
         ("math.round", [a]) => a.round(),
@@ -403,16 +415,16 @@ fn math(name: &str, args: &[Value]) -> Value {
         ("math.max", [first, rest @ ..]) => rest.iter().copied().fold(*first, f64::max),
         ("math.min", [first, rest @ ..]) => rest.iter().copied().fold(*first, f64::min),
         ("math.clamp", [a, low, high]) => a.max(*low).min(*high),
-        _ => return Value::SomeNumber,
+        _ => return ScanValue::SomeNumber,
     })
 }
 
-fn bits(name: &str, args: &[Value]) -> Value {
+fn bit_value(name: &str, args: &[ScanValue]) -> ScanValue {
     let whole = |it: &f64| it.fract() == 0.0 && (0.0..4_294_967_296.0).contains(it);
     let numbers: Option<Vec<u32>> =
-        args.iter().map(|it| number(it).filter(whole).map(|it| it as u32)).collect();
+        args.iter().map(|it| to_number(it).filter(whole).map(|it| it as u32)).collect();
     let Some(numbers) = numbers else {
-        return args.first().map_or(Value::SomeNumber, some_number);
+        return args.first().map_or(ScanValue::SomeNumber, some_number);
     };
     let folded = match (name, &numbers[..]) {
         ("bit32.bxor", all) => all.iter().fold(0, |a, b| a ^ b),
@@ -421,7 +433,7 @@ fn bits(name: &str, args: &[Value]) -> Value {
         ("bit32.bnot", [a]) => !a,
         ("bit32.lshift", [a, by]) => a.checked_shl(*by).unwrap_or(0),
         ("bit32.rshift", [a, by]) => a.checked_shr(*by).unwrap_or(0),
-        _ => return Value::SomeNumber,
+        _ => return ScanValue::SomeNumber,
     };
-    Value::Number(f64::from(folded))
+    ScanValue::Number(f64::from(folded))
 }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use super::evaluator::{Evaluator, NAVIGATION};
 use super::flow::global_name;
 use super::library;
-use super::tree::{BindingId, Expr, ExprId};
-use super::value::{MAX_VALUES, Owner, Value, Values, is_instance, union};
+use super::tree::{BindingId, ExprId, TreeExpr};
+use super::value::{MAX_VALUES, MemberOwner, ScanValue, ValueSet, is_instance, union_values};
 
 /// A key under which a table is looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,21 +18,21 @@ pub(super) enum FieldKey {
 }
 
 impl FieldKey {
-    fn of(value: &Value) -> Option<Self> {
+    fn from_value(value: &ScanValue) -> Option<Self> {
         match value {
-            Value::Text(text) => Some(Self::Text(text.clone())),
-            Value::Number(number) => Some(Self::Number(number.to_bits())),
+            ScanValue::Text(text) => Some(Self::Text(text.clone())),
+            ScanValue::Number(number) => Some(Self::Number(number.to_bits())),
             _ => None,
         }
     }
 }
 
 /// A variable, and the last name behind it.
-pub(super) type Place = (BindingId, Rc<str>);
+pub(super) type FieldPlace = (BindingId, Rc<str>);
 
 /// What is written into a variable's table under keys that are no names.
 #[derive(Debug, Default)]
-pub(super) struct Items {
+pub(super) struct TableItems {
     known: HashMap<FieldKey, Vec<ExprId>>,
     /// Under a key that is not known, or is one of several.
     others: Vec<ExprId>,
@@ -41,7 +41,7 @@ pub(super) struct Items {
 impl Evaluator<'_> {
     /// The list in `ipairs(list)` and its like, and whether it is gone over by numbers.
     fn gone_over(&mut self, list: ExprId) -> (ExprId, bool) {
-        if let Expr::Call { callee, args, .. } = self.tree.expr(list)
+        if let TreeExpr::Call { callee, args, .. } = self.tree.expr(list)
             && let Some(first) = args.first()
             && let Some(name) = global_name(self.tree, *callee)
             && matches!(&*name, "ipairs" | "pairs" | "next")
@@ -52,52 +52,52 @@ impl Evaluator<'_> {
     }
 
     /// What stands in a list, or in one that is gone over by `ipairs` and its like.
-    pub(super) fn items(&mut self, list: ExprId) -> Vec<Value> {
+    pub(super) fn item_values(&mut self, list: ExprId) -> Vec<ScanValue> {
         let (list, _) = self.gone_over(list);
         let mut values = self.all_written(list).to_vec();
         for value in self.eval(list).iter() {
             match value {
-                Value::Table(id) => {
+                ScanValue::Table(id) => {
                     values.extend(self.table_values(*id).to_vec());
                     self.note_open(*id, &mut values);
                 }
-                Value::List(items) => values.extend(items.iter().cloned()),
-                Value::Outside(source) => values.push(Value::Outside(source)),
-                Value::Imported => values.push(Value::Imported),
-                value if is_instance(value) => values.push(Value::Instance),
-                Value::Open => values.push(Value::Open),
-                Value::Nil => {}
-                _ => values.push(Value::Unknown),
+                ScanValue::List(items) => values.extend(items.iter().cloned()),
+                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::Imported => values.push(ScanValue::Imported),
+                value if is_instance(value) => values.push(ScanValue::Instance),
+                ScanValue::Open => values.push(ScanValue::Open),
+                ScanValue::Nil => {}
+                _ => values.push(ScanValue::Unknown),
             }
         }
         values
     }
 
     /// The keys of what is gone over in a loop.
-    pub(super) fn keys(&mut self, list: ExprId) -> Vec<Value> {
+    pub(super) fn key_values(&mut self, list: ExprId) -> Vec<ScanValue> {
         let (list, is_numbered) = self.gone_over(list);
         if is_numbered {
-            return vec![Value::SomeNumber];
+            return vec![ScanValue::SomeNumber];
         }
         let tree = self.tree;
         let mut values = Vec::new();
         for value in self.eval(list).iter() {
             match value {
-                Value::Table(id) => {
-                    let Expr::Table(fields) = tree.expr(*id) else { continue };
+                ScanValue::Table(id) => {
+                    let TreeExpr::Table(fields) = tree.expr(*id) else { continue };
                     for field in fields {
                         match field.key {
                             Some(key) => values.extend(self.eval(key).to_vec()),
-                            None => values.push(Value::SomeNumber),
+                            None => values.push(ScanValue::SomeNumber),
                         }
                     }
                     self.note_open(*id, &mut values);
                 }
-                Value::Outside(source) => values.push(Value::Outside(source)),
-                Value::List(_) => values.push(Value::SomeNumber),
-                value if is_instance(value) => values.push(Value::SomeNumber),
-                Value::Nil => {}
-                _ => values.push(Value::Unknown),
+                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::List(_) => values.push(ScanValue::SomeNumber),
+                value if is_instance(value) => values.push(ScanValue::SomeNumber),
+                ScanValue::Nil => {}
+                _ => values.push(ScanValue::Unknown),
             }
         }
         for write in tree.item_writes(list) {
@@ -111,128 +111,131 @@ impl Evaluator<'_> {
     }
 
     /// Notes that a table may hold more than what is known.
-    fn note_open(&self, table: ExprId, values: &mut Vec<Value>) {
+    fn note_open(&self, table: ExprId, values: &mut Vec<ScanValue>) {
         if !self.is_closed(table) {
-            values.push(Value::Open);
+            values.push(ScanValue::Open);
         }
     }
 
     /// All values of a table.
-    fn table_values(&mut self, table: ExprId) -> Values {
+    fn table_values(&mut self, table: ExprId) -> ValueSet {
         if let Some(known) = self.lists.get(&table) {
             return known.clone();
         }
         // It may hold itself.
         self.lists.insert(table, self.unknown.clone());
         let mut values = Vec::new();
-        if let Expr::Table(fields) = self.tree.expr(table) {
+        if let TreeExpr::Table(fields) = self.tree.expr(table) {
             for field in fields {
                 values.extend(self.eval(field.value).to_vec());
             }
             let last = fields.last().filter(|last| last.key.is_none());
             if last.is_some_and(|last| self.may_give_more(last.value)) {
-                values.push(Value::Unknown);
+                values.push(ScanValue::Unknown);
             }
         }
-        let values = if values.is_empty() { Rc::default() } else { union(values) };
+        let values = if values.is_empty() { Rc::default() } else { union_values(values) };
         self.lists.insert(table, values.clone());
         values
     }
 
-    pub(super) fn index(&mut self, base: ExprId, key: ExprId) -> Vec<Value> {
+    pub(super) fn index(&mut self, base: ExprId, key: ExprId) -> Vec<ScanValue> {
         let keys = self.eval(key);
-        self.read(base, &keys)
+        self.read_keys(base, &keys)
     }
 
     /// What stands in something under one of these keys.
-    pub(super) fn read(&mut self, base: ExprId, keys: &[Value]) -> Vec<Value> {
+    pub(super) fn read_keys(&mut self, base: ExprId, keys: &[ScanValue]) -> Vec<ScanValue> {
         let bases = self.eval(base);
         let mut values = Vec::new();
         for key in keys {
-            let written = self.written(base, key);
+            let written = self.written_values(base, key);
             values.extend(written.to_vec());
             for base in bases.iter() {
                 // What is written to a table is what it holds, beside what others may write.
-                if let Value::Table(table) = base
+                if let ScanValue::Table(table) = base
                     && !written.is_empty()
                 {
-                    self.fields(*table, key, &mut values);
+                    self.field_values(*table, key, &mut values);
                     self.note_open(*table, &mut values);
                 } else {
-                    self.member(base, key, &mut values);
+                    self.read_member(base, key, &mut values);
                 }
             }
         }
         values
     }
 
-    fn member(&mut self, base: &Value, key: &Value, values: &mut Vec<Value>) {
+    fn read_member(&mut self, base: &ScanValue, key: &ScanValue, values: &mut Vec<ScanValue>) {
         let name = match key {
-            Value::Text(name) => Some(name.clone()),
+            ScanValue::Text(name) => Some(name.clone()),
             _ => None,
         };
         match (base, name) {
-            (Value::Outside(source), _) => values.push(Value::Outside(source)),
-            (Value::Table(table), name) => {
+            (ScanValue::Outside(source), _) => values.push(ScanValue::Outside(source)),
+            (ScanValue::Table(table), name) => {
                 let before = values.len();
-                self.fields(*table, key, values);
+                self.field_values(*table, key, values);
                 if values.len() == before {
-                    values.push(
-                        name.map_or(Value::Unknown, |name| Value::Member(Owner::Unknown, name)),
-                    );
+                    values.push(name.map_or(ScanValue::Unknown, |name| {
+                        ScanValue::Member(MemberOwner::Unknown, name)
+                    }));
                 }
                 self.note_open(*table, values);
             }
-            (Value::List(items), _) => match key {
-                Value::Number(nth) if *nth >= 1.0 => {
-                    values.push(items.get(*nth as usize - 1).cloned().unwrap_or(Value::Nil));
+            (ScanValue::List(items), _) => match key {
+                ScanValue::Number(nth) if *nth >= 1.0 => {
+                    values.push(items.get(*nth as usize - 1).cloned().unwrap_or(ScanValue::Nil));
                 }
-                _ => values.extend(items.iter().cloned().chain([Value::Unknown])),
+                _ => values.extend(items.iter().cloned().chain([ScanValue::Unknown])),
             },
-            (Value::Text(_) | Value::Prefix(_), Some(name)) => {
-                values.push(Value::Builtin(format!("string.{name}").into()));
+            (ScanValue::Text(_) | ScanValue::Prefix(_), Some(name)) => {
+                values.push(ScanValue::Builtin(format!("string.{name}").into()));
             }
-            (Value::Builtin(owner), Some(name)) => values.push(match &**owner {
-                "_G" | "shared" => Value::Builtin(name),
+            (ScanValue::Builtin(owner), Some(name)) => values.push(match &**owner {
+                "_G" | "shared" => ScanValue::Builtin(name),
                 "game" if name.ends_with("Service") && !NAVIGATION.contains(&&*name) => {
-                    Value::Service(name)
+                    ScanValue::Service(name)
                 }
                 owner if library::is_library(owner) => {
-                    Value::Builtin(format!("{owner}.{name}").into())
+                    ScanValue::Builtin(format!("{owner}.{name}").into())
                 }
-                _ if is_instance(base) => Value::Member(Owner::Instance, name),
-                _ => Value::Member(Owner::Unknown, name),
+                _ if is_instance(base) => ScanValue::Member(MemberOwner::Instance, name),
+                _ => ScanValue::Member(MemberOwner::Unknown, name),
             }),
-            (Value::Service(service), Some(name)) => {
-                values.push(Value::Member(Owner::Service(service.clone()), name));
+            (ScanValue::Service(service), Some(name)) => {
+                values.push(ScanValue::Member(MemberOwner::Service(service.clone()), name));
             }
-            (Value::Imported | Value::Member(Owner::Imported, _), Some(name)) => {
-                values.push(Value::Member(Owner::Imported, name));
+            (ScanValue::Imported | ScanValue::Member(MemberOwner::Imported, _), Some(name)) => {
+                values.push(ScanValue::Member(MemberOwner::Imported, name));
             }
-            (Value::Imported | Value::Member(Owner::Imported, _), None) => {
-                values.push(Value::Imported);
+            (ScanValue::Imported | ScanValue::Member(MemberOwner::Imported, _), None) => {
+                values.push(ScanValue::Imported);
             }
             (base, Some(name)) if is_instance(base) => {
-                values.push(Value::Member(Owner::Instance, name));
+                values.push(ScanValue::Member(MemberOwner::Instance, name));
             }
-            (Value::Open, _) => values.push(Value::Open),
+            (ScanValue::Open, _) => values.push(ScanValue::Open),
             // It fails.
-            (Value::Nil | Value::Bool(_) | Value::Number(_) | Value::SomeNumber, _) => {
-                values.push(Value::Nil);
+            (
+                ScanValue::Nil | ScanValue::Bool(_) | ScanValue::Number(_) | ScanValue::SomeNumber,
+                _,
+            ) => {
+                values.push(ScanValue::Nil);
             }
-            (_, Some(name)) => values.push(Value::Member(Owner::Unknown, name)),
+            (_, Some(name)) => values.push(ScanValue::Member(MemberOwner::Unknown, name)),
             (base, None) => values.push(match key {
-                Value::Outside(source) => Value::Outside(source),
-                _ if is_instance(base) => Value::Instance,
-                _ => Value::Unknown,
+                ScanValue::Outside(source) => ScanValue::Outside(source),
+                _ if is_instance(base) => ScanValue::Instance,
+                _ => ScanValue::Unknown,
             }),
         }
     }
 
     /// What is written under a key of what a variable holds; empty where nothing is.
-    pub(super) fn written(&mut self, base: ExprId, key: &Value) -> Values {
-        let Some(place) = self.tree.place(base) else { return Rc::default() };
-        let Some(key) = FieldKey::of(key) else { return self.all_written(base) };
+    pub(super) fn written_values(&mut self, base: ExprId, key: &ScanValue) -> ValueSet {
+        let Some(place) = self.tree.field_place(base) else { return Rc::default() };
+        let Some(key) = FieldKey::from_value(key) else { return self.all_written(base) };
         let of_name = match &key {
             FieldKey::Text(name) => self.tree.own_writes(base, name),
             FieldKey::Number(_) => &[],
@@ -254,8 +257,8 @@ impl Evaluator<'_> {
     }
 
     /// What is written under any key of what a variable holds.
-    fn all_written(&mut self, base: ExprId) -> Values {
-        let Some(place) = self.tree.place(base) else { return Rc::default() };
+    fn all_written(&mut self, base: ExprId) -> ValueSet {
+        let Some(place) = self.tree.field_place(base) else { return Rc::default() };
         let Some(writes) = self.tree.item_writes.get(&place) else { return Rc::default() };
         let id = (place, None);
         if let Some(known) = self.writes.get(&id) {
@@ -268,17 +271,17 @@ impl Evaluator<'_> {
         values
     }
 
-    fn items_of(&mut self, place: Place) -> Rc<Items> {
+    fn items_of(&mut self, place: FieldPlace) -> Rc<TableItems> {
         if let Some(known) = self.items.get(&place) {
             return known.clone();
         }
         self.items.insert(place.clone(), Rc::default());
-        let mut items = Items::default();
+        let mut items = TableItems::default();
         for write in self.tree.item_writes.get(&place).into_iter().flatten() {
             let key = write.key.map(|key| self.eval(key));
             match key.as_deref() {
-                Some([key]) if FieldKey::of(key).is_some() => {
-                    let key = FieldKey::of(key).into_iter();
+                Some([key]) if FieldKey::from_value(key).is_some() => {
+                    let key = FieldKey::from_value(key).into_iter();
                     key.for_each(|key| items.known.entry(key).or_default().push(write.value));
                 }
                 _ => items.others.push(write.value),
@@ -290,7 +293,7 @@ impl Evaluator<'_> {
     }
 
     /// The values that fields of a name are given anywhere in the script; empty where there are none.
-    pub(super) fn named(&mut self, name: &Rc<str>) -> Values {
+    pub(super) fn values_of_name(&mut self, name: &Rc<str>) -> ValueSet {
         if let Some(known) = self.named.get(name) {
             return known.clone();
         }
@@ -304,8 +307,8 @@ impl Evaluator<'_> {
     }
 
     /// The values of a table under a key.
-    fn fields(&mut self, table: ExprId, key: &Value, values: &mut Vec<Value>) {
-        let Some(key) = FieldKey::of(key) else {
+    fn field_values(&mut self, table: ExprId, key: &ScanValue, values: &mut Vec<ScanValue>) {
+        let Some(key) = FieldKey::from_value(key) else {
             values.extend(self.table_values(table).to_vec());
             return;
         };
@@ -323,7 +326,7 @@ impl Evaluator<'_> {
     }
 
     /// The same where there may be none.
-    fn eval_some(&mut self, ids: &[ExprId]) -> Values {
+    fn eval_some(&mut self, ids: &[ExprId]) -> ValueSet {
         if ids.is_empty() { Rc::default() } else { self.eval_all(ids) }
     }
 
@@ -334,12 +337,12 @@ impl Evaluator<'_> {
         let mut index: HashMap<FieldKey, Vec<ExprId>> = HashMap::new();
         let mut nth = 0;
         let mut others = Vec::new();
-        if let Expr::Table(fields) = self.tree.expr(table) {
+        if let TreeExpr::Table(fields) = self.tree.expr(table) {
             for field in fields {
                 let keys = if let Some(key) = field.key {
                     let keys = self.eval(key);
-                    let is_known = keys.iter().all(|key| FieldKey::of(key).is_some());
-                    let known = keys.iter().filter_map(FieldKey::of).collect();
+                    let is_known = keys.iter().all(|key| FieldKey::from_value(key).is_some());
+                    let known = keys.iter().filter_map(FieldKey::from_value).collect();
                     if !is_known {
                         others.push(field.value);
                     }

@@ -7,6 +7,7 @@
 
 mod api_names;
 mod calls;
+mod encoded_text;
 mod escapes;
 mod evaluator;
 mod fingerprint;
@@ -19,7 +20,6 @@ mod lower;
 mod lower_exprs;
 mod network;
 mod reach;
-mod spelled;
 mod tables;
 mod tree;
 mod value;
@@ -30,17 +30,17 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::index::lexer::{Kind, Token, lex};
-use super::nesting::{self, Reader, Stack, Unfit};
+use super::index::lexer::{Token, TokenKind, tokenize};
+use super::nesting::{self, ParserKind, StackSize, UnfitReason};
 
-pub use self::imitation::imitation;
+pub use self::imitation::imitated_service;
 
 use self::calls::LogicalCall;
 use self::evaluator::Evaluator;
-use self::fingerprint::Fingerprints;
-use self::flow::Flow;
-use self::tables::Tables;
-use self::tree::{ExprId, FunctionId, Tree};
+use self::fingerprint::StatementHashes;
+use self::flow::CallFlow;
+use self::tables::LeakedTables;
+use self::tree::{ExprId, FunctionId, ScanTree};
 
 /// Findings of one script that a card lists; a person reads no more.
 const MAX_LISTED: usize = 30;
@@ -83,7 +83,7 @@ struct TokenView<'a> {
 
 impl<'a> TokenView<'a> {
     fn new(source: &'a str) -> Self {
-        let tokens = lex(source);
+        let tokens = tokenize(source);
         let (mut line, mut at) = (1, 0);
         let count = |token: &Token| {
             let start = token.start as usize;
@@ -95,30 +95,32 @@ impl<'a> TokenView<'a> {
         Self { source, tokens, lines }
     }
 
-    fn text(&self, token: &Token) -> &'a str {
+    fn token_text(&self, token: &Token) -> &'a str {
         self.source.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
     fn has_name(&self, name: &str) -> bool {
-        self.tokens.iter().any(|token| token.kind == Kind::Name && self.text(token) == name)
+        self.tokens
+            .iter()
+            .any(|token| token.kind == TokenKind::Name && self.token_text(token) == name)
     }
 }
 
 /// A script as a tree, with what is known of its values.
 struct TreeView<'a> {
     tokens: &'a TokenView<'a>,
-    tree: &'a Tree,
+    tree: &'a ScanTree,
     parents: Vec<Option<ExprId>>,
-    flow: &'a Flow,
+    flow: &'a CallFlow,
     evaluator: Evaluator<'a>,
-    fingerprints: Fingerprints<'a>,
+    fingerprints: StatementHashes<'a>,
     calls: Vec<LogicalCall>,
 }
 
 impl TreeView<'_> {
     /// A finding about an expression and the statement that it stands in.
-    fn finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
-        let code = self.fingerprints.statement(at);
+    fn make_finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
+        let code = self.fingerprints.statement_hash(at);
         ScanFinding::new(self.tree.node(at).line, what, code)
     }
 }
@@ -145,16 +147,16 @@ fn all_findings(source: &str) -> Vec<ScanFinding> {
     let source = unix_lines(source);
     let tokens = TokenView::new(&source);
     let mut found = Vec::new();
-    hidden::find(&tokens, &mut found);
-    spelled::find_literals(&tokens, &mut found);
-    match parse(&source, tokens.tokens.len() - 1) {
+    hidden::find_hidden(&tokens, &mut found);
+    encoded_text::find_literals(&tokens, &mut found);
+    match parse_tree(&source, tokens.tokens.len() - 1) {
         Ok(tree) => scan_tree(&tokens, &tree, &mut found),
         Err(why) => {
             found.push(ScanFinding::new(1, why, fingerprint::of_text(&source)));
             reach::find_words(&tokens, &mut found);
         }
     }
-    let asks = tokens.tokens.iter().position(|it| tokens.text(it) == "IsStudio");
+    let asks = tokens.tokens.iter().position(|it| tokens.token_text(it) == "IsStudio");
     if let Some(asks) = asks.filter(|_| found.iter().any(|it| it.calls.is_none())) {
         let what = "asks whether it runs in Studio (IsStudio): what is named here may do nothing \
                     before the game is published";
@@ -164,26 +166,26 @@ fn all_findings(source: &str) -> Vec<ScanFinding> {
     merge_same(found)
 }
 
-fn scan_tree(tokens: &TokenView<'_>, tree: &Tree, found: &mut Vec<ScanFinding>) {
-    let flow = Flow::of(tree);
-    let parents = tree.parents();
-    let tables = Tables::of(tree, &parents);
+fn scan_tree(tokens: &TokenView<'_>, tree: &ScanTree, found: &mut Vec<ScanFinding>) {
+    let flow = CallFlow::from_tree(tree);
+    let parents = tree.parent_ids();
+    let tables = LeakedTables::from_tree(tree, &parents);
     let mut evaluator = Evaluator::new(tree, &flow, &tables);
     let calls = calls::logical_calls(tree, &mut evaluator);
-    let fingerprints = Fingerprints::new(tree, &tables);
+    let fingerprints = StatementHashes::new(tree, &tables);
     let flow = &flow;
     let mut view = TreeView { tokens, tree, parents, flow, evaluator, fingerprints, calls };
     let mut reached = Vec::new();
-    reach::find(&mut view, &mut reached);
-    network::find(&mut view, &mut reached);
-    let callers = callers(&mut view, &reached);
+    reach::find_reach(&mut view, &mut reached);
+    network::find_requests(&mut view, &mut reached);
+    let callers = find_callers(&mut view, &reached);
     found.extend(reached.into_iter().map(|(_, finding)| finding));
     found.extend(callers);
-    spelled::find_folded(&mut view, found);
+    encoded_text::find_folded(&mut view, found);
 }
 
 /// The calls of the functions in which something was found.
-fn callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<ScanFinding> {
+fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<ScanFinding> {
     let mut callers = Vec::new();
     let mut seen: HashSet<(ExprId, u64)> = HashSet::new();
     for (at, finding) in found {
@@ -205,7 +207,7 @@ fn callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec<Scan
                     }
                     let name = name.as_deref().unwrap_or("a function");
                     let what = format!("{verb} {name}, which {}", finding.what);
-                    let mut caller = view.finding(at, what);
+                    let mut caller = view.make_finding(at, what);
                     caller.calls = Some(finding.code);
                     callers.push(caller);
                     next.extend(view.tree.statement_of(at).function);
@@ -228,17 +230,18 @@ fn unix_lines(source: &str) -> Cow<'_, str> {
 }
 
 /// The tree of a script, or why there is none.
-fn parse(source: &str, tokens: usize) -> Result<Tree, &'static str> {
-    if !super::check(source).is_empty() {
+fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
+    if !super::compile_errors(source).is_empty() {
         return Err("does not compile, so only its words were looked through");
     }
     let too_deep = "is nested too deeply to be looked through: read all of it";
     let unknown = "has syntax that could not be looked through: read all of it";
-    let seen =
-        nesting::look(source, Reader::Outlines, Stack::Large).map_err(|unfit| match unfit {
-            Unfit::TooDeep | Unfit::TooMuch => too_deep,
-            Unfit::Unknown(..) => unknown,
-        })?;
+    let seen = nesting::check_nesting(source, ParserKind::Outlines, StackSize::Large).map_err(
+        |unfit| match unfit {
+            UnfitReason::TooDeep | UnfitReason::TooMuch => too_deep,
+            UnfitReason::Unknown(..) => unknown,
+        },
+    )?;
     // Where two readers disagree about what is code, one of them can be lied to.
     if seen != tokens {
         return Err(unknown);
@@ -247,7 +250,7 @@ fn parse(source: &str, tokens: usize) -> Result<Tree, &'static str> {
     if !parsed.errors().is_empty() {
         return Err(unknown);
     }
-    let mut tree = lower::lower(parsed.ast());
+    let mut tree = lower::lower_ast(parsed.ast());
     tables::add_library_writes(&mut tree);
     Ok(tree)
 }

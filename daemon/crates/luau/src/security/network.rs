@@ -4,8 +4,8 @@
 //! put together as the script runs, or that others may write, may be anybody's.
 
 use super::calls::LogicalCall;
-use super::tree::{Expr, ExprId};
-use super::value::{Owner, Value, Values, union};
+use super::tree::{ExprId, TreeExpr};
+use super::value::{MemberOwner, ScanValue, ValueSet, union_values};
 use super::{ScanFinding, TreeView};
 
 /// Hosts that are no news in a game, themselves and all below them. What is sent to them may reach
@@ -29,56 +29,56 @@ const METHODS: [(&str, &str); 4] = [
     ("CreateWebStreamClient", "opens a connection to"),
 ];
 
-pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, ScanFinding)>) {
+pub(super) fn find_requests(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, ScanFinding)>) {
     let mentions = |view: &TreeView<'_>, words: &[&str]| {
         let has = |text: &str| words.iter().any(|word| text.contains(word));
-        view.tokens.tokens.iter().any(|token| has(view.tokens.text(token)))
+        view.tokens.tokens.iter().any(|token| has(view.tokens.token_text(token)))
     };
     // Data stores have a method of the same name.
     let is_open =
         mentions(view, &["HttpService"]) && !mentions(view, &["DataStore", "MemoryStore"]);
     let has_key = view.tree.ids().any(|id| {
         view.evaluator.eval(id).iter().any(|value| match value {
-            Value::Text(text) => text.eq_ignore_ascii_case(KEY),
+            ScanValue::Text(text) => text.eq_ignore_ascii_case(KEY),
             _ => false,
         })
     });
     let calls = std::mem::take(&mut view.calls);
     for call in &calls {
-        let Some((method, verb)) = method(call) else { continue };
-        let urls = addresses(view, call, method);
+        let Some((method, verb)) = request_method(call) else { continue };
+        let urls = address_values(view, call, method);
         let is_url = urls.iter().any(|url| {
-            matches!(url, Value::Text(url) | Value::Prefix(url)
+            matches!(url, ScanValue::Text(url) | ScanValue::Prefix(url)
             if url.contains("://"))
         });
         if method == "GetAsync" && !is_url && !is_of_http(view, call, is_open) {
             continue;
         }
-        if let Some(whom) = whom(&urls, has_key) {
+        if let Some(whom) = describe_recipient(&urls, has_key) {
             let what = format!("{verb} {whom} on the internet ({method})");
-            found.push((call.at, view.finding(call.at, what)));
+            found.push((call.at, view.make_finding(call.at, what)));
         }
     }
     view.calls = calls;
 }
 
-fn method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
+fn request_method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
     call.values.iter().find_map(|value| match value {
-        Value::Member(_, name) => METHODS.iter().find(|(it, _)| *it == &**name).copied(),
+        ScanValue::Member(_, name) => METHODS.iter().find(|(it, _)| *it == &**name).copied(),
         _ => None,
     })
 }
 
 /// To whom a request goes; none where it is no news.
-fn whom(urls: &[Value], has_key: bool) -> Option<String> {
+fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
     let mut first = None;
     for url in urls {
         let url = match url {
-            Value::Text(url) => Some((url, true)),
-            Value::Prefix(url) => Some((url, false)),
+            ScanValue::Text(url) => Some((url, true)),
+            ScanValue::Prefix(url) => Some((url, false)),
             _ => None,
         };
-        match url.and_then(|(url, is_whole)| Some((url, host(url, is_whole)?))) {
+        match url.and_then(|(url, is_whole)| Some((url, host_of(url, is_whole)?))) {
             Some((_, host)) if has_key && is_below(&host, ROBLOX) => {
                 first.get_or_insert(format!("{host}, with the key of an account,"));
             }
@@ -98,7 +98,7 @@ fn whom(urls: &[Value], has_key: bool) -> Option<String> {
 /// Whether the method is called on what is HttpService, or may be it where nothing else has it.
 fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
     let service = call.values.iter().find_map(|value| match value {
-        Value::Member(Owner::Service(service), name) if &**name == "GetAsync" => {
+        ScanValue::Member(MemberOwner::Service(service), name) if &**name == "GetAsync" => {
             Some(service.clone())
         }
         _ => None,
@@ -107,7 +107,7 @@ fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
         return &*service == "HttpService";
     }
     let owner = match view.tree.expr(call.callee) {
-        Expr::Index { base, .. } => last_name(view, *base),
+        TreeExpr::Index { base, .. } => last_name(view, *base),
         _ => String::new(),
     };
     let lower = owner.to_ascii_lowercase();
@@ -119,29 +119,29 @@ fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
 fn last_name(view: &TreeView<'_>, mut id: ExprId) -> String {
     loop {
         match view.tree.expr(id) {
-            Expr::Name(binding) => return view.tree.binding(*binding).name.to_string(),
-            Expr::Index { key, .. } => {
-                return view.tree.text(*key).map(ToString::to_string).unwrap_or_default();
+            TreeExpr::Name(binding) => return view.tree.binding(*binding).name.to_string(),
+            TreeExpr::Index { key, .. } => {
+                return view.tree.literal_text(*key).map(ToString::to_string).unwrap_or_default();
             }
-            Expr::Call { callee, .. } => id = *callee,
+            TreeExpr::Call { callee, .. } => id = *callee,
             _ => return String::new(),
         }
     }
 }
 
 /// What the address of a request may be; never empty.
-fn addresses(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> Values {
-    let unknown: Values = [Value::Unknown].into();
+fn address_values(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> ValueSet {
+    let unknown: ValueSet = [ScanValue::Unknown].into();
     let nth = usize::from(method == "CreateWebStreamClient");
     let Some(arg) = call.method_args().get(nth).copied() else { return unknown };
     if matches!(method, "PostAsync" | "GetAsync") {
         return view.evaluator.eval(arg);
     }
-    union(view.evaluator.read(arg, &[Value::Text("Url".into())]))
+    union_values(view.evaluator.read_keys(arg, &[ScanValue::Text("Url".into())]))
 }
 
 /// The host of an address; none where it is not plain, or may go on.
-fn host(url: &str, is_whole: bool) -> Option<String> {
+fn host_of(url: &str, is_whole: bool) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     // Readers of addresses do not agree on what a backslash is.
     if url.contains('\\') || !is_whole && !rest.contains(['/', '?', '#']) {

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::api_names::{PROMPTS, TELEPORTS, describe_name, describe_switch};
 use super::calls::LogicalCall;
-use super::flow::{CLIENT, Source};
-use super::tree::{BindingId, Definition, Expr, ExprId, Operator, UnaryOperator};
-use super::value::{Owner, Value, is_instance, number, show_number, text};
-use super::{Kind, ScanFinding, TokenView, TreeView, fingerprint};
+use super::flow::{CLIENT, DataSource};
+use super::tree::{BinaryOperator, BindingId, BindingSource, ExprId, TreeExpr, UnaryOperator};
+use super::value::{MemberOwner, ScanValue, is_instance, show_number, to_number, to_text};
+use super::{ScanFinding, TokenKind, TokenView, TreeView, fingerprint};
 
 /// Functions that may be given `require` without handing it on.
 const ASKS_ABOUT: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
@@ -25,37 +25,41 @@ const REACHING: [&str; 3] = ["HttpService", "InsertService", "AssetService"];
 const LEAST_ITEM: f64 = 1_000.0;
 
 /// A finding, and the expression that it is about.
-type Reached = (ExprId, ScanFinding);
+type ReachFinding = (ExprId, ScanFinding);
 
-pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<Reached>) {
+pub(super) fn find_reach(view: &mut TreeView<'_>, found: &mut Vec<ReachFinding>) {
     for at in view.tree.ids() {
         let said = match view.tree.expr(at) {
-            Expr::Name(binding) => {
+            TreeExpr::Name(binding) => {
                 let binding = view.tree.binding(*binding);
                 let name = Some(binding.name.clone()).filter(|_| binding.is_global);
                 let said = name.as_deref().and_then(|name| describe_name(name, false));
                 said.map(ToOwned::to_owned).or_else(|| passed_on(view, at))
             }
-            Expr::Index { base, key, is_written } => {
-                member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at))
+            TreeExpr::Index { base, key, is_written } => {
+                check_member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at))
             }
-            Expr::Table(_) => switch_in_table(view, at),
+            TreeExpr::Table(_) => switch_in_table(view, at),
             _ => None,
         };
-        let said = said.map(|what| (at, view.finding(at, what)));
+        let said = said.map(|what| (at, view.make_finding(at, what)));
         found.extend(said);
     }
-    let teleports = view
-        .tokens
-        .tokens
-        .iter()
-        .any(|token| view.tokens.text(token).trim_matches(['"', '\'']) == "TeleportService");
+    let teleports =
+        view.tokens.tokens.iter().any(|token| {
+            view.tokens.token_text(token).trim_matches(['"', '\'']) == "TeleportService"
+        });
     let calls = std::mem::take(&mut view.calls);
     for call in &calls {
-        let said = [called(call), required(view, call), debugged(view, call)];
-        let more = [prompt(view, call), teleport(view, call, teleports), dispatched(view, call)];
+        let said =
+            [check_alias_call(call), check_require(view, call), check_debug_call(view, call)];
+        let more = [
+            check_prompt(view, call),
+            check_teleport(view, call, teleports),
+            check_dispatch(view, call),
+        ];
         for what in said.into_iter().chain(more).flatten() {
-            found.push((call.at, view.finding(call.at, what)));
+            found.push((call.at, view.make_finding(call.at, what)));
         }
     }
     view.calls = calls;
@@ -64,9 +68,9 @@ pub(super) fn find(view: &mut TreeView<'_>, found: &mut Vec<Reached>) {
 /// What the words of a script say that has no tree.
 pub(super) fn find_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     for (token, line) in tokens.tokens.iter().zip(&tokens.lines) {
-        let word = tokens.text(token);
+        let word = tokens.token_text(token);
         let word =
-            if token.kind == Kind::Name { word } else { word.trim_matches(['"', '\'', '`']) };
+            if token.kind == TokenKind::Name { word } else { word.trim_matches(['"', '\'', '`']) };
         if let Some(what) = describe_name(word, true) {
             found.push(ScanFinding::new(*line, what, fingerprint::of_text(word)));
         }
@@ -74,7 +78,7 @@ pub(super) fn find_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 }
 
 /// A member by its name, however that is written.
-fn member(
+fn check_member(
     view: &mut TreeView<'_>,
     at: ExprId,
     base: ExprId,
@@ -83,29 +87,29 @@ fn member(
 ) -> Option<String> {
     let keys = view.evaluator.eval(key);
     if is_written {
-        let named = keys.iter().find_map(|key| text(key).and_then(|key| describe_switch(&key)));
-        let source = keys.iter().find_map(outside);
+        let named = keys.iter().find_map(|key| to_text(key).and_then(|key| describe_switch(&key)));
+        let source = keys.iter().find_map(outside_source);
         let owner = view.evaluator.eval(base);
         let set = source.filter(|_| owner.iter().any(is_of_client));
         let set = set.map(|source| format!("sets a property that {source} names"));
         return named.map(ToOwned::to_owned).or(set);
     }
     let is_decoder = |view: &TreeView<'_>, id: ExprId| {
-        let Expr::Index { key, .. } = view.tree.expr(id) else { return false };
-        view.tree.text(*key).is_some_and(|name| DECODERS.contains(&&**name))
+        let TreeExpr::Index { key, .. } = view.tree.expr(id) else { return false };
+        view.tree.literal_text(*key).is_some_and(|name| DECODERS.contains(&&**name))
     };
     let values = view.evaluator.eval(at);
     let named = values.iter().find_map(|value| match value {
-        Value::Member(_, name) | Value::Builtin(name) => describe_name(name, true),
+        ScanValue::Member(_, name) | ScanValue::Builtin(name) => describe_name(name, true),
         _ => None,
     });
     if named.is_some() {
         return named.map(ToOwned::to_owned);
     }
     let owner = view.evaluator.eval(base);
-    let is_known = keys.iter().all(|key| text(key).is_some());
-    let is_reaching = |owner: &Value| match owner {
-        Value::Service(name) => REACHING.contains(&&**name),
+    let is_known = keys.iter().all(|key| to_text(key).is_some());
+    let is_reaching = |owner: &ScanValue| match owner {
+        ScanValue::Service(name) => REACHING.contains(&&**name),
         _ => false,
     };
     if !is_known && owner.iter().any(is_reaching) {
@@ -113,22 +117,22 @@ fn member(
         return Some(said.to_owned());
     }
     let whole = owner.iter().find_map(|value| match value {
-        Value::Builtin(name) if matches!(&**name, "_G" | "shared") => Some(name.clone()),
+        ScanValue::Builtin(name) if matches!(&**name, "_G" | "shared") => Some(name.clone()),
         _ => None,
     })?;
     let mut is_decoded = false;
     let mut open = vec![key];
     while let Some(id) = open.pop() {
         is_decoded |= is_decoder(view, id);
-        view.tree.operands(id, |operand| open.push(operand));
+        view.tree.visit_operands(id, |operand| open.push(operand));
     }
     (!is_known && is_decoded).then(|| format!("looks into {whole} for a name that is put together"))
 }
 
 /// `{ LinkedSource = ... }`, as properties are given.
 fn switch_in_table(view: &TreeView<'_>, at: ExprId) -> Option<String> {
-    let Expr::Table(fields) = view.tree.expr(at) else { return None };
-    let key = |key: Option<ExprId>| key.and_then(|key| view.tree.text(key));
+    let TreeExpr::Table(fields) = view.tree.expr(at) else { return None };
+    let key = |key: Option<ExprId>| key.and_then(|key| view.tree.literal_text(key));
     let named = fields.iter().find_map(|field| key(field.key).and_then(|it| describe_switch(it)));
     named.map(ToOwned::to_owned)
 }
@@ -137,18 +141,18 @@ fn switch_in_table(view: &TreeView<'_>, at: ExprId) -> Option<String> {
 /// code from outside.
 fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
     let is_read = match view.tree.expr(at) {
-        Expr::Name(_) => true,
-        Expr::Index { is_written, .. } => !is_written,
+        TreeExpr::Name(_) => true,
+        TreeExpr::Index { is_written, .. } => !is_written,
         _ => false,
     };
     let name = view.evaluator.eval(at).iter().find_map(|value| match value {
-        Value::Builtin(name) => LOADERS.iter().find(|it| **it == &**name),
+        ScanValue::Builtin(name) => LOADERS.iter().find(|it| **it == &**name),
         _ => None,
     });
     let name = name.filter(|_| is_read)?;
     // The functions of the language that are flagged by their name are named there already.
     let is_global = match view.tree.expr(at) {
-        Expr::Name(binding) => view.tree.binding(*binding).is_global,
+        TreeExpr::Name(binding) => view.tree.binding(*binding).is_global,
         _ => false,
     };
     if is_global && describe_name(name, false).is_some() {
@@ -159,13 +163,13 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
     let mut parent = parents[at.0 as usize];
     while let Some(id) = parent {
         match view.tree.expr(id) {
-            Expr::Call { callee, args, .. } => {
+            TreeExpr::Call { callee, args, .. } => {
                 let values = view.evaluator.eval(*callee);
                 let is_usual = *callee == child
                     || values.iter().any(|value| match value {
-                        Value::Builtin(name) => {
+                        ScanValue::Builtin(name) => {
                             ASKS_ABOUT.contains(&&**name)
-                                || super::flow::forwarded(name)
+                                || super::flow::forwarded_arguments(name)
                                     .is_some_and(|(at, _)| args.get(at) == Some(&child))
                         }
                         _ => false,
@@ -175,8 +179,8 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
                 }
                 break;
             }
-            Expr::Binary { operator, .. } if operator.is_comparison() => return None,
-            Expr::Binary { .. } | Expr::Choice { .. } => {
+            TreeExpr::Binary { operator, .. } if operator.is_comparison() => return None,
+            TreeExpr::Binary { .. } | TreeExpr::Choice { .. } => {
                 child = id;
                 parent = parents[id.0 as usize];
             }
@@ -190,35 +194,37 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
 }
 
 /// A call of what another name stands for: `local run = loadstring run(text)`.
-fn called(call: &LogicalCall) -> Option<String> {
+fn check_alias_call(call: &LogicalCall) -> Option<String> {
     let named = call.values.iter().find_map(|value| match value {
-        Value::Builtin(name) | Value::Member(_, name) => describe_name(name, true),
+        ScanValue::Builtin(name) | ScanValue::Member(_, name) => describe_name(name, true),
         _ => None,
     });
     named.map(ToOwned::to_owned)
 }
 
 /// A module by its number, or by what somebody else says.
-fn required(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is_require = call.values.iter().any(|value| match value {
-        Value::Builtin(name) | Value::Member(Owner::Unknown, name) => &**name == "require",
+        ScanValue::Builtin(name) | ScanValue::Member(MemberOwner::Unknown, name) => {
+            &**name == "require"
+        }
         _ => false,
     });
     let what = call.args.first().filter(|_| is_require)?;
     let values = view.evaluator.eval(*what);
     let asset = values.iter().find_map(|value| match value {
-        Value::Number(id) => Some(show_number(*id)),
+        ScanValue::Number(id) => Some(show_number(*id)),
         _ => None,
     });
     if let Some(id) = asset {
         return Some(format!("requires the asset {id}, code from outside the place"));
     }
-    if let Some(source) = values.iter().find_map(outside) {
+    if let Some(source) = values.iter().find_map(outside_source) {
         return Some(format!(
             "requires a module that comes from {source}, which can be code from outside the place"
         ));
     }
-    if values.contains(&Value::SomeNumber) {
+    if values.contains(&ScanValue::SomeNumber) {
         let said = "requires an asset by a number that is worked out as it runs, code from outside \
                     the place";
         return Some(said.to_owned());
@@ -233,43 +239,43 @@ fn required(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
 }
 
 /// Whether what is required can be a module of the place only, as far as the script says.
-fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[Value]) -> bool {
-    let is_known = |value: &Value| match value {
-        Value::Text(_)
-        | Value::Prefix(_)
-        | Value::Nil
-        | Value::Bool(_)
-        | Value::Imported
-        | Value::Member(Owner::Imported, _)
-        | Value::Table(_)
-        | Value::List(_)
-        | Value::Function(_)
-        | Value::Open => true,
+fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> bool {
+    let is_known = |value: &ScanValue| match value {
+        ScanValue::Text(_)
+        | ScanValue::Prefix(_)
+        | ScanValue::Nil
+        | ScanValue::Bool(_)
+        | ScanValue::Imported
+        | ScanValue::Member(MemberOwner::Imported, _)
+        | ScanValue::Table(_)
+        | ScanValue::List(_)
+        | ScanValue::Function(_)
+        | ScanValue::Open => true,
         value => is_instance(value),
     };
-    if values.iter().all(|value| *value == Value::Open) {
+    if values.iter().all(|value| *value == ScanValue::Open) {
         return false;
     }
     let mut fields: Vec<Rc<str>> = Vec::new();
     for value in values {
         match value {
-            Value::Member(Owner::Unknown, name) => fields.push(name.clone()),
+            ScanValue::Member(MemberOwner::Unknown, name) => fields.push(name.clone()),
             value if !is_known(value) => return is_used_as_instance(view, what),
             _ => {}
         }
     }
     let mut is_given = fields.iter().all(|name| {
-        let given = view.evaluator.named(name);
+        let given = view.evaluator.values_of_name(name);
         !given.is_empty() && given.iter().all(is_known)
     });
     // A table that others know may be written to by the same name elsewhere.
-    if values.contains(&Value::Open) {
-        is_given &= match view.tree.expr(super::flow::aliased(view.tree, what)) {
-            Expr::Index { key, .. } => view
+    if values.contains(&ScanValue::Open) {
+        is_given &= match view.tree.expr(super::flow::follow_alias(view.tree, what)) {
+            TreeExpr::Index { key, .. } => view
                 .tree
-                .text(*key)
-                .is_none_or(|name| view.evaluator.named(name).iter().all(is_known)),
-            Expr::Call { .. } => false,
+                .literal_text(*key)
+                .is_none_or(|name| view.evaluator.values_of_name(name).iter().all(is_known)),
+            TreeExpr::Call { .. } => false,
             _ => true,
         };
     }
@@ -279,11 +285,13 @@ fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[Value]) -> bool {
 /// Whether a variable is known to hold no number where it is required:
 /// `if module:IsA("ModuleScript") then require(module) end`.
 fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
-    let Expr::Name(binding) = view.tree.expr(what) else { return false };
+    let TreeExpr::Name(binding) = view.tree.expr(what) else { return false };
     let definitions = &view.tree.binding(*binding).definitions;
     // `module = require(module)` gives it what is no number.
-    let is_other = |it: &&Definition| match it {
-        Definition::Value(value) => !matches!(*view.evaluator.eval(*value), [Value::Imported]),
+    let is_other = |it: &&BindingSource| match it {
+        BindingSource::Value(value) => {
+            !matches!(*view.evaluator.eval(*value), [ScanValue::Imported])
+        }
         _ => true,
     };
     let others = definitions.iter().filter(is_other).count();
@@ -295,18 +303,18 @@ fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
 fn proves_instance(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
     let proves = |id: ExprId, holds: bool| proves_instance(view, id, binding, holds);
     match view.tree.expr(id) {
-        Expr::Unary { operator: UnaryOperator::Not, operand } => proves(*operand, !holds),
-        Expr::Binary { operator: Operator::And, left, right } if holds => {
+        TreeExpr::Unary { operator: UnaryOperator::Not, operand } => proves(*operand, !holds),
+        TreeExpr::Binary { operator: BinaryOperator::And, left, right } if holds => {
             proves(*left, true) || proves(*right, true)
         }
-        Expr::Binary { operator: Operator::Or, left, right } if !holds => {
+        TreeExpr::Binary { operator: BinaryOperator::Or, left, right } if !holds => {
             proves(*left, false) || proves(*right, false)
         }
         // `typeof(module) == "Instance"`
-        Expr::Binary { operator: Operator::Equal, left, right } if holds => {
+        TreeExpr::Binary { operator: BinaryOperator::Equal, left, right } if holds => {
             is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
         }
-        Expr::Binary { operator: Operator::NotEqual, left, right } if !holds => {
+        TreeExpr::Binary { operator: BinaryOperator::NotEqual, left, right } if !holds => {
             is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
         }
         _ => is_asked(view, id, binding),
@@ -314,10 +322,10 @@ fn proves_instance(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: b
 }
 
 fn is_type_of(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: BindingId) -> bool {
-    let Expr::Call { callee, args, .. } = view.tree.expr(left) else { return false };
+    let TreeExpr::Call { callee, args, .. } = view.tree.expr(left) else { return false };
     let name = super::flow::global_name(view.tree, *callee);
     name.as_deref() == Some("typeof")
-        && view.tree.text(right).is_some_and(|text| &**text == "Instance")
+        && view.tree.literal_text(right).is_some_and(|text| &**text == "Instance")
         && args.first().is_some_and(|it| is_name(view, *it, binding))
 }
 
@@ -325,37 +333,37 @@ fn is_type_of(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: Binding
 fn is_asked(view: &TreeView<'_>, mut id: ExprId, binding: BindingId) -> bool {
     loop {
         id = match view.tree.expr(id) {
-            Expr::Binary { left, .. } => *left,
-            Expr::Unary { operand, .. } => *operand,
-            Expr::Call { callee, .. } => *callee,
-            Expr::Index { base, .. } if is_name(view, *base, binding) => return true,
-            Expr::Index { base, .. } => *base,
+            TreeExpr::Binary { left, .. } => *left,
+            TreeExpr::Unary { operand, .. } => *operand,
+            TreeExpr::Call { callee, .. } => *callee,
+            TreeExpr::Index { base, .. } if is_name(view, *base, binding) => return true,
+            TreeExpr::Index { base, .. } => *base,
             _ => return false,
         }
     }
 }
 
 fn is_name(view: &TreeView<'_>, id: ExprId, binding: BindingId) -> bool {
-    matches!(view.tree.expr(id), Expr::Name(it) if *it == binding)
+    matches!(view.tree.expr(id), TreeExpr::Name(it) if *it == binding)
 }
 
 /// Where a value comes from, where somebody else says it.
-fn outside(value: &Value) -> Option<Source> {
+fn outside_source(value: &ScanValue) -> Option<DataSource> {
     match value {
-        Value::Outside(source) => Some(source),
+        ScanValue::Outside(source) => Some(source),
         _ => None,
     }
 }
 
 /// Whether a client says a value: it can name any instance of the place so.
-fn is_of_client(value: &Value) -> bool {
-    *value == Value::Outside(CLIENT)
+fn is_of_client(value: &ScanValue) -> bool {
+    *value == ScanValue::Outside(CLIENT)
 }
 
 /// Functions of `debug` that give code of others.
-fn debugged(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is = |name: &str| {
-        call.values.iter().any(|it| matches!(it, Value::Builtin(builtin) if &**builtin == name))
+        call.values.iter().any(|it| matches!(it, ScanValue::Builtin(builtin) if &**builtin == name))
     };
     if is("debug.loadmodule") {
         return Some("uses debug.loadmodule, which runs a module's code anew".to_owned());
@@ -364,39 +372,38 @@ fn debugged(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
         return None;
     }
     let options = call.args.last()?;
-    let gives = view
-        .evaluator
-        .eval(*options)
-        .iter()
-        .any(|it| text(it).is_some_and(|options| options.len() <= 6 && options.contains('f')));
+    let gives =
+        view.evaluator.eval(*options).iter().any(|it| {
+            to_text(it).is_some_and(|options| options.len() <= 6 && options.contains('f'))
+        });
     gives.then(|| "uses debug.info to get at functions of other code".to_owned())
 }
 
 /// The method that a call calls, of those that are asked for.
-fn method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
+fn called_method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
     call.values.iter().find_map(|value| match value {
-        Value::Member(_, name) => names.iter().find(|it| **it == &**name).copied(),
+        ScanValue::Member(_, name) => names.iter().find(|it| **it == &**name).copied(),
         _ => None,
     })
 }
 
-fn prompt(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
-    let name = method(call, &PROMPTS)?;
-    let id = call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(item));
+fn check_prompt(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let name = called_method(call, &PROMPTS)?;
+    let id = call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(item_name));
     let what = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
     Some(format!("asks players to buy {what} ({name}); see who is paid for it"))
 }
 
-fn item(value: &Value) -> Option<String> {
-    let id = number(value).filter(|_| matches!(value, Value::Number(_)))?;
+fn item_name(value: &ScanValue) -> Option<String> {
+    let id = to_number(value).filter(|_| matches!(value, ScanValue::Number(_)))?;
     (id >= LEAST_ITEM).then(|| show_number(id))
 }
 
 /// A teleport; `is_named` says whether the script names TeleportService at all.
-fn teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
-    let name = method(call, &TELEPORTS)?;
+fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
+    let name = called_method(call, &TELEPORTS)?;
     let service = call.values.iter().find_map(|value| match value {
-        Value::Member(Owner::Service(service), _) => Some(service.clone()),
+        ScanValue::Member(MemberOwner::Service(service), _) => Some(service.clone()),
         _ => None,
     });
     let is_service =
@@ -404,28 +411,28 @@ fn teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Opti
     let first = call.method_args().first().or(call.args.first()).filter(|_| is_service)?;
     let values = view.evaluator.eval(*first);
     let id = values.iter().find_map(|value| match value {
-        Value::Number(id) => Some(show_number(*id)),
+        ScanValue::Number(id) => Some(show_number(*id)),
         _ => None,
     });
     let id = id.map(|id| format!("sends players to the place {id} ({name})"));
     id.or_else(|| {
-        let source = values.iter().find_map(outside)?;
+        let source = values.iter().find_map(outside_source)?;
         Some(format!("sends players to a place that comes from {source} ({name})"))
     })
 }
 
 /// A function that is chosen by what somebody else says, or by a name that does not stand here.
-fn dispatched(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
-    let Expr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
+fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+    let TreeExpr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
     let (owners, keys) = (view.evaluator.eval(*base), view.evaluator.eval(*key));
     let is_game = owners.iter().any(|owner| match owner {
-        Value::Builtin(name) => matches!(&**name, "game" | "workspace" | "_G" | "shared"),
-        Value::Service(_) => true,
+        ScanValue::Builtin(name) => matches!(&**name, "game" | "workspace" | "_G" | "shared"),
+        ScanValue::Service(_) => true,
         _ => false,
     });
     let is_theirs = owners.iter().any(is_of_client);
     let source = keys.iter().find_map(|key| match key {
-        Value::Outside(source) => Some(source),
+        ScanValue::Outside(source) => Some(source),
         _ => None,
     });
     if let Some(source) = source.filter(|_| is_game || is_theirs) {
@@ -433,12 +440,12 @@ fn dispatched(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     }
     let is_put_together = matches!(
         view.tree.expr(*key),
-        Expr::Call { .. } | Expr::Binary { .. } | Expr::Interpolated(_)
+        TreeExpr::Call { .. } | TreeExpr::Binary { .. } | TreeExpr::Interpolated(_)
     );
-    let is_known = keys.iter().all(|key| text(key).is_some());
+    let is_known = keys.iter().all(|key| to_text(key).is_some());
     let is_instance = owners.iter().any(|owner| match owner {
-        Value::Builtin(name) => matches!(&**name, "game" | "workspace"),
-        Value::Service(_) => true,
+        ScanValue::Builtin(name) => matches!(&**name, "game" | "workspace"),
+        ScanValue::Service(_) => true,
         _ => false,
     });
     let said = "calls a function by a name that is put together as it runs";
@@ -448,13 +455,13 @@ fn dispatched(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     // `object[method](object, ...)` in a script that has one of the services.
     let is_own = call.args.first().is_some_and(|first| {
         matches!((view.tree.expr(*base), view.tree.expr(*first)),
-            (Expr::Name(owner), Expr::Name(first)) if owner == first)
+            (TreeExpr::Name(owner), TreeExpr::Name(first)) if owner == first)
     });
-    let is_open = owners.iter().any(|it| matches!(it, Value::Unknown | Value::Open));
-    let is_any_service = owners.contains(&Value::Service(Rc::default()));
+    let is_open = owners.iter().any(|it| matches!(it, ScanValue::Unknown | ScanValue::Open));
+    let is_any_service = owners.contains(&ScanValue::Service(Rc::default()));
     let is_named = |view: &TreeView<'_>| {
         let tokens = &view.tokens;
-        let names = |it| REACHING.contains(&tokens.text(it).trim_matches(['"', '\'']));
+        let names = |it| REACHING.contains(&tokens.token_text(it).trim_matches(['"', '\'']));
         tokens.tokens.iter().any(names)
     };
     (is_own && !is_known && (is_any_service || is_open && is_named(view)))

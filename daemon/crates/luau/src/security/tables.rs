@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::flow::global_name;
-use super::tree::{BindingId, Definition, Expr, ExprId, ItemWrite, Operator, Tree};
+use super::tree::{
+    BinaryOperator, BindingId, BindingSource, ExprId, ItemWrite, ScanTree, TreeExpr,
+};
 
 /// Expressions that one value is followed through.
 const MAX_STEPS: usize = 64;
@@ -36,7 +38,7 @@ const READING_METHODS: [&str; 3] = ["RequestAsync", "CreateWebStreamClient", "JS
 
 /// How far what is in a variable is known elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Leak {
+enum TableLeak {
     /// What stands in its fields is.
     Fields,
     /// The table itself is.
@@ -44,34 +46,34 @@ enum Leak {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct LeakedTables {
     closed: HashSet<ExprId>,
     /// Where tables in variables get known elsewhere.
     pub(super) leaks: HashMap<BindingId, Vec<ExprId>>,
 }
 
-impl Tables {
-    pub(super) fn of(tree: &Tree, parents: &[Option<ExprId>]) -> Self {
+impl LeakedTables {
+    pub(super) fn from_tree(tree: &ScanTree, parents: &[Option<ExprId>]) -> Self {
         let mut holders: HashMap<ExprId, BindingId> = HashMap::new();
         for (at, binding) in tree.bindings.iter().enumerate().filter(|(_, it)| !it.is_global) {
             for definition in &binding.definitions {
-                if let Definition::Value(value) = definition {
+                if let BindingSource::Value(value) = definition {
                     holders.insert(*value, BindingId(at as u32));
                 }
             }
         }
         let mut tables = Self::default();
-        let mut levels: HashMap<BindingId, Leak> = HashMap::new();
+        let mut levels: HashMap<BindingId, TableLeak> = HashMap::new();
         for id in tree.ids() {
-            let Expr::Name(binding) = tree.expr(id) else { continue };
-            let Some(leak) = leak(tree, parents, id) else { continue };
+            let TreeExpr::Name(binding) = tree.expr(id) else { continue };
+            let Some(leak) = find_leak(tree, parents, id) else { continue };
             let level = levels.entry(*binding).or_insert(leak);
             *level = leak.max(*level);
-            if leak == Leak::All {
+            if leak == TableLeak::All {
                 tables.leaks.entry(*binding).or_default().push(id);
             }
         }
-        for id in tree.ids().filter(|id| matches!(tree.expr(*id), Expr::Table(_))) {
+        for id in tree.ids().filter(|id| matches!(tree.expr(*id), TreeExpr::Table(_))) {
             if is_closed(tree, parents, &holders, &levels, id) {
                 tables.closed.insert(id);
             }
@@ -85,10 +87,10 @@ impl Tables {
 }
 
 /// What library functions put into tables: `table.insert(list, value)`, `rawset(table, key, value)`.
-pub(super) fn add_library_writes(tree: &mut Tree) {
+pub(super) fn add_library_writes(tree: &mut ScanTree) {
     let mut writes = Vec::new();
     for id in tree.ids() {
-        let Expr::Call { callee, args, .. } = tree.expr(id) else { continue };
+        let TreeExpr::Call { callee, args, .. } = tree.expr(id) else { continue };
         let (Some(first), Some(value)) = (args.first(), args.last()) else { continue };
         let Some(name) = global_name(tree, *callee) else { continue };
         let (table, key, value) = match &*name {
@@ -97,7 +99,7 @@ pub(super) fn add_library_writes(tree: &mut Tree) {
             "table.move" => (args.get(4).copied(), None, *first),
             _ => continue,
         };
-        let place = table.and_then(|it| tree.place(it));
+        let place = table.and_then(|it| tree.field_place(it));
         writes.extend(place.map(|place| (place, ItemWrite { key, value })));
     }
     for (place, write) in writes {
@@ -106,56 +108,58 @@ pub(super) fn add_library_writes(tree: &mut Tree) {
 }
 
 /// Whether a call keeps nothing of what it is given.
-fn only_reads(tree: &Tree, callee: ExprId) -> bool {
+fn only_reads(tree: &ScanTree, callee: ExprId) -> bool {
     if global_name(tree, callee).is_some_and(|name| READERS.contains(&&*name)) {
         return true;
     }
     match tree.expr(callee) {
-        Expr::Index { key, .. } => {
-            tree.text(*key).is_some_and(|name| READING_METHODS.contains(&&**name))
+        TreeExpr::Index { key, .. } => {
+            tree.literal_text(*key).is_some_and(|name| READING_METHODS.contains(&&**name))
         }
         _ => false,
     }
 }
 
 /// How far the table in a variable gets known elsewhere where it is read.
-fn leak(tree: &Tree, parents: &[Option<ExprId>], name: ExprId) -> Option<Leak> {
+fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Option<TableLeak> {
     let mut child = name;
     let mut depth = 0;
     for _ in 0..MAX_STEPS {
-        let reached = if depth == 0 { Leak::All } else { Leak::Fields };
+        let reached = if depth == 0 { TableLeak::All } else { TableLeak::Fields };
         let Some(parent) = parents[child.0 as usize] else {
-            let is_target = matches!(tree.expr(child), Expr::Index { is_written: true, .. });
+            let is_target = matches!(tree.expr(child), TreeExpr::Index { is_written: true, .. });
             // What other scripts write to a module is theirs.
             let statement = tree.statement_of(child);
             let is_module = statement.is_return && statement.function.is_none();
             return (!is_target && !is_module).then_some(reached);
         };
         match tree.expr(parent) {
-            Expr::Index { base, .. } if *base == child => depth += 1,
-            Expr::Call { callee, is_method, .. } if *callee == child => {
-                let own = if depth == 1 { Leak::All } else { Leak::Fields };
+            TreeExpr::Index { base, .. } if *base == child => depth += 1,
+            TreeExpr::Call { callee, is_method, .. } if *callee == child => {
+                let own = if depth == 1 { TableLeak::All } else { TableLeak::Fields };
                 return is_method.then_some(own);
             }
-            Expr::Call { callee, .. } if only_reads(tree, *callee) => return Some(Leak::Fields),
-            Expr::Binary { operator: Operator::And | Operator::Or, .. } => {}
-            Expr::Choice { values, .. } if values.contains(&child) => {}
-            Expr::Binary { .. }
-            | Expr::Unary { .. }
-            | Expr::Interpolated(_)
-            | Expr::Choice { .. } => return None,
+            TreeExpr::Call { callee, .. } if only_reads(tree, *callee) => {
+                return Some(TableLeak::Fields);
+            }
+            TreeExpr::Binary { operator: BinaryOperator::And | BinaryOperator::Or, .. } => {}
+            TreeExpr::Choice { values, .. } if values.contains(&child) => {}
+            TreeExpr::Binary { .. }
+            | TreeExpr::Unary { .. }
+            | TreeExpr::Interpolated(_)
+            | TreeExpr::Choice { .. } => return None,
             _ => return Some(reached),
         }
         child = parent;
     }
-    Some(Leak::All)
+    Some(TableLeak::All)
 }
 
 fn is_closed(
-    tree: &Tree,
+    tree: &ScanTree,
     parents: &[Option<ExprId>],
     holders: &HashMap<ExprId, BindingId>,
-    levels: &HashMap<BindingId, Leak>,
+    levels: &HashMap<BindingId, TableLeak>,
     table: ExprId,
 ) -> bool {
     let mut child = table;
@@ -165,14 +169,15 @@ fn is_closed(
             let level = holders.get(&child).map(|holder| levels.get(holder));
             return match level {
                 Some(None) => true,
-                Some(Some(Leak::Fields)) => !is_field,
-                Some(Some(Leak::All)) | None => false,
+                Some(Some(TableLeak::Fields)) => !is_field,
+                Some(Some(TableLeak::All)) | None => false,
             };
         };
         match tree.expr(parent) {
-            Expr::Table(_) => is_field = true,
-            Expr::Binary { operator: Operator::And | Operator::Or, .. } | Expr::Choice { .. } => {}
-            Expr::Call { callee, args, .. } if args.contains(&child) => {
+            TreeExpr::Table(_) => is_field = true,
+            TreeExpr::Binary { operator: BinaryOperator::And | BinaryOperator::Or, .. }
+            | TreeExpr::Choice { .. } => {}
+            TreeExpr::Call { callee, args, .. } if args.contains(&child) => {
                 let name = global_name(tree, *callee);
                 if name.as_deref() != Some("table.freeze") {
                     return only_reads(tree, *callee);

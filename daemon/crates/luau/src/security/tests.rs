@@ -418,7 +418,7 @@ fn names_that_look_like_services() {
         ("TeleportServicee", "TeleportService"),
         ("Ｌighting", "Lighting"),
     ] {
-        assert_eq!(imitation(name), Some(known), "{name}");
+        assert_eq!(imitated_service(name), Some(known), "{name}");
     }
     for name in [
         "HttpService",
@@ -445,7 +445,7 @@ fn names_that_look_like_services() {
         "SoundServiceClient",
         "RunServices",
     ] {
-        assert_eq!(imitation(name), None, "{name}");
+        assert_eq!(imitated_service(name), None, "{name}");
     }
 }
 
@@ -491,6 +491,6 @@ fn what_it_looks_through_has_no_end_in_any_shape() {
             source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
         }
         scan_script(&source);
-        imitation(&source);
+        imitated_service(&source);
     }
 }

@@ -22,14 +22,14 @@ pub(super) struct StatementId(pub(super) u32);
 
 #[derive(Debug)]
 pub(super) struct ExprNode {
-    pub(super) expr: Expr,
+    pub(super) expr: TreeExpr,
     /// From 1.
     pub(super) line: u32,
     pub(super) statement: StatementId,
 }
 
 #[derive(Debug)]
-pub(super) enum Expr {
+pub(super) enum TreeExpr {
     Nil,
     Bool(bool),
     Number(f64),
@@ -51,7 +51,7 @@ pub(super) enum Expr {
     Function(FunctionId),
     Table(Box<[TableField]>),
     Binary {
-        operator: Operator,
+        operator: BinaryOperator,
         left: ExprId,
         right: ExprId,
     },
@@ -75,7 +75,7 @@ pub(super) struct TableField {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Operator {
+pub(super) enum BinaryOperator {
     Add,
     Subtract,
     Multiply,
@@ -94,7 +94,7 @@ pub(super) enum Operator {
     GreaterOrEqual,
 }
 
-impl Operator {
+impl BinaryOperator {
     pub(super) fn is_comparison(self) -> bool {
         match self {
             Self::Equal
@@ -126,17 +126,17 @@ pub(super) enum UnaryOperator {
 
 /// A variable, and what it is given.
 #[derive(Debug)]
-pub(super) struct Binding {
+pub(super) struct TreeBinding {
     pub(super) name: Rc<str>,
     pub(super) is_global: bool,
-    pub(super) definitions: Vec<Definition>,
+    pub(super) definitions: Vec<BindingSource>,
     /// How often it is read.
     pub(super) reads: u32,
 }
 
 /// What gives a variable a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Definition {
+pub(super) enum BindingSource {
     Value(ExprId),
     /// One of the values behind the first that a call gives, counted from 0.
     Result(ExprId, usize),
@@ -175,9 +175,9 @@ pub(super) struct StatementNode {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct ScanTree {
     pub(super) exprs: Vec<ExprNode>,
-    pub(super) bindings: Vec<Binding>,
+    pub(super) bindings: Vec<TreeBinding>,
     pub(super) functions: Vec<FunctionNode>,
     pub(super) statements: Vec<StatementNode>,
     /// What is assigned to fields, by the field's name: `a.name = value`, `function a.name()`.
@@ -206,8 +206,8 @@ pub(super) struct FieldWrite {
     pub(super) value: ExprId,
 }
 
-impl Tree {
-    pub(super) fn expr(&self, id: ExprId) -> &Expr {
+impl ScanTree {
+    pub(super) fn expr(&self, id: ExprId) -> &TreeExpr {
         &self.exprs[id.0 as usize].expr
     }
 
@@ -219,7 +219,7 @@ impl Tree {
         (0..self.exprs.len() as u32).map(ExprId)
     }
 
-    pub(super) fn binding(&self, id: BindingId) -> &Binding {
+    pub(super) fn binding(&self, id: BindingId) -> &TreeBinding {
         &self.bindings[id.0 as usize]
     }
 
@@ -232,19 +232,19 @@ impl Tree {
     }
 
     /// The text of a literal.
-    pub(super) fn text(&self, id: ExprId) -> Option<&Rc<str>> {
+    pub(super) fn literal_text(&self, id: ExprId) -> Option<&Rc<str>> {
         match self.expr(id) {
-            Expr::Text(text) => Some(text),
+            TreeExpr::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// The variable in front of a chain of indexes.
-    pub(super) fn root(&self, mut id: ExprId) -> Option<BindingId> {
+    pub(super) fn root_binding(&self, mut id: ExprId) -> Option<BindingId> {
         loop {
             match self.expr(id) {
-                Expr::Name(binding) => return Some(*binding),
-                Expr::Index { base, .. } => id = *base,
+                TreeExpr::Name(binding) => return Some(*binding),
+                TreeExpr::Index { base, .. } => id = *base,
                 _ => return None,
             }
         }
@@ -252,68 +252,68 @@ impl Tree {
 
     /// The values that a field behind a variable is given.
     pub(super) fn own_writes(&self, base: ExprId, name: &Rc<str>) -> &[ExprId] {
-        let root = self.root(base);
+        let root = self.root_binding(base);
         let writes = root.and_then(|root| self.own_writes.get(&(root, name.clone())));
         writes.map_or(&[], Vec::as_slice)
     }
 
     /// The variable and the last name of a chain of indexes.
-    pub(super) fn place(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
-        let root = self.root(base)?;
+    pub(super) fn field_place(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
+        let root = self.root_binding(base)?;
         let name = match self.expr(base) {
-            Expr::Index { key, .. } => self.text(*key).cloned().unwrap_or_default(),
+            TreeExpr::Index { key, .. } => self.literal_text(*key).cloned().unwrap_or_default(),
             _ => Rc::default(),
         };
         Some((root, name))
     }
 
     pub(super) fn item_writes(&self, base: ExprId) -> &[ItemWrite] {
-        let writes = self.place(base).and_then(|place| self.item_writes.get(&place));
+        let writes = self.field_place(base).and_then(|place| self.item_writes.get(&place));
         writes.map_or(&[], Vec::as_slice)
     }
 
     /// The expression that each is an operand of.
-    pub(super) fn parents(&self) -> Vec<Option<ExprId>> {
+    pub(super) fn parent_ids(&self) -> Vec<Option<ExprId>> {
         let mut parents = vec![None; self.exprs.len()];
         for id in self.ids() {
-            self.operands(id, |operand| parents[operand.0 as usize] = Some(id));
+            self.visit_operands(id, |operand| parents[operand.0 as usize] = Some(id));
         }
         parents
     }
 
     /// The expressions that an expression is made of.
-    pub(super) fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+    pub(super) fn visit_operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.expr(id) {
-            Expr::Nil
-            | Expr::Bool(_)
-            | Expr::Number(_)
-            | Expr::Text(_)
-            | Expr::Varargs
-            | Expr::Name(_)
-            | Expr::Function(_) => {}
-            Expr::Index { base, key, .. } => {
+            TreeExpr::Nil
+            | TreeExpr::Bool(_)
+            | TreeExpr::Number(_)
+            | TreeExpr::Text(_)
+            | TreeExpr::Varargs
+            | TreeExpr::Name(_)
+            | TreeExpr::Function(_) => {}
+            TreeExpr::Index { base, key, .. } => {
                 visit(*base);
                 visit(*key);
             }
-            Expr::Call { callee, args, .. } => {
+            TreeExpr::Call { callee, args, .. } => {
                 visit(*callee);
                 args.iter().copied().for_each(visit);
             }
-            Expr::Table(fields) => {
+            TreeExpr::Table(fields) => {
                 for field in fields {
                     field.key.into_iter().for_each(&mut visit);
                     visit(field.value);
                 }
             }
-            Expr::Binary { left, right, .. } => {
+            TreeExpr::Binary { left, right, .. } => {
                 visit(*left);
                 visit(*right);
             }
-            Expr::Unary { operand, .. } => visit(*operand),
-            Expr::Choice { conditions, values } => {
+            TreeExpr::Unary { operand, .. } => visit(*operand),
+            TreeExpr::Choice { conditions, values } => {
                 conditions.iter().chain(values).copied().for_each(visit);
             }
-            Expr::Interpolated(parts) => parts.iter().copied().for_each(visit),
+            TreeExpr::Interpolated(parts) => parts.iter().copied().for_each(visit),
         }
     }
 }

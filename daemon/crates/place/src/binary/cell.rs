@@ -13,21 +13,21 @@ use rbx_types::{
 
 use super::layout::ty;
 
-pub(super) use super::cell_read::read;
-pub(super) use super::cell_write::write;
+pub(super) use super::cell_read::read_cell;
+pub(super) use super::cell_write::write_cell;
 
 /// What the numbers in cells refer to: the instances of the file, and the strings that it shares.
-pub(super) trait Reading {
+pub(super) trait ReadLinks {
     /// The instance of that number; none where the file has none.
-    fn instance(&self, referent: i32) -> Ref;
+    fn instance_of(&self, referent: i32) -> Ref;
     /// The shared string at that index.
-    fn shared(&self, index: u32) -> Option<&SharedString>;
+    fn shared_string(&self, index: u32) -> Option<&SharedString>;
 }
 
 /// The numbers by which cells refer to something.
-pub(super) trait Writing {
+pub(super) trait WriteLinks {
     /// The number of an instance; -1 where it is none of the file.
-    fn referent(&self, to: Ref) -> i32;
+    fn referent_of(&self, to: Ref) -> i32;
     /// The index of a shared string, which is entered where the file does not have it yet.
     fn index(&mut self, shared: &SharedString) -> u32;
 }
@@ -115,7 +115,7 @@ pub(super) fn kind_of(ty: u8) -> Option<VariantType> {
 
 /// What a file stores for an instance that does not have a property whose default nobody knows.
 /// The values are those that rbx_binary stores.
-pub(super) fn blank(kind: VariantType) -> Option<Variant> {
+pub(super) fn blank_value(kind: VariantType) -> Option<Variant> {
     let (zero, zero2) = (Vector3::new(0.0, 0.0, 0.0), Vector2::new(0.0, 0.0));
     let (udim, black) = (UDim::new(0.0, 0), Color3::new(0.0, 0.0, 0.0));
     Some(match kind {

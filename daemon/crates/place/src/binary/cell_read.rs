@@ -8,20 +8,24 @@ use rbx_types::{
     Vector3int16,
 };
 
-use super::cell::Reading;
-use super::layout::{Kind, ty};
+use super::cell::ReadLinks;
+use super::layout::{ContentKind, ty};
 
 /// The value of a cell, of the kind that its type stores: a text is bytes, whatever the property
 /// is. None where the bytes mean nothing.
-pub(super) fn read(ty: u8, cell: &[u8], links: &(impl Reading + ?Sized)) -> Option<Variant> {
-    let mut rest = Rest(cell);
-    let value = value(ty, &mut rest, links)?;
+pub(super) fn read_cell(ty: u8, cell: &[u8], links: &(impl ReadLinks + ?Sized)) -> Option<Variant> {
+    let mut rest = CellReader(cell);
+    let value = read_value(ty, &mut rest, links)?;
     rest.0.is_empty().then_some(value)
 }
 
-fn value(ty: u8, rest: &mut Rest<'_>, links: &(impl Reading + ?Sized)) -> Option<Variant> {
+fn read_value(
+    ty: u8,
+    rest: &mut CellReader<'_>,
+    links: &(impl ReadLinks + ?Sized),
+) -> Option<Variant> {
     Some(match ty {
-        ty::STRING => BinaryString::from(rest.text()?.to_vec()).into(),
+        ty::STRING => BinaryString::from(rest.read_text()?.to_vec()).into(),
         ty::BOOL => (rest.byte()? != 0).into(),
         ty::INT32 => rest.i32()?.into(),
         ty::FLOAT32 => rest.f32()?.into(),
@@ -36,37 +40,37 @@ fn value(ty: u8, rest: &mut Rest<'_>, links: &(impl Reading + ?Sized)) -> Option
         ty::AXES => Axes::from_bits(rest.byte()?)?.into(),
         ty::BRICK_COLOR => BrickColor::from_number(rest.u32()?.try_into().ok()?)?.into(),
         ty::COLOR3 => Color3::new(rest.f32()?, rest.f32()?, rest.f32()?).into(),
-        ty::VECTOR2 => rest.vector2()?.into(),
-        ty::VECTOR3 => rest.vector()?.into(),
-        ty::CFRAME => rest.cframe()?.into(),
+        ty::VECTOR2 => rest.read_vector2()?.into(),
+        ty::VECTOR3 => rest.read_vector3()?.into(),
+        ty::CFRAME => rest.read_cframe()?.into(),
         ty::ENUM => Enum::from_u32(rest.u32()?).into(),
-        ty::REF => links.instance(rest.referent()?).into(),
+        ty::REF => links.instance_of(rest.read_referent()?).into(),
         ty::VECTOR3_INT16 => Vector3int16::new(rest.i16()?, rest.i16()?, rest.i16()?).into(),
         ty::NUMBER_SEQUENCE => rest.number_sequence()?.into(),
         ty::COLOR_SEQUENCE => rest.color_sequence()?.into(),
         ty::NUMBER_RANGE => NumberRange::new(rest.plain_f32()?, rest.plain_f32()?).into(),
-        ty::RECT => Rect::new(rest.vector2()?, rest.vector2()?).into(),
-        ty::PHYSICAL => rest.physical()?.into(),
+        ty::RECT => Rect::new(rest.read_vector2()?, rest.read_vector2()?).into(),
+        ty::PHYSICAL => rest.read_physical()?.into(),
         ty::COLOR3_UINT8 => Color3uint8::new(rest.byte()?, rest.byte()?, rest.byte()?).into(),
         ty::INT64 => rest.i64()?.into(),
-        ty::SHARED_STRING => links.shared(rest.u32()?)?.clone().into(),
+        ty::SHARED_STRING => links.shared_string(rest.u32()?)?.clone().into(),
         ty::OPTIONAL_CFRAME => rest.optional_cframe()?,
         ty::UNIQUE_ID => {
             let (index, time) = (rest.u32()?, rest.u32()?);
             UniqueId::new(index, time, i64::from_be_bytes(rest.bytes()?).rotate_right(1)).into()
         }
-        ty::FONT => rest.font()?.into(),
+        ty::FONT => rest.read_font()?.into(),
         ty::CAPABILITIES => SecurityCapabilities::from_bits(rest.i64()? as u64).into(),
-        ty::CONTENT => rest.content(links)?.into(),
+        ty::CONTENT => rest.read_content(links)?.into(),
         _ => return None,
     })
 }
 
 /// What is left of a cell. Numbers in planes have their first byte first, and their sign at the
 /// end; others are plain.
-struct Rest<'a>(&'a [u8]);
+struct CellReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> CellReader<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -106,29 +110,29 @@ impl<'a> Rest<'a> {
         self.bytes().map(f32::from_le_bytes)
     }
 
-    fn count(&mut self) -> Option<usize> {
+    fn read_count(&mut self) -> Option<usize> {
         self.bytes().map(|four| u32::from_le_bytes(four) as usize)
     }
 
-    fn referent(&mut self) -> Option<i32> {
+    fn read_referent(&mut self) -> Option<i32> {
         self.bytes().map(i32::from_le_bytes)
     }
 
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let len = self.count()?;
+    fn read_text(&mut self) -> Option<&'a [u8]> {
+        let len = self.read_count()?;
         self.take(len)
     }
 
-    fn utf8(&mut self) -> Option<String> {
-        let text = self.text()?;
+    fn read_utf8(&mut self) -> Option<String> {
+        let text = self.read_text()?;
         std::str::from_utf8(text).ok().map(str::to_owned)
     }
 
-    fn vector2(&mut self) -> Option<Vector2> {
+    fn read_vector2(&mut self) -> Option<Vector2> {
         Some(Vector2::new(self.f32()?, self.f32()?))
     }
 
-    fn vector(&mut self) -> Option<Vector3> {
+    fn read_vector3(&mut self) -> Option<Vector3> {
         Some(Vector3::new(self.f32()?, self.f32()?, self.f32()?))
     }
 
@@ -137,11 +141,11 @@ impl<'a> Rest<'a> {
     }
 
     /// Exactly so many keypoints of so many bytes as the count says.
-    fn keypoints<T, const N: usize>(&mut self, make: fn([f32; N]) -> T) -> Option<Vec<T>> {
-        let len = self.count()?.checked_mul(4 * N)?;
+    fn read_keypoints<T, const N: usize>(&mut self, make: fn([f32; N]) -> T) -> Option<Vec<T>> {
+        let len = self.read_count()?.checked_mul(4 * N)?;
         let keypoint = |bytes: &[u8]| {
             let mut numbers = [0.0; N];
-            let mut rest = Rest(bytes);
+            let mut rest = CellReader(bytes);
             for number in &mut numbers {
                 *number = rest.plain_f32().unwrap_or_default();
             }
@@ -153,17 +157,17 @@ impl<'a> Rest<'a> {
     fn number_sequence(&mut self) -> Option<NumberSequence> {
         let make =
             |[time, value, envelope]: [f32; 3]| NumberSequenceKeypoint::new(time, value, envelope);
-        Some(NumberSequence { keypoints: self.keypoints(make)? })
+        Some(NumberSequence { keypoints: self.read_keypoints(make)? })
     }
 
     fn color_sequence(&mut self) -> Option<ColorSequence> {
         let make = |[time, r, g, b, _envelope]: [f32; 5]| {
             ColorSequenceKeypoint::new(time, Color3::new(r, g, b))
         };
-        Some(ColorSequence { keypoints: self.keypoints(make)? })
+        Some(ColorSequence { keypoints: self.read_keypoints(make)? })
     }
 
-    fn physical(&mut self) -> Option<PhysicalProperties> {
+    fn read_physical(&mut self) -> Option<PhysicalProperties> {
         let flags = self.byte()?;
         if flags & !0b11 != 0 {
             return None;
@@ -187,7 +191,7 @@ impl<'a> Rest<'a> {
     }
 
     /// A rotation, or that there is none of its number.
-    fn rotation(&mut self) -> Option<Result<Matrix3, rbx_types::Error>> {
+    fn read_rotation(&mut self) -> Option<Result<Matrix3, rbx_types::Error>> {
         Some(match self.byte()? {
             0 => {
                 let (x, y, z) = (self.plain_vector()?, self.plain_vector()?, self.plain_vector()?);
@@ -197,13 +201,13 @@ impl<'a> Rest<'a> {
         })
     }
 
-    fn cframe(&mut self) -> Option<CFrame> {
-        let (rotation, position) = (self.rotation()?, self.vector()?);
+    fn read_cframe(&mut self) -> Option<CFrame> {
+        let (rotation, position) = (self.read_rotation()?, self.read_vector3()?);
         Some(CFrame::new(position, rotation.ok()?))
     }
 
     fn optional_cframe(&mut self) -> Option<Variant> {
-        let (rotation, position) = (self.rotation()?, self.vector()?);
+        let (rotation, position) = (self.read_rotation()?, self.read_vector3()?);
         // Where there is none, it does not matter what else is stored.
         Some(Variant::OptionalCFrame(match self.byte()? {
             0 => None,
@@ -211,11 +215,11 @@ impl<'a> Rest<'a> {
         }))
     }
 
-    fn font(&mut self) -> Option<Font> {
-        let family = self.utf8()?;
+    fn read_font(&mut self) -> Option<Font> {
+        let family = self.read_utf8()?;
         let weight = u16::from_le_bytes(self.bytes()?);
         let style = self.byte()?;
-        let face = self.utf8()?;
+        let face = self.read_utf8()?;
         Some(Font {
             family,
             weight: FontWeight::from_u16(weight).unwrap_or_default(),
@@ -224,11 +228,11 @@ impl<'a> Rest<'a> {
         })
     }
 
-    fn content(&mut self, links: &(impl Reading + ?Sized)) -> Option<Content> {
-        Some(match Kind::of(self.bytes()?)? {
-            Kind::None => Content::none(),
-            Kind::Uri => Content::from_uri(self.utf8()?),
-            Kind::Object => match links.instance(self.referent()?) {
+    fn read_content(&mut self, links: &(impl ReadLinks + ?Sized)) -> Option<Content> {
+        Some(match ContentKind::from_bytes(self.bytes()?)? {
+            ContentKind::None => Content::none(),
+            ContentKind::Uri => Content::from_uri(self.read_utf8()?),
+            ContentKind::Object => match links.instance_of(self.read_referent()?) {
                 none if none.is_none() => Content::none(),
                 object => Content::from_referent(object),
             },

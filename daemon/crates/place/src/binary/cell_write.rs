@@ -5,21 +5,26 @@ use rbx_types::{
     NumberSequence, PhysicalProperties, SharedString, UDim, UniqueId, Variant, Vector2, Vector3,
 };
 
-use super::cell::Writing;
-use super::layout::{Kind, ty};
+use super::cell::WriteLinks;
+use super::layout::{ContentKind, ty};
 
 /// Appends the cell of a value. `false` (and nothing is appended) where the type cannot hold it.
 ///
 /// A type also takes values that mean the same in it: a text takes tags, a number one of a smaller
 /// range.
 #[must_use]
-pub(super) fn write(ty: u8, value: &Variant, links: &mut impl Writing, out: &mut Vec<u8>) -> bool {
+pub(super) fn write_cell(
+    ty: u8,
+    value: &Variant,
+    links: &mut impl WriteLinks,
+    out: &mut Vec<u8>,
+) -> bool {
     let start = out.len();
     let is_written = match ty {
-        ty::STRING => string(value, out),
-        ty::SHARED_STRING => shared(value, links, out),
-        ty::REF | ty::CONTENT => link(ty, value, links, out),
-        _ => plain(ty, value, out),
+        ty::STRING => write_string(value, out),
+        ty::SHARED_STRING => write_shared(value, links, out),
+        ty::REF | ty::CONTENT => write_link(ty, value, links, out),
+        _ => write_plain(ty, value, out),
     };
     if is_written.is_none() {
         out.truncate(start);
@@ -27,7 +32,7 @@ pub(super) fn write(ty: u8, value: &Variant, links: &mut impl Writing, out: &mut
     is_written.is_some()
 }
 
-fn string(value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+fn write_string(value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     match value {
         Variant::String(value) => put_text(value.as_bytes(), out),
         Variant::BinaryString(value) => put_text(value.as_ref(), out),
@@ -48,7 +53,7 @@ fn string(value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-fn shared(value: &Variant, links: &mut impl Writing, out: &mut Vec<u8>) -> Option<()> {
+fn write_shared(value: &Variant, links: &mut impl WriteLinks, out: &mut Vec<u8>) -> Option<()> {
     let index = match value {
         Variant::SharedString(value) => links.index(value),
         Variant::NetAssetRef(value) => links.index(value.as_ref()),
@@ -61,9 +66,9 @@ fn shared(value: &Variant, links: &mut impl Writing, out: &mut Vec<u8>) -> Optio
 }
 
 /// Values that may point to an instance.
-fn link(ty: u8, value: &Variant, links: &impl Writing, out: &mut Vec<u8>) -> Option<()> {
+fn write_link(ty: u8, value: &Variant, links: &impl WriteLinks, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
-        (ty::REF, Variant::Ref(to)) => out.extend_from_slice(&links.referent(*to).to_le_bytes()),
+        (ty::REF, Variant::Ref(to)) => out.extend_from_slice(&links.referent_of(*to).to_le_bytes()),
         (ty::CONTENT, Variant::Content(value)) => put_content(value, links, out)?,
         (ty::CONTENT, Variant::ContentId(id)) if id.as_str().is_empty() => {
             put_content(&Content::none(), links, out)?;
@@ -77,7 +82,7 @@ fn link(ty: u8, value: &Variant, links: &impl Writing, out: &mut Vec<u8>) -> Opt
 }
 
 /// Values that need nothing but themselves.
-fn plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+fn write_plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
         (ty::BOOL, Variant::Bool(value)) => out.push(u8::from(*value)),
         (ty::INT32, Variant::Int32(value)) => put_i32(*value, out),
@@ -105,13 +110,13 @@ fn plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
         }
         (ty::UNIQUE_ID, Variant::UniqueId(value)) => put_unique_id(*value, out),
         (ty::FONT, Variant::Font(value)) => put_font(value, out)?,
-        _ => return spatial(ty, value, out),
+        _ => return write_spatial(ty, value, out),
     }
     Some(())
 }
 
 /// Values that are made of many numbers.
-fn spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
+fn write_spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
     match (ty, value) {
         (ty::UDIM, Variant::UDim(value)) => put_udims(&[*value], out),
         (ty::UDIM2, Variant::UDim2(value)) => put_udims(&[value.x, value.y], out),
@@ -127,8 +132,8 @@ fn spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
             put_vector2(value.max, out);
         }
         (ty::RAY, Variant::Ray(value)) => {
-            put_plain(&numbers(value.origin), out);
-            put_plain(&numbers(value.direction), out);
+            put_plain(&vector_parts(value.origin), out);
+            put_plain(&vector_parts(value.direction), out);
         }
         (ty::NUMBER_RANGE, Variant::NumberRange(value)) => put_plain(&[value.min, value.max], out),
         (ty::NUMBER_SEQUENCE, Variant::NumberSequence(value)) => put_numbers(value, out)?,
@@ -189,10 +194,10 @@ fn put_vector2(value: Vector2, out: &mut Vec<u8>) {
 }
 
 fn put_vector(value: Vector3, out: &mut Vec<u8>) {
-    put_f32s(&numbers(value), out);
+    put_f32s(&vector_parts(value), out);
 }
 
-fn numbers(value: Vector3) -> [f32; 3] {
+fn vector_parts(value: Vector3) -> [f32; 3] {
     [value.x, value.y, value.z]
 }
 
@@ -259,32 +264,33 @@ fn put_cframe(value: CFrame, out: &mut Vec<u8>) {
 /// along the axes must not be moved onto them.
 fn put_rotation(rotation: Matrix3, out: &mut Vec<u8>) {
     let is_same = |id: &u8| {
-        Matrix3::from_basic_rotation_id(*id).is_ok_and(|basic| bits(basic) == bits(rotation))
+        Matrix3::from_basic_rotation_id(*id)
+            .is_ok_and(|basic| matrix_bits(basic) == matrix_bits(rotation))
     };
     if let Some(id) = rotation.to_basic_rotation_id().filter(is_same) {
         return out.push(id);
     }
     out.push(0);
     for row in [rotation.x, rotation.y, rotation.z] {
-        put_plain(&numbers(row), out);
+        put_plain(&vector_parts(row), out);
     }
 }
 
-fn bits(matrix: Matrix3) -> [[u32; 3]; 3] {
-    [matrix.x, matrix.y, matrix.z].map(|row| numbers(row).map(f32::to_bits))
+fn matrix_bits(matrix: Matrix3) -> [[u32; 3]; 3] {
+    [matrix.x, matrix.y, matrix.z].map(|row| vector_parts(row).map(f32::to_bits))
 }
 
-fn put_content(value: &Content, links: &impl Writing, out: &mut Vec<u8>) -> Option<()> {
+fn put_content(value: &Content, links: &impl WriteLinks, out: &mut Vec<u8>) -> Option<()> {
     match value.value() {
-        ContentType::None => out.extend_from_slice(&Kind::None.bytes()),
+        ContentType::None => out.extend_from_slice(&ContentKind::None.to_bytes()),
         ContentType::Uri(uri) => {
-            out.extend_from_slice(&Kind::Uri.bytes());
+            out.extend_from_slice(&ContentKind::Uri.to_bytes());
             put_text(uri.as_bytes(), out)?;
         }
-        ContentType::Object(to) => match links.referent(*to) {
-            -1 => out.extend_from_slice(&Kind::None.bytes()),
+        ContentType::Object(to) => match links.referent_of(*to) {
+            -1 => out.extend_from_slice(&ContentKind::None.to_bytes()),
             to => {
-                out.extend_from_slice(&Kind::Object.bytes());
+                out.extend_from_slice(&ContentKind::Object.to_bytes());
                 out.extend_from_slice(&to.to_le_bytes());
             }
         },

@@ -41,7 +41,7 @@ pub(super) enum ContainerError {
 
 /// The file's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct FileHeader {
     /// How many classes the file has.
     pub(super) classes: u32,
     /// How many instances the file has.
@@ -50,7 +50,7 @@ pub(super) struct Header {
     raw: [u8; HEADER],
 }
 
-impl Header {
+impl FileHeader {
     /// Reads the head of a file.
     ///
     /// # Errors
@@ -61,18 +61,18 @@ impl Header {
             return Err(ContainerError::Damaged);
         }
         match u16::from_le_bytes([raw[14], raw[15]]) {
-            0 => Ok(Self { classes: number(&raw, 16), instances: number(&raw, 20), raw }),
+            0 => Ok(Self { classes: read_u32(&raw, 16), instances: read_u32(&raw, 20), raw }),
             version => Err(ContainerError::Version(version)),
         }
     }
 
     /// The head with other counts.
-    pub(super) fn with(&self, classes: u32, instances: u32) -> Self {
+    pub(super) fn with_counts(&self, classes: u32, instances: u32) -> Self {
         Self { classes, instances, ..self.clone() }
     }
 
     /// The head as it stands in a file.
-    pub(super) fn print(&self) -> [u8; HEADER] {
+    pub(super) fn to_bytes(&self) -> [u8; HEADER] {
         let mut raw = self.raw;
         raw[16..20].copy_from_slice(&self.classes.to_le_bytes());
         raw[20..24].copy_from_slice(&self.instances.to_le_bytes());
@@ -82,7 +82,7 @@ impl Header {
 
 /// Where a chunk stands, and what it says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(super) struct ChunkSpan {
     /// `INST`, `PROP` and so on.
     pub(super) name: [u8; 4],
     /// The whole chunk in the file, with its head.
@@ -93,9 +93,9 @@ pub(super) struct Chunk {
     pub(super) size: u32,
 }
 
-impl Chunk {
+impl ChunkSpan {
     /// What stands in the file behind the chunk's head.
-    fn body<'a>(&self, file: &'a [u8]) -> Result<&'a [u8], ContainerError> {
+    fn packed_body<'a>(&self, file: &'a [u8]) -> Result<&'a [u8], ContainerError> {
         file.get(self.at.start + CHUNK..self.at.end).ok_or(ContainerError::CutOff)
     }
 }
@@ -104,7 +104,7 @@ impl Chunk {
 ///
 /// # Errors
 /// The file is cut off, or a chunk says a size that it cannot have.
-pub(super) fn chunks(file: &[u8]) -> Result<Vec<Chunk>, ContainerError> {
+pub(super) fn read_chunks(file: &[u8]) -> Result<Vec<ChunkSpan>, ContainerError> {
     let mut chunks = Vec::new();
     let mut at = HEADER;
     loop {
@@ -118,27 +118,27 @@ pub(super) fn chunks(file: &[u8]) -> Result<Vec<Chunk>, ContainerError> {
     }
 }
 
-fn chunk_at(file: &[u8], at: usize) -> Result<Chunk, ContainerError> {
+fn chunk_at(file: &[u8], at: usize) -> Result<ChunkSpan, ContainerError> {
     let rest = file.get(at..).ok_or(ContainerError::CutOff)?;
     let (head, behind) = rest.split_first_chunk::<CHUNK>().ok_or(ContainerError::CutOff)?;
-    let (packed, size) = (number(head, 4), number(head, 8));
+    let (packed, size) = (read_u32(head, 4), read_u32(head, 8));
     let stored = if packed == 0 { size } else { packed } as usize;
     let body = behind.get(..stored).ok_or(ContainerError::CutOff)?;
-    if packed != 0 && size as usize > most(body) {
+    if packed != 0 && size as usize > max_unpacked(body) {
         return Err(ContainerError::Damaged);
     }
     let name = [head[0], head[1], head[2], head[3]];
-    Ok(Chunk { name, at: at..at + CHUNK + stored, packed, size })
+    Ok(ChunkSpan { name, at: at..at + CHUNK + stored, packed, size })
 }
 
-fn number(bytes: &[u8], at: usize) -> u32 {
+fn read_u32(bytes: &[u8], at: usize) -> u32 {
     let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
     four.map_or(0, |four| u32::from_le_bytes(*four))
 }
 
 /// The most bytes that a packed body can stand for: a byte of LZ4 adds 255 to a length, and four
 /// bytes of zstd are a block of 128 KB.
-fn most(body: &[u8]) -> usize {
+fn max_unpacked(body: &[u8]) -> usize {
     let ratio = if body.starts_with(&ZSTD) { 32 * 1024 } else { 255 };
     body.len().saturating_mul(ratio).saturating_add(64)
 }
@@ -150,7 +150,7 @@ fn on_trust(body: &[u8]) -> usize {
 
 /// How a chunk is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum ChunkPacking {
     /// As it is.
     Stored,
     /// One block of LZ4, without a frame.
@@ -159,11 +159,11 @@ pub(super) enum Packing {
     Zstd,
 }
 
-impl Packing {
+impl ChunkPacking {
     /// How a chunk of a file is packed.
-    pub(super) fn of(file: &[u8], chunk: &Chunk) -> Self {
+    pub(super) fn of_chunk(file: &[u8], chunk: &ChunkSpan) -> Self {
         // A block of LZ4 cannot begin like this: it would repeat what stands before its first byte.
-        let is_zstd = || chunk.body(file).is_ok_and(|body| body.starts_with(&ZSTD));
+        let is_zstd = || chunk.packed_body(file).is_ok_and(|body| body.starts_with(&ZSTD));
         match chunk.packed {
             0 => Self::Stored,
             _ if is_zstd() => Self::Zstd,
@@ -176,12 +176,15 @@ impl Packing {
 ///
 /// # Errors
 /// It cannot be unpacked, or has another size than it says.
-pub(super) fn unpack<'a>(file: &'a [u8], chunk: &Chunk) -> Result<Cow<'a, [u8]>, ContainerError> {
-    let (body, size) = (chunk.body(file)?, chunk.size as usize);
-    let content = match Packing::of(file, chunk) {
-        Packing::Stored => Some(Cow::Borrowed(body)),
-        Packing::Lz4 => unpack_lz4(body, size).map(Cow::Owned),
-        Packing::Zstd => unpack_zstd(body, size).map(Cow::Owned),
+pub(super) fn unpack_chunk<'a>(
+    file: &'a [u8],
+    chunk: &ChunkSpan,
+) -> Result<Cow<'a, [u8]>, ContainerError> {
+    let (body, size) = (chunk.packed_body(file)?, chunk.size as usize);
+    let content = match ChunkPacking::of_chunk(file, chunk) {
+        ChunkPacking::Stored => Some(Cow::Borrowed(body)),
+        ChunkPacking::Lz4 => unpack_lz4(body, size).map(Cow::Owned),
+        ChunkPacking::Zstd => unpack_zstd(body, size).map(Cow::Owned),
     };
     content.filter(|content| content.len() == size).ok_or(ContainerError::Damaged)
 }
@@ -215,16 +218,16 @@ fn unpack_zstd(body: &[u8], size: usize) -> Option<Vec<u8>> {
 /// That much of it cannot be unpacked.
 pub(super) fn unpack_front(
     file: &[u8],
-    chunk: &Chunk,
+    chunk: &ChunkSpan,
     n: usize,
 ) -> Result<Vec<u8>, ContainerError> {
-    let (body, n) = (chunk.body(file)?, n.min(chunk.size as usize));
-    let front = match Packing::of(file, chunk) {
-        Packing::Stored => body.get(..n).map(<[u8]>::to_vec),
-        Packing::Lz4 => front_lz4(body, n),
+    let (body, n) = (chunk.packed_body(file)?, n.min(chunk.size as usize));
+    let front = match ChunkPacking::of_chunk(file, chunk) {
+        ChunkPacking::Stored => body.get(..n).map(<[u8]>::to_vec),
+        ChunkPacking::Lz4 => front_lz4(body, n),
         // A frame that asks for a larger window is unpacked in one go, which takes none.
-        Packing::Zstd => front_zstd(body, n, chunk.size).or_else(|| {
-            let whole = unpack(file, chunk).ok()?;
+        ChunkPacking::Zstd => front_zstd(body, n, chunk.size).or_else(|| {
+            let whole = unpack_chunk(file, chunk).ok()?;
             whole.get(..n).map(<[u8]>::to_vec)
         }),
     };
@@ -235,7 +238,7 @@ fn front_lz4(body: &[u8], n: usize) -> Option<Vec<u8>> {
     if n > on_trust(body) && lz4::unpacked_len(body)? < n {
         return None;
     }
-    lz4::front(body, n)
+    lz4::unpack_front(body, n)
 }
 
 fn front_zstd(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
@@ -251,17 +254,17 @@ fn front_zstd(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// It holds more than a chunk can.
-pub(super) fn pack(
+pub(super) fn pack_chunk(
     name: [u8; 4],
     content: &[u8],
-    like: Packing,
+    like: ChunkPacking,
 ) -> Result<Vec<u8>, ContainerError> {
     let size = u32::try_from(content.len()).map_err(|_| ContainerError::TooLarge)?;
     let packed = match like {
-        Packing::Stored => None,
-        Packing::Lz4 => Some(lz4_flex::block::compress(content)),
+        ChunkPacking::Stored => None,
+        ChunkPacking::Lz4 => Some(lz4_flex::block::compress(content)),
         // What cannot be packed for want of memory is stored as it is.
-        Packing::Zstd => zstd::bulk::compress(content, zstd::DEFAULT_COMPRESSION_LEVEL).ok(),
+        ChunkPacking::Zstd => zstd::bulk::compress(content, zstd::DEFAULT_COMPRESSION_LEVEL).ok(),
     };
     let packed_size = packed.as_ref().map_or(Ok(0), |packed| u32::try_from(packed.len()));
     let packed_size = packed_size.map_err(|_| ContainerError::TooLarge)?;

@@ -42,14 +42,14 @@ pub(in crate::binary) mod ty {
 
 /// One field of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum FieldLayout {
     /// So many bytes of each row, one row after the other.
     Packed(usize),
     /// So many planes: the first byte of every row, then the second of every row. Numbers that
     /// follow each other in this way are one field.
     Planes(usize),
     /// One item of each row, one row after the other; its size is in its own bytes.
-    Run(Item),
+    Run(VariableItem),
     /// The number of an instance: planes of its distance from the one before. In a cell it is the
     /// number itself, because a cell must not depend on other rows.
     Refs,
@@ -61,7 +61,7 @@ pub(super) enum Field {
 
 /// What a row has in a field whose size varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum VariableItem {
     /// A length, and as many bytes.
     Text,
     /// The number of a rotation, or 0 and nine numbers.
@@ -75,10 +75,10 @@ pub(super) enum Item {
 }
 
 /// The fields of a type; none where the type is not known.
-pub(super) fn fields(ty: u8) -> Option<&'static [Field]> {
-    use Field::{Content, Marker, Packed, Planes, Refs, Run};
+pub(super) fn fields_of(ty: u8) -> Option<&'static [FieldLayout]> {
+    use FieldLayout::{Content, Marker, Packed, Planes, Refs, Run};
     Some(match ty {
-        ty::STRING => &[Run(Item::Text)],
+        ty::STRING => &[Run(VariableItem::Text)],
         ty::BOOL | ty::FACES | ty::AXES => &[Packed(1)],
         ty::INT32 | ty::FLOAT32 | ty::BRICK_COLOR | ty::ENUM | ty::SHARED_STRING => &[Planes(4)],
         ty::FLOAT64 | ty::NUMBER_RANGE => &[Packed(8)],
@@ -87,32 +87,36 @@ pub(super) fn fields(ty: u8) -> Option<&'static [Field]> {
         ty::RAY => &[Packed(24)],
         ty::COLOR3 | ty::VECTOR3 => &[Planes(12)],
         ty::COLOR3_UINT8 => &[Planes(3)],
-        ty::CFRAME => &[Run(Item::Rotation), Planes(12)],
+        ty::CFRAME => &[Run(VariableItem::Rotation), Planes(12)],
         ty::REF => &[Refs],
         ty::VECTOR3_INT16 => &[Packed(6)],
-        ty::NUMBER_SEQUENCE => &[Run(Item::Counted(12))],
-        ty::COLOR_SEQUENCE => &[Run(Item::Counted(20))],
-        ty::PHYSICAL => &[Run(Item::Physical)],
-        ty::OPTIONAL_CFRAME => {
-            &[Marker(ty::CFRAME), Run(Item::Rotation), Planes(12), Marker(ty::BOOL), Packed(1)]
-        }
-        ty::FONT => &[Run(Item::Font)],
+        ty::NUMBER_SEQUENCE => &[Run(VariableItem::Counted(12))],
+        ty::COLOR_SEQUENCE => &[Run(VariableItem::Counted(20))],
+        ty::PHYSICAL => &[Run(VariableItem::Physical)],
+        ty::OPTIONAL_CFRAME => &[
+            Marker(ty::CFRAME),
+            Run(VariableItem::Rotation),
+            Planes(12),
+            Marker(ty::BOOL),
+            Packed(1),
+        ],
+        ty::FONT => &[Run(VariableItem::Font)],
         ty::CONTENT => &[Content],
         _ => return None,
     })
 }
 
-impl Field {
+impl FieldLayout {
     /// How many bytes the field has of a cell that begins with it; none where they are not there.
     pub(super) fn len_in(self, cell: &[u8]) -> Option<usize> {
         let len = match self {
             Self::Packed(width) | Self::Planes(width) => width,
             Self::Run(item) => return item.len(cell),
             Self::Refs => 4,
-            Self::Content => match Kind::of(*cell.first_chunk()?)? {
-                Kind::None => 4,
-                Kind::Uri => 4 + Item::Text.len(cell.get(4..)?)?,
-                Kind::Object => 8,
+            Self::Content => match ContentKind::from_bytes(*cell.first_chunk()?)? {
+                ContentKind::None => 4,
+                ContentKind::Uri => 4 + VariableItem::Text.len(cell.get(4..)?)?,
+                ContentKind::Object => 8,
             },
             Self::Marker(_) => 0,
         };
@@ -120,16 +124,16 @@ impl Field {
     }
 }
 
-impl Item {
+impl VariableItem {
     /// How many bytes the item has that these bytes begin with; none where they are not there.
     pub(super) fn len(self, bytes: &[u8]) -> Option<usize> {
         let len = match self {
-            Self::Text => 4 + count(bytes)?,
+            Self::Text => 4 + read_count(bytes)?,
             Self::Rotation => match bytes.first()? {
                 0 => 37,
                 _ => 1,
             },
-            Self::Counted(width) => count(bytes)?.checked_mul(width)?.checked_add(4)?,
+            Self::Counted(width) => read_count(bytes)?.checked_mul(width)?.checked_add(4)?,
             Self::Physical => match bytes.first()? {
                 0b00 | 0b10 => 1,
                 0b01 => 21,
@@ -145,7 +149,7 @@ impl Item {
     }
 
     /// The fewest bytes that such an item has.
-    pub(super) fn least(self) -> usize {
+    pub(super) fn min_size(self) -> usize {
         match self {
             Self::Rotation | Self::Physical => 1,
             Self::Text | Self::Counted(_) => 4,
@@ -156,7 +160,7 @@ impl Item {
 
 /// What kind of content a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ContentKind {
     /// Nothing.
     None,
     /// A text that says where it is.
@@ -165,14 +169,14 @@ pub(super) enum Kind {
     Object,
 }
 
-impl Kind {
+impl ContentKind {
     /// The kind as it stands in a cell.
-    pub(super) fn of(bytes: [u8; 4]) -> Option<Self> {
-        [Self::None, Self::Uri, Self::Object].into_iter().find(|kind| kind.bytes() == bytes)
+    pub(super) fn from_bytes(bytes: [u8; 4]) -> Option<Self> {
+        [Self::None, Self::Uri, Self::Object].into_iter().find(|kind| kind.to_bytes() == bytes)
     }
 
     /// How the kind stands in a cell: a number without its sign, of which the last bit is the sign.
-    pub(super) fn bytes(self) -> [u8; 4] {
+    pub(super) fn to_bytes(self) -> [u8; 4] {
         match self {
             Self::None => [0, 0, 0, 0],
             Self::Uri => [0, 0, 0, 2],
@@ -182,7 +186,7 @@ impl Kind {
 }
 
 /// The number that these bytes begin with.
-pub(super) fn count(bytes: &[u8]) -> Option<usize> {
+pub(super) fn read_count(bytes: &[u8]) -> Option<usize> {
     bytes.first_chunk().map(|four| u32::from_le_bytes(*four) as usize)
 }
 

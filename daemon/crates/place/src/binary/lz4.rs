@@ -6,7 +6,7 @@
 const LEAST_REPEAT: usize = 4;
 
 /// Bytes that stand for themselves, and then a repetition of what came before.
-struct Sequence<'a> {
+struct Lz4Sequence<'a> {
     literals: &'a [u8],
     /// How far back the repetition begins; 0 in the last sequence, which has none.
     back: usize,
@@ -14,24 +14,24 @@ struct Sequence<'a> {
 }
 
 /// Takes the next sequence off a block; none where it is malformed.
-fn next<'a>(rest: &mut &'a [u8]) -> Option<Sequence<'a>> {
+fn next<'a>(rest: &mut &'a [u8]) -> Option<Lz4Sequence<'a>> {
     let (token, behind) = rest.split_first()?;
     *rest = behind;
-    let literals = length(usize::from(token >> 4), rest)?;
+    let literals = read_length(usize::from(token >> 4), rest)?;
     let (literals, behind) = rest.split_at_checked(literals)?;
     *rest = behind;
     if rest.is_empty() {
-        return Some(Sequence { literals, back: 0, repeat: 0 });
+        return Some(Lz4Sequence { literals, back: 0, repeat: 0 });
     }
     let (back, behind) = rest.split_first_chunk::<2>()?;
     *rest = behind;
     let back = usize::from(u16::from_le_bytes(*back));
-    let repeat = length(usize::from(token & 15), rest)? + LEAST_REPEAT;
-    (back > 0).then_some(Sequence { literals, back, repeat })
+    let repeat = read_length(usize::from(token & 15), rest)? + LEAST_REPEAT;
+    (back > 0).then_some(Lz4Sequence { literals, back, repeat })
 }
 
 /// A length, of which the token has up to 15; bytes of 255 say that it goes on.
-fn length(in_token: usize, rest: &mut &[u8]) -> Option<usize> {
+fn read_length(in_token: usize, rest: &mut &[u8]) -> Option<usize> {
     let mut length = in_token;
     if in_token < 15 {
         return Some(length);
@@ -64,10 +64,10 @@ pub(super) fn unpacked_len(mut block: &[u8]) -> Option<usize> {
 
 /// The first `n` bytes that a block unpacks to, or all where it has fewer. What comes behind them
 /// is not looked at. `n` is believed, so the caller must know that the block can have as many.
-pub(super) fn front(mut block: &[u8], n: usize) -> Option<Vec<u8>> {
+pub(super) fn unpack_front(mut block: &[u8], n: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(n);
     while out.len() < n {
-        let Sequence { literals, back, repeat } = next(&mut block)?;
+        let Lz4Sequence { literals, back, repeat } = next(&mut block)?;
         out.extend_from_slice(&literals[..literals.len().min(n - out.len())]);
         if back == 0 || out.len() == n {
             break;

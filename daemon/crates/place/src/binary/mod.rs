@@ -24,30 +24,30 @@ use rbx_dom_weak::Ustr;
 use rbx_types::{Ref, SharedString, Variant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::column::Column;
-use self::container::{Chunk, ContainerError, Header};
+use self::column::PropertyColumn;
+use self::container::{ChunkSpan, ContainerError, FileHeader};
 use self::layout::ty;
-use super::bytes::{Bytes, shown};
-use super::change::pointed;
+use super::bytes::{ByteReader, lossy_text};
+use super::change::pointed_instance;
 use super::codec::CodecError;
-use super::stored::Layout;
-use super::tree::{Builder, NONE, ROOT, Tree};
+use super::stored::PropertyLayout;
+use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 
 /// How much of a property's chunk is unpacked to see which property it is.
 const FRONT: usize = 8 + 56;
 
 /// A binary file.
 #[derive(Debug)]
-pub(super) struct Binary {
+pub(super) struct BinaryFile {
     file: Arc<[u8]>,
-    header: Header,
-    chunks: Vec<Chunk>,
-    groups: Vec<Group>,
-    props: Vec<Prop>,
+    header: FileHeader,
+    chunks: Vec<ChunkSpan>,
+    groups: Vec<ClassGroup>,
+    props: Vec<PropChunk>,
     /// The file's number of each instance; `game` has none.
     referents: Vec<i32>,
-    nodes: Nodes,
-    shared: OnceCell<Shared>,
+    nodes: NodeMap,
+    shared: OnceCell<SharedStrings>,
     /// Links of instances that are not part of the tree, which are kept.
     loose: Vec<(i32, i32)>,
     /// The classes, by their numbers in the file, whose properties are kept though the file has no
@@ -63,7 +63,7 @@ pub(super) struct Binary {
 
 /// The strings that values share.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedStrings {
     strings: Vec<SharedString>,
     /// Where they end in their chunk; none where the chunk is damaged.
     end: Option<usize>,
@@ -71,7 +71,7 @@ struct Shared {
 
 /// The instances of an INST chunk: rows of its properties' columns, and numbers in a row.
 #[derive(Debug)]
-struct Group {
+struct ClassGroup {
     chunk: usize,
     type_id: u32,
     name: String,
@@ -84,28 +84,28 @@ struct Group {
     /// Its properties, in the order of the file; the name is not among them.
     props: Vec<u32>,
     names: Option<u32>,
-    layout: OnceCell<Layout>,
+    layout: OnceCell<PropertyLayout>,
 }
 
 /// A PROP chunk.
 #[derive(Debug)]
-struct Prop {
+struct PropChunk {
     chunk: usize,
     group: u32,
     name: String,
     /// The type of its values; none where the chunk ends before it.
     ty: Option<u8>,
-    column: OnceCell<Result<Column, String>>,
+    column: OnceCell<Result<PropertyColumn, String>>,
 }
 
 /// From the file's number of an instance to ours.
 #[derive(Debug)]
-enum Nodes {
+enum NodeMap {
     Dense(Vec<u32>),
     Sparse(FxHashMap<i32, u32>),
 }
 
-impl Nodes {
+impl NodeMap {
     /// None where two instances have the same number, or one has the number that means nobody.
     fn new(referents: &[i32]) -> Option<Self> {
         if referents.iter().skip(1).any(|it| *it == -1) {
@@ -164,14 +164,14 @@ pub(super) const EMPTY: &[u8] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0\
     PRNT\0\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\0\
     END\0\0\0\0\0\x09\0\0\0\0\0\0\0</roblox>";
 
-impl Binary {
+impl BinaryFile {
     /// Reads the file's index.
     ///
     /// # Errors
     /// It is cut off, or says of itself what cannot be.
-    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
-        let header = Header::parse(&file)?;
-        let chunks = container::chunks(&file)?;
+    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, InstanceTree), CodecError> {
+        let header = FileHeader::parse(&file)?;
+        let chunks = container::read_chunks(&file)?;
         let mut binary = Self {
             file,
             header,
@@ -179,7 +179,7 @@ impl Binary {
             groups: Vec::new(),
             props: Vec::new(),
             referents: vec![-1],
-            nodes: Nodes::Sparse(FxHashMap::default()),
+            nodes: NodeMap::Sparse(FxHashMap::default()),
             shared: OnceCell::new(),
             loose: Vec::new(),
             strangers: FxHashSet::default(),
@@ -187,7 +187,7 @@ impl Binary {
             by_class: OnceCell::new(),
             fixed: RefCell::default(),
         };
-        let mut builder = Builder::new(binary.believable_count());
+        let mut builder = TreeBuilder::new(binary.believable_count());
         let mut ids = FxHashSet::default();
         for at in binary.chunks_named(*b"INST") {
             if !ids.insert(binary.read_group(at, &mut builder)?) {
@@ -196,7 +196,7 @@ impl Binary {
         }
         // `group_of` searches them by their first instance.
         debug_assert!(binary.groups.is_sorted_by_key(|group| group.first));
-        binary.nodes = Nodes::new(&binary.referents).ok_or(CodecError::Damaged)?;
+        binary.nodes = NodeMap::new(&binary.referents).ok_or(CodecError::Damaged)?;
         binary.read_props(&mut builder)?;
         binary.read_parents(&mut builder)?;
         let tree = builder.finish().ok_or(CodecError::Damaged)?;
@@ -220,17 +220,17 @@ impl Binary {
     }
 
     /// Reads a class; gives its number in the file.
-    fn read_group(&mut self, chunk: usize, builder: &mut Builder) -> Result<u32, CodecError> {
-        let content = container::unpack(&self.file, &self.chunks[chunk])?;
-        let mut bytes = Bytes(&content);
+    fn read_group(&mut self, chunk: usize, builder: &mut TreeBuilder) -> Result<u32, CodecError> {
+        let content = container::unpack_chunk(&self.file, &self.chunks[chunk])?;
+        let mut bytes = ByteReader(&content);
         let mut head = || {
-            let type_id = bytes.number()?;
-            let name = shown(bytes.text()?).into_owned();
-            Some((type_id, name, bytes.byte()?, bytes.number()?))
+            let type_id = bytes.read_u32()?;
+            let name = lossy_text(bytes.read_text()?).into_owned();
+            Some((type_id, name, bytes.byte()?, bytes.read_u32()?))
         };
         let (type_id, name, format, rows) = head().ok_or(CodecError::Damaged)?;
-        let referents = bytes.referents(rows as usize).ok_or(CodecError::Damaged)?;
-        let (class, called) = (builder.class(&name), builder.name(&name));
+        let referents = bytes.read_referents(rows as usize).ok_or(CodecError::Damaged)?;
+        let (class, called) = (builder.class_number(&name), builder.name(&name));
         let first = self.referents.len() as u32;
         for referent in referents {
             self.referents.push(referent);
@@ -238,25 +238,25 @@ impl Binary {
         }
         let (props, names, layout) = (Vec::new(), None, OnceCell::new());
         let group =
-            Group { chunk, type_id, name, class, format, first, rows, props, names, layout };
+            ClassGroup { chunk, type_id, name, class, format, first, rows, props, names, layout };
         self.groups.push(group);
         Ok(type_id)
     }
 
-    fn read_props(&mut self, builder: &mut Builder) -> Result<(), CodecError> {
+    fn read_props(&mut self, builder: &mut TreeBuilder) -> Result<(), CodecError> {
         let groups: FxHashMap<u32, u32> =
             self.groups.iter().map(|group| group.type_id).zip(0..).collect();
         for chunk in self.chunks_named(*b"PROP") {
             let front = |n| container::unpack_front(&self.file, &self.chunks[chunk], n);
             let mut head = front(FRONT)?;
-            if let Some(len) = Bytes(head.get(4..).unwrap_or_default()).number()
+            if let Some(len) = ByteReader(head.get(4..).unwrap_or_default()).read_u32()
                 && len as usize > FRONT - 9
                 && head.len() == FRONT
             {
                 head = front(9_usize.saturating_add(len as usize))?;
             }
-            let mut bytes = Bytes(&head);
-            let Some((type_id, name)) = bytes.number().zip(bytes.text()) else {
+            let mut bytes = ByteReader(&head);
+            let Some((type_id, name)) = bytes.read_u32().zip(bytes.read_text()) else {
                 return Err(CodecError::Damaged);
             };
             let Some(group) = groups.get(&type_id).copied() else {
@@ -264,10 +264,10 @@ impl Binary {
                 self.strangers.insert(type_id);
                 continue;
             };
-            let name = shown(name).into_owned();
+            let name = lossy_text(name).into_owned();
             let (is_name, ty) = (name == "Name", bytes.byte());
             let at = self.props.len() as u32;
-            self.props.push(Prop { chunk, group, name, ty, column: OnceCell::new() });
+            self.props.push(PropChunk { chunk, group, name, ty, column: OnceCell::new() });
             if is_name {
                 self.read_names(at, builder)?;
                 if self.groups[group as usize].names.replace(at).is_some() {
@@ -280,15 +280,15 @@ impl Binary {
         Ok(())
     }
 
-    fn read_names(&self, prop: u32, builder: &mut Builder) -> Result<(), CodecError> {
+    fn read_names(&self, prop: u32, builder: &mut TreeBuilder) -> Result<(), CodecError> {
         let column = self.read_column(prop).map_err(|_| CodecError::Damaged)?;
         let group = &self.groups[self.props[prop as usize].group as usize];
         let mut last: Option<(&[u8], u32)> = None;
         for row in 0..group.rows {
-            let text = column.text(row as usize).ok_or(CodecError::Damaged)?;
+            let text = column.text_at(row as usize).ok_or(CodecError::Damaged)?;
             // Instances in a row often have the same name.
             if last.is_none_or(|(before, _)| before != text) {
-                last = Some((text, builder.name(&shown(text))));
+                last = Some((text, builder.name(&lossy_text(text))));
             }
             if let Some((_, name)) = last {
                 builder.rename(group.first + row, name);
@@ -297,15 +297,15 @@ impl Binary {
         Ok(())
     }
 
-    fn read_parents(&mut self, builder: &mut Builder) -> Result<(), CodecError> {
+    fn read_parents(&mut self, builder: &mut TreeBuilder) -> Result<(), CodecError> {
         for chunk in self.chunks_named(*b"PRNT") {
-            let content = container::unpack(&self.file, &self.chunks[chunk])?;
-            let mut bytes = Bytes(&content);
-            let (Some(0), Some(count)) = (bytes.byte(), bytes.number()) else {
+            let content = container::unpack_chunk(&self.file, &self.chunks[chunk])?;
+            let mut bytes = ByteReader(&content);
+            let (Some(0), Some(count)) = (bytes.byte(), bytes.read_u32()) else {
                 return Err(CodecError::Damaged);
             };
             let count = count as usize;
-            let pairs = bytes.referents(count).zip(bytes.referents(count));
+            let pairs = bytes.read_referents(count).zip(bytes.read_referents(count));
             let (children, parents) = pairs.ok_or(CodecError::Damaged)?;
             builder.reserve_links(count);
             for (child, parent) in children.zip(parents) {
@@ -320,17 +320,17 @@ impl Binary {
     }
 
     /// How many instances the file has, `game` not among them.
-    pub(super) fn referent(&self, node: u32) -> Option<i32> {
+    pub(super) fn referent_of(&self, node: u32) -> Option<i32> {
         self.referents.get(node as usize).copied().filter(|_| node != ROOT)
     }
 
     /// The instance that the file calls by a number.
-    pub(super) fn node(&self, referent: i32) -> Option<u32> {
+    pub(super) fn node_of(&self, referent: i32) -> Option<u32> {
         self.nodes.get(referent)
     }
 
     /// The highest number that the file gives an instance.
-    pub(super) fn highest(&self) -> i32 {
+    pub(super) fn highest_referent(&self) -> i32 {
         self.referents.iter().copied().max().unwrap_or(-1)
     }
 
@@ -345,80 +345,80 @@ impl Binary {
         let mut found: FxHashSet<i32> = links.collect();
         for (at, prop) in (0..).zip(&self.props) {
             if matches!(prop.ty, Some(ty::REF | ty::CONTENT))
-                && let Ok(column) = self.column(at)
+                && let Ok(column) = self.column_at(at)
             {
-                found.extend((0..column.rows()).filter_map(|row| column.target(row)));
+                found.extend((0..column.row_count()).filter_map(|row| column.target_at(row)));
             }
         }
         found.retain(|referent| self.nodes.get(*referent).is_none());
         found
     }
 
-    fn group_of(&self, node: u32) -> Option<&Group> {
+    fn group_of(&self, node: u32) -> Option<&ClassGroup> {
         let behind = self.groups.partition_point(|group| group.first <= node);
         let group = self.groups.get(behind.checked_sub(1)?)?;
         (node - group.first < group.rows).then_some(group)
     }
 
-    fn column(&self, prop: u32) -> Result<&Column, &str> {
+    fn column_at(&self, prop: u32) -> Result<&PropertyColumn, &str> {
         let Some(found) = self.props.get(prop as usize) else {
             return Err("it is not there");
         };
         found.column.get_or_init(|| self.read_column(prop)).as_ref().map_err(String::as_str)
     }
 
-    fn read_column(&self, prop: u32) -> Result<Column, String> {
+    fn read_column(&self, prop: u32) -> Result<PropertyColumn, String> {
         let prop = &self.props[prop as usize];
         let rows = self.groups[prop.group as usize].rows;
-        let content = container::unpack(&self.file, &self.chunks[prop.chunk])
+        let content = container::unpack_chunk(&self.file, &self.chunks[prop.chunk])
             .map_err(|error| error.to_string())?
             .into_owned();
-        let mut bytes = Bytes(&content);
-        let offset = bytes.number().and_then(|_| bytes.number()).map(|len| 8 + len as usize);
+        let mut bytes = ByteReader(&content);
+        let offset = bytes.read_u32().and_then(|_| bytes.read_u32()).map(|len| 8 + len as usize);
         let offset = offset.filter(|offset| *offset <= content.len()).ok_or("it is cut off")?;
-        Column::read(content, offset, rows as usize).map_err(|opaque| opaque.to_string())
+        PropertyColumn::parse(content, offset, rows as usize).map_err(|opaque| opaque.to_string())
     }
 
-    fn layout<'a>(&'a self, group: &'a Group) -> &'a Layout {
+    fn layout_of<'a>(&'a self, group: &'a ClassGroup) -> &'a PropertyLayout {
         group.layout.get_or_init(|| {
             let names = group.props.iter().map(|at| self.props[*at as usize].name.as_str());
-            Layout::of(&group.name, names)
+            PropertyLayout::from_names(&group.name, names)
         })
     }
 
     /// The properties that the file has for an instance, hidden ones too.
-    pub(super) fn keys(&self, node: u32) -> &[Ustr] {
-        self.group_of(node).map_or(&[], |group| self.layout(group).names())
+    pub(super) fn keys_of(&self, node: u32) -> &[Ustr] {
+        self.group_of(node).map_or(&[], |group| self.layout_of(group).names())
     }
 
     /// What the file has for a property of an instance.
-    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
+    pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
         let group = self.group_of(node)?;
-        let source = self.layout(group).get(key)?;
-        let column = self.column(*group.props.get(source.at as usize)?).ok()?;
+        let source = self.layout_of(group).get(key)?;
+        let column = self.column_at(*group.props.get(source.at as usize)?).ok()?;
         let mut cell = Vec::new();
-        column.cell((node - group.first) as usize, &mut cell);
-        source.value(cell::read(column.ty(), &cell, self)?)
+        column.append_cell((node - group.first) as usize, &mut cell);
+        source.convert_value(cell::read_cell(column.type_byte(), &cell, self)?)
     }
 
     /// Visits what the file has for all properties of an instance that can be shown.
-    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
-        for key in self.keys(node) {
-            if let Some(value) = self.value(node, *key) {
+    pub(super) fn visit_values(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+        for key in self.keys_of(node) {
+            if let Some(value) = self.value_of(node, *key) {
                 visit(*key, value);
             }
         }
     }
 
     /// The properties of an instance that can point to another.
-    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
+    pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
         let Some(group) = self.group_of(node) else {
             return Vec::new();
         };
         let can_point =
             |prop: &u32| matches!(self.props[*prop as usize].ty, Some(ty::REF | ty::CONTENT));
         let pointing = (0..).zip(&group.props).filter(|(_, prop)| can_point(prop));
-        pointing.flat_map(|(at, _)| self.layout(group).standing_on(at)).collect()
+        pointing.flat_map(|(at, _)| self.layout_of(group).standing_on(at)).collect()
     }
 
     /// The file's bytes.
@@ -427,50 +427,50 @@ impl Binary {
     }
 
     /// The bytes of a script's text, where they are stored as a text.
-    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<&[u8]> {
+    pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<&[u8]> {
         let group = self.group_of(node)?;
-        let source = self.layout(group).get(key)?;
-        let column = self.column(*group.props.get(source.at as usize)?).ok()?;
-        column.text((node - group.first) as usize)
+        let source = self.layout_of(group).get(key)?;
+        let column = self.column_at(*group.props.get(source.at as usize)?).ok()?;
+        column.text_at((node - group.first) as usize)
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared_table(&self) -> &SharedStrings {
         self.shared.get_or_init(|| {
             let chunk = self.chunks_named(*b"SSTR").first().copied();
-            chunk.map_or_else(Shared::default, |at| self.read_shared(at).unwrap_or_default())
+            chunk.map_or_else(SharedStrings::default, |at| self.read_shared(at).unwrap_or_default())
         })
     }
 
     fn shared_strings(&self) -> &[SharedString] {
-        &self.shared().strings
+        &self.shared_table().strings
     }
 
-    fn read_shared(&self, chunk: usize) -> Option<Shared> {
-        let content = container::unpack(&self.file, &self.chunks[chunk]).ok()?;
-        let mut bytes = Bytes(&content);
-        let (_, count) = bytes.number().zip(bytes.number())?;
+    fn read_shared(&self, chunk: usize) -> Option<SharedStrings> {
+        let content = container::unpack_chunk(&self.file, &self.chunks[chunk]).ok()?;
+        let mut bytes = ByteReader(&content);
+        let (_, count) = bytes.read_u32().zip(bytes.read_u32())?;
         let mut strings = Vec::new();
         for _ in 0..count {
             bytes.take(16)?;
-            strings.push(SharedString::new(bytes.text()?.to_vec()));
+            strings.push(SharedString::new(bytes.read_text()?.to_vec()));
         }
-        Some(Shared { strings, end: Some(content.len() - bytes.0.len()) })
+        Some(SharedStrings { strings, end: Some(content.len() - bytes.0.len()) })
     }
 
     /// Whether values have numbers of shared strings that the file does not have.
     fn lacks_shared(&self) -> bool {
         let known = self.shared_strings().len();
-        let has_more = |column: &Column| {
+        let has_more = |column: &PropertyColumn| {
             let mut cell = Vec::new();
-            (0..column.rows()).any(|row| {
+            (0..column.row_count()).any(|row| {
                 cell.clear();
-                column.cell(row, &mut cell);
+                column.append_cell(row, &mut cell);
                 let index = cell.first_chunk().map(|four| u32::from_be_bytes(*four));
                 index.is_some_and(|index| index as usize >= known)
             })
         };
         (0..).zip(&self.props).any(|(at, prop)| {
-            prop.ty == Some(ty::SHARED_STRING) && self.column(at).is_ok_and(has_more)
+            prop.ty == Some(ty::SHARED_STRING) && self.column_at(at).is_ok_and(has_more)
         })
     }
 
@@ -478,16 +478,16 @@ impl Binary {
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let mut found = Vec::new();
         for group in &self.groups {
-            let layout = self.layout(group);
+            let layout = self.layout_of(group);
             for (at, prop) in (0..).zip(&group.props) {
                 if !matches!(self.props[*prop as usize].ty, Some(ty::REF | ty::CONTENT)) {
                     continue;
                 }
-                let Ok(column) = self.column(*prop) else {
+                let Ok(column) = self.column_at(*prop) else {
                     continue;
                 };
                 let rows = (0..group.rows).filter_map(|row| {
-                    Some((group.first + row, self.pointed(column, row as usize)?))
+                    Some((group.first + row, self.pointed_node(column, row as usize)?))
                 });
                 let rows: Vec<_> = rows.collect();
                 for key in layout.standing_on(at) {
@@ -499,13 +499,13 @@ impl Binary {
     }
 
     /// The instance that a row points to.
-    fn pointed(&self, column: &Column, row: usize) -> Option<u32> {
-        match column.ty() {
-            ty::REF => self.nodes.get(column.reference(row)?),
+    fn pointed_node(&self, column: &PropertyColumn, row: usize) -> Option<u32> {
+        match column.type_byte() {
+            ty::REF => self.nodes.get(column.reference_at(row)?),
             ty::CONTENT => {
                 let mut cell = Vec::new();
-                column.cell(row, &mut cell);
-                pointed(&cell::read(ty::CONTENT, &cell, self)?)
+                column.append_cell(row, &mut cell);
+                pointed_instance(&cell::read_cell(ty::CONTENT, &cell, self)?)
             }
             _ => None,
         }
@@ -516,7 +516,7 @@ impl Binary {
         let mut found = Vec::new();
         for (at, prop) in (0..).zip(&self.props) {
             let class = &self.groups[prop.group as usize].name;
-            if let Err(why) = self.column(at) {
+            if let Err(why) = self.column_at(at) {
                 found.push(format!("{class}.{}: {why}", prop.name));
             }
         }
@@ -530,7 +530,7 @@ impl Binary {
     }
 
     /// Why no instance of a class can come or go; none where it can.
-    pub(super) fn fixed(&self, class: u32) -> Option<String> {
+    pub(super) fn why_fixed(&self, class: u32) -> Option<String> {
         let known = self.fixed.borrow().get(&class).cloned();
         known.unwrap_or_else(|| {
             let why = self.find_fixed(class);
@@ -539,7 +539,7 @@ impl Binary {
         })
     }
 
-    fn groups_of(&self, class: u32) -> impl Iterator<Item = &Group> {
+    fn groups_of(&self, class: u32) -> impl Iterator<Item = &ClassGroup> {
         let by_class = self.by_class.get_or_init(|| {
             let mut by_class: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
             for (at, group) in self.groups.iter().enumerate() {
@@ -554,7 +554,7 @@ impl Binary {
         let groups = self.groups_of(class);
         let mut props = groups.flat_map(|group| group.props.iter().chain(&group.names));
         props.find_map(|prop| {
-            let why = self.column(*prop).err()?;
+            let why = self.column_at(*prop).err()?;
             Some(format!(
                 "its property `{}` is not understood: {why}",
                 self.props[*prop as usize].name
@@ -563,12 +563,12 @@ impl Binary {
     }
 }
 
-impl cell::Reading for Binary {
-    fn instance(&self, referent: i32) -> Ref {
+impl cell::ReadLinks for BinaryFile {
+    fn instance_of(&self, referent: i32) -> Ref {
         self.nodes.get(referent).map_or_else(Ref::none, super::reference_to)
     }
 
-    fn shared(&self, index: u32) -> Option<&SharedString> {
+    fn shared_string(&self, index: u32) -> Option<&SharedString> {
         self.shared_strings().get(index as usize)
     }
 }

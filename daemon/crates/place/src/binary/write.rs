@@ -13,25 +13,29 @@ use std::collections::BTreeMap;
 use rbx_types::{Ref, SharedString};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::container::{self, Packing};
+use super::container::{self, ChunkPacking};
 use super::layout::ty;
-use super::{Binary, Group, cell};
-use crate::bytes::{self, Bytes};
-use crate::changes::Changes;
+use super::{BinaryFile, ClassGroup, cell};
+use crate::bytes::{self, ByteReader};
+use crate::changes::SceneChanges;
 use crate::codec::CodecError;
-use crate::ids::Ids;
+use crate::ids::NewIds;
 use crate::node_set::NodeSet;
-use crate::pieces::Pieces;
+use crate::splice::PieceList;
 use crate::{node_of, reflection};
 
-impl Binary {
+impl BinaryFile {
     /// The new file. `ids` are those of instances that were not read.
     ///
     /// # Errors
     /// A value cannot be stored under its property, or an instance comes or goes whose class has a
     /// property that nobody understands.
-    pub(crate) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
-        let mut output = Output {
+    pub(crate) fn write(
+        &self,
+        changes: &SceneChanges<'_>,
+        ids: &NewIds,
+    ) -> Result<PieceList, CodecError> {
+        let mut output = BinaryOutput {
             binary: self,
             changes,
             ids,
@@ -41,18 +45,18 @@ impl Binary {
             new_shared: Vec::new(),
             new_groups: 0,
         };
-        output.write()
+        output.write_file()
     }
 }
 
 /// A group as it is written: those of its rows that stay, then instances that were not read.
-struct Rows<'a> {
-    group: &'a Group,
+struct GroupRows<'a> {
+    group: &'a ClassGroup,
     kept: Vec<u32>,
     added: NodeSet,
 }
 
-impl Rows<'_> {
+impl GroupRows<'_> {
     fn is_same(&self) -> bool {
         self.added.is_empty() && self.kept.len() == self.group.rows as usize
     }
@@ -67,10 +71,10 @@ impl Rows<'_> {
     }
 }
 
-struct Output<'a> {
-    binary: &'a Binary,
-    changes: &'a Changes<'a>,
-    ids: &'a Ids,
+struct BinaryOutput<'a> {
+    binary: &'a BinaryFile,
+    changes: &'a SceneChanges<'a>,
+    ids: &'a NewIds,
     replaced: FxHashMap<usize, Vec<u8>>,
     /// New chunks, by the chunk before which they stand; of those, by what readers want to know
     /// first.
@@ -80,8 +84,8 @@ struct Output<'a> {
     new_groups: u32,
 }
 
-impl<'a> Output<'a> {
-    fn write(&mut self) -> Result<Pieces, CodecError> {
+impl<'a> BinaryOutput<'a> {
+    fn write_file(&mut self) -> Result<PieceList, CodecError> {
         let binary = self.binary;
         let mut added: BTreeMap<&str, NodeSet> = BTreeMap::new();
         for node in self.changes.added.iter() {
@@ -97,18 +101,18 @@ impl<'a> Output<'a> {
             self.write_group(group, new.unwrap_or_default())?;
         }
         self.write_new_groups(added)?;
-        if self.changes.moves() {
+        if self.changes.has_moves() {
             self.write_parents()?;
         }
         if !self.new_shared.is_empty() {
             self.write_shared()?;
         }
-        Ok(self.pieces())
+        Ok(self.take_pieces())
     }
 
-    fn pieces(&mut self) -> Pieces {
+    fn take_pieces(&mut self) -> PieceList {
         let binary = self.binary;
-        let mut pieces = Pieces::default();
+        let mut pieces = PieceList::default();
         // What the head says need not be true.
         let classes = binary.header.classes.saturating_add(self.new_groups);
         let instances = binary.header.instances.saturating_add(self.changes.added.len() as u32);
@@ -116,7 +120,7 @@ impl<'a> Output<'a> {
         if (classes, instances) == (binary.header.classes, binary.header.instances) {
             pieces.keep(0..container::HEADER);
         } else {
-            pieces.add(binary.header.with(classes, instances).print().to_vec());
+            pieces.add(binary.header.with_counts(classes, instances).to_bytes().to_vec());
         }
         let mut behind = container::HEADER;
         for (at, chunk) in binary.chunks.iter().enumerate() {
@@ -134,14 +138,19 @@ impl<'a> Output<'a> {
     }
 
     /// Before which chunk the parents stand, and with them what comes behind all properties.
-    fn end(&self) -> usize {
+    fn parents_chunk(&self) -> usize {
         let chunks = &self.binary.chunks;
         let is_end = |name: &[u8; 4]| matches!(name, b"PRNT" | b"END\0");
         chunks.iter().position(|chunk| is_end(&chunk.name)).unwrap_or(chunks.len())
     }
 
-    fn insert(&mut self, before: usize, name: [u8; 4], content: &[u8]) -> Result<(), CodecError> {
-        let chunk = container::pack(name, content, self.packing())?;
+    fn insert_chunk(
+        &mut self,
+        before: usize,
+        name: [u8; 4],
+        content: &[u8],
+    ) -> Result<(), CodecError> {
+        let chunk = container::pack_chunk(name, content, self.default_packing())?;
         // Properties refer to shared strings and to instances of all classes.
         let rank = match &name {
             b"SSTR" => 0,
@@ -153,16 +162,16 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn packing(&self) -> Packing {
+    fn default_packing(&self) -> ChunkPacking {
         let chunks = &self.binary.chunks;
-        let like = chunks.get(self.end()).filter(|chunk| chunk.name == *b"PRNT");
-        like.map_or(Packing::Lz4, |chunk| Packing::of(&self.binary.file, chunk))
+        let like = chunks.get(self.parents_chunk()).filter(|chunk| chunk.name == *b"PRNT");
+        like.map_or(ChunkPacking::Lz4, |chunk| ChunkPacking::of_chunk(&self.binary.file, chunk))
     }
 
-    fn replace(&mut self, at: usize, content: &[u8]) -> Result<(), CodecError> {
+    fn replace_chunk(&mut self, at: usize, content: &[u8]) -> Result<(), CodecError> {
         let chunk = &self.binary.chunks[at];
-        let packing = Packing::of(&self.binary.file, chunk);
-        self.replaced.insert(at, container::pack(chunk.name, content, packing)?);
+        let packing = ChunkPacking::of_chunk(&self.binary.file, chunk);
+        self.replaced.insert(at, container::pack_chunk(chunk.name, content, packing)?);
         Ok(())
     }
 
@@ -171,11 +180,11 @@ impl<'a> Output<'a> {
         self.replaced.insert(at, Vec::new());
     }
 
-    fn write_group(&mut self, group: &'a Group, added: NodeSet) -> Result<(), CodecError> {
+    fn write_group(&mut self, group: &'a ClassGroup, added: NodeSet) -> Result<(), CodecError> {
         let gone = &self.changes.gone;
         let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
         let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
-        let rows = Rows { group, kept, added };
+        let rows = GroupRows { group, kept, added };
         if !rows.is_same() {
             self.write_instances(&rows)?;
         }
@@ -194,13 +203,13 @@ impl<'a> Output<'a> {
         self.write_new_props(&rows)
     }
 
-    fn write_instances(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
+    fn write_instances(&mut self, rows: &GroupRows<'_>) -> Result<(), CodecError> {
         let group = rows.group;
-        let content = container::unpack(&self.binary.file, &self.binary.chunks[group.chunk])?;
-        let mut bytes = Bytes(&content);
+        let content = container::unpack_chunk(&self.binary.file, &self.binary.chunks[group.chunk])?;
+        let mut bytes = ByteReader(&content);
         let mut skip = || {
-            bytes.number()?;
-            bytes.text()?;
+            bytes.read_u32()?;
+            bytes.read_text()?;
             bytes.take(5 + 4 * group.rows as usize)
         };
         skip().ok_or(CodecError::Damaged)?;
@@ -213,34 +222,34 @@ impl<'a> Output<'a> {
         } else {
             Vec::new()
         };
-        let referents: Vec<i32> = rows.nodes().map(|node| self.number(node)).collect();
-        let content = instances(group.type_id, &group.name, group.format, &referents, &markers);
-        self.replace(group.chunk, &content)
+        let referents: Vec<i32> = rows.nodes().map(|node| self.number_of(node)).collect();
+        let content = inst_chunk(group.type_id, &group.name, group.format, &referents, &markers);
+        self.replace_chunk(group.chunk, &content)
     }
 
-    fn number(&self, node: u32) -> i32 {
-        let read = self.binary.referent(node);
+    fn number_of(&self, node: u32) -> i32 {
+        let read = self.binary.referent_of(node);
         read.or_else(|| self.ids.get(node)?.parse().ok()).unwrap_or(-1)
     }
 
     /// The number of an instance that is part of the new file; -1 for others and for nobody.
-    fn link(&self, to: Ref) -> i32 {
+    fn link_number(&self, to: Ref) -> i32 {
         let node = node_of(to).filter(|node| self.changes.is_written(*node));
-        node.map_or(-1, |node| self.number(node))
+        node.map_or(-1, |node| self.number_of(node))
     }
 
-    fn write_names(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
+    fn write_names(&mut self, rows: &GroupRows<'_>) -> Result<(), CodecError> {
         let (group, tree) = (rows.group, self.changes.tree);
-        let column = group.names.map(|prop| self.column(group, prop)).transpose()?;
+        let column = group.names.map(|prop| self.read_column(group, prop)).transpose()?;
         let text = |row: u32| match column {
-            Some(column) => column.text(row as usize),
+            Some(column) => column.text_at(row as usize),
             None => Some(group.name.as_bytes()),
         };
         let is_renamed = |row: &u32| {
             let node = group.first + row;
             self.changes.renamed.contains(&node) && {
                 let name = tree.name_text(node).as_bytes();
-                text(*row).is_none_or(|text| bytes::shown(text).as_bytes() != name)
+                text(*row).is_none_or(|text| bytes::lossy_text(text).as_bytes() != name)
             }
         };
         let renamed: Vec<bool> = if self.changes.renamed.is_empty() {
@@ -262,9 +271,9 @@ impl<'a> Output<'a> {
         for node in rows.added.iter() {
             push(tree.name_text(node).as_bytes());
         }
-        let content = prop(group.type_id, "Name", ty::STRING, &cells);
+        let content = prop_chunk(group.type_id, "Name", ty::STRING, &cells);
         match group.names {
-            Some(prop) => self.replace(self.binary.props[prop as usize].chunk, &content),
+            Some(prop) => self.replace_chunk(self.binary.props[prop as usize].chunk, &content),
             None => self.insert_prop(group, "Name", &content),
         }
     }
@@ -278,24 +287,24 @@ impl<'a> Output<'a> {
                 next = next.wrapping_add(1);
             }
             let format = u8::from(reflection::is_service(class));
-            let referents: Vec<i32> = nodes.iter().map(|node| self.number(node)).collect();
+            let referents: Vec<i32> = nodes.iter().map(|node| self.number_of(node)).collect();
             let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
-            let content = instances(next, class, format, &referents, &markers);
+            let content = inst_chunk(next, class, format, &referents, &markers);
             let first = self.binary.chunks.iter().position(|chunk| chunk.name == *b"PROP");
-            self.insert(first.unwrap_or_else(|| self.end()), *b"INST", &content)?;
-            let group = Group::new(next, class);
+            self.insert_chunk(first.unwrap_or_else(|| self.parents_chunk()), *b"INST", &content)?;
+            let group = ClassGroup::new(next, class);
             self.write_new_group(&group, nodes)?;
             self.new_groups += 1;
         }
         Ok(())
     }
 
-    fn write_new_group(&mut self, group: &Group, nodes: NodeSet) -> Result<(), CodecError> {
-        let rows = Rows { group, kept: Vec::new(), added: nodes };
+    fn write_new_group(&mut self, group: &ClassGroup, nodes: NodeSet) -> Result<(), CodecError> {
+        let rows = GroupRows { group, kept: Vec::new(), added: nodes };
         let names = rows.added.iter().map(|node| self.changes.tree.name_text(node));
         let cells: Vec<u8> = names.flat_map(|name| text_cell(name.as_bytes())).collect();
         self.write_new_props(&rows)?;
-        let content = prop(group.type_id, "Name", ty::STRING, &cells);
+        let content = prop_chunk(group.type_id, "Name", ty::STRING, &cells);
         self.insert_prop(group, "Name", &content)
     }
 
@@ -305,9 +314,9 @@ impl<'a> Output<'a> {
         let tree = self.changes.tree;
         let (mut children, mut parents) = (Vec::new(), Vec::new());
         for node in tree.post_order(super::ROOT) {
-            children.push(self.number(node));
+            children.push(self.number_of(node));
             let parent = tree.parent(node).filter(|parent| *parent != super::ROOT);
-            parents.push(parent.map_or(-1, |parent| self.number(parent)));
+            parents.push(parent.map_or(-1, |parent| self.number_of(parent)));
         }
         for (child, parent) in &binary.loose {
             children.push(*child);
@@ -315,12 +324,12 @@ impl<'a> Output<'a> {
         }
         let mut content = vec![0];
         content.extend_from_slice(&(children.len() as u32).to_le_bytes());
-        content.extend(bytes::referents(&children));
-        content.extend(bytes::referents(&parents));
+        content.extend(bytes::encode_referents(&children));
+        content.extend(bytes::encode_referents(&parents));
         let mut chunks = binary.chunks_named(*b"PRNT").into_iter();
         match chunks.next() {
-            Some(first) => self.replace(first, &content)?,
-            None => self.insert(self.end(), *b"PRNT", &content)?,
+            Some(first) => self.replace_chunk(first, &content)?,
+            None => self.insert_chunk(self.parents_chunk(), *b"PRNT", &content)?,
         }
         for other in chunks {
             self.drop_chunk(other);
@@ -331,13 +340,14 @@ impl<'a> Output<'a> {
     fn write_shared(&mut self) -> Result<(), CodecError> {
         let binary = self.binary;
         let chunk = binary.chunks_named(*b"SSTR").first().copied();
-        let end = binary.shared().end;
+        let end = binary.shared_table().end;
         if chunk.is_some() && end.is_none() || binary.lacks_shared() {
             let why = "its table of shared strings is damaged, so nothing can come to it";
             return Err(CodecError::Write(why.to_owned()));
         }
-        let old =
-            chunk.map(|at| container::unpack(&binary.file, &binary.chunks[at])).transpose()?;
+        let old = chunk
+            .map(|at| container::unpack_chunk(&binary.file, &binary.chunks[at]))
+            .transpose()?;
         let old = old.as_deref().unwrap_or_default();
         let (front, behind) = old.split_at(end.unwrap_or(0).min(old.len()));
         let count = binary.shared_strings().len() + self.new_shared.len();
@@ -351,18 +361,18 @@ impl<'a> Output<'a> {
         }
         content.extend_from_slice(behind);
         if let Some(at) = chunk {
-            self.replace(at, &content)
+            self.replace_chunk(at, &content)
         } else {
             let chunks = &binary.chunks;
             let first = chunks.iter().position(|chunk| chunk.name != *b"META").unwrap_or(0);
-            self.insert(first, *b"SSTR", &content)
+            self.insert_chunk(first, *b"SSTR", &content)
         }
     }
 }
 
-impl cell::Writing for Output<'_> {
-    fn referent(&self, to: Ref) -> i32 {
-        self.link(to)
+impl cell::WriteLinks for BinaryOutput<'_> {
+    fn referent_of(&self, to: Ref) -> i32 {
+        self.link_number(to)
     }
 
     fn index(&mut self, shared: &SharedString) -> u32 {
@@ -379,7 +389,7 @@ impl cell::Writing for Output<'_> {
     }
 }
 
-impl Group {
+impl ClassGroup {
     /// A class that the file does not have.
     fn new(type_id: u32, name: &str) -> Self {
         Self {
@@ -404,7 +414,7 @@ fn text_cell(text: &[u8]) -> Vec<u8> {
 }
 
 /// The content of a PROP chunk.
-fn prop(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
+fn prop_chunk(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
     let mut content = Vec::with_capacity(payload.len() + name.len() + 9);
     content.extend_from_slice(&type_id.to_le_bytes());
     content.extend(text_cell(name.as_bytes()));
@@ -414,12 +424,12 @@ fn prop(type_id: u32, name: &str, ty: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The content of an INST chunk.
-fn instances(type_id: u32, class: &str, format: u8, numbers: &[i32], markers: &[u8]) -> Vec<u8> {
+fn inst_chunk(type_id: u32, class: &str, format: u8, numbers: &[i32], markers: &[u8]) -> Vec<u8> {
     let mut content = type_id.to_le_bytes().to_vec();
     content.extend(text_cell(class.as_bytes()));
     content.push(format);
     content.extend_from_slice(&(numbers.len() as u32).to_le_bytes());
-    content.extend(bytes::referents(numbers));
+    content.extend(bytes::encode_referents(numbers));
     content.extend_from_slice(markers);
     content
 }

@@ -4,51 +4,54 @@
 
 use std::ops::Range;
 
-use super::column::{Column, Run};
-use super::layout::{self, Field, Kind};
+use super::column::{FieldRun, PropertyColumn};
+use super::layout::{self, ContentKind, FieldLayout};
 
 /// A column in the making.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct ColumnWriter {
     ty: u8,
     rows: usize,
-    parts: Vec<Part>,
+    parts: Vec<FieldWriter>,
     /// Room for a cell, kept between uses.
     cell: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Part {
-    field: Field,
-    store: Store,
+struct FieldWriter {
+    field: FieldLayout,
+    store: FieldStore,
 }
 
 #[derive(Debug)]
-enum Store {
+enum FieldStore {
     /// As it will stand in the file.
     Bytes(Vec<u8>),
-    Planes(Planes),
+    Planes(PlaneBuffer),
     Refs(Vec<u32>),
     Content {
-        kinds: Planes,
+        kinds: PlaneBuffer,
         uris: Vec<u8>,
         uri_count: u32,
         objects: Vec<u32>,
     },
 }
 
-impl Writer {
+impl ColumnWriter {
     /// A column of a type, without rows; none where the type is not known. Room is made at once for
     /// as many rows as are expected.
     pub(super) fn new(ty: u8, rows_hint: usize) -> Option<Self> {
-        let part = |field: &Field| Part { field: *field, store: Store::new(*field, rows_hint) };
-        let parts = layout::fields(ty)?.iter().map(part).collect();
+        let part = |field: &FieldLayout| FieldWriter {
+            field: *field,
+            store: FieldStore::new(*field, rows_hint),
+        };
+        let parts = layout::fields_of(ty)?.iter().map(part).collect();
         Some(Self { ty, rows: 0, parts, cell: Vec::new() })
     }
 
     /// Appends a row. `false` (and nothing is appended) where the bytes are no cell of this type.
     #[must_use]
-    pub(super) fn push(&mut self, cell: &[u8]) -> bool {
+    pub(super) fn push_row(&mut self, cell: &[u8]) -> bool {
         // Most types have one field, and their cells need not be looked at twice.
         if let [part] = self.parts.as_mut_slice() {
             let is_cell = part.field.len_in(cell) == Some(cell.len());
@@ -58,7 +61,7 @@ impl Writer {
             }
             return is_cell;
         }
-        if !self.fits(cell) {
+        if !self.is_cell(cell) {
             return false;
         }
         let mut rest = cell;
@@ -72,7 +75,7 @@ impl Writer {
         true
     }
 
-    fn fits(&self, cell: &[u8]) -> bool {
+    fn is_cell(&self, cell: &[u8]) -> bool {
         let rest = self.parts.iter().try_fold(cell, |rest, part| {
             let len = part.field.len_in(rest)?;
             rest.get(len..)
@@ -83,18 +86,18 @@ impl Writer {
     /// Appends a run of rows of a column. `false` (and nothing is appended) where that column is of
     /// another type or does not have them.
     #[must_use]
-    pub(super) fn push_rows(&mut self, column: &Column, rows: Range<usize>) -> bool {
-        if column.ty() != self.ty || rows.start > rows.end || rows.end > column.rows() {
+    pub(super) fn push_rows(&mut self, column: &PropertyColumn, rows: Range<usize>) -> bool {
+        if column.type_byte() != self.ty || rows.start > rows.end || rows.end > column.row_count() {
             return false;
         }
         let mut cell = std::mem::take(&mut self.cell);
         for (n, part) in self.parts.iter_mut().enumerate() {
             match column.run(n, rows.clone()) {
-                Some(Run::Cells) => {
+                Some(FieldRun::Cells) => {
                     // Such a field is the only one of its type, so a cell is all its own.
                     for row in rows.clone() {
                         cell.clear();
-                        column.cell(row, &mut cell);
+                        column.append_cell(row, &mut cell);
                         part.store.push(&cell);
                     }
                 }
@@ -112,7 +115,7 @@ impl Writer {
         let mut out = Vec::new();
         for part in self.parts {
             let bytes = match part.field {
-                Field::Marker(byte) => vec![byte],
+                FieldLayout::Marker(byte) => vec![byte],
                 _ => part.store.finish(),
             };
             if out.is_empty() {
@@ -125,20 +128,20 @@ impl Writer {
     }
 }
 
-impl Store {
-    fn new(field: Field, rows: usize) -> Self {
+impl FieldStore {
+    fn new(field: FieldLayout, rows: usize) -> Self {
         match field {
-            Field::Packed(width) => Self::Bytes(Vec::with_capacity(width * rows)),
-            Field::Run(item) => Self::Bytes(Vec::with_capacity(item.least() * rows)),
-            Field::Planes(width) => Self::Planes(Planes::new(width, rows)),
-            Field::Refs => Self::Refs(Vec::with_capacity(rows)),
-            Field::Content => Self::Content {
-                kinds: Planes::new(4, rows),
+            FieldLayout::Packed(width) => Self::Bytes(Vec::with_capacity(width * rows)),
+            FieldLayout::Run(item) => Self::Bytes(Vec::with_capacity(item.min_size() * rows)),
+            FieldLayout::Planes(width) => Self::Planes(PlaneBuffer::new(width, rows)),
+            FieldLayout::Refs => Self::Refs(Vec::with_capacity(rows)),
+            FieldLayout::Content => Self::Content {
+                kinds: PlaneBuffer::new(4, rows),
                 uris: Vec::new(),
                 uri_count: 0,
                 objects: Vec::new(),
             },
-            Field::Marker(_) => Self::Bytes(Vec::new()),
+            FieldLayout::Marker(_) => Self::Bytes(Vec::new()),
         }
     }
 
@@ -147,27 +150,27 @@ impl Store {
         match self {
             Self::Bytes(bytes) => bytes.extend_from_slice(own),
             Self::Planes(planes) => planes.push(own),
-            Self::Refs(refs) => refs.extend(reference(own)),
+            Self::Refs(refs) => refs.extend(read_reference(own)),
             Self::Content { kinds, uris, uri_count, objects } => {
                 let Some((kind, value)) = own.split_first_chunk() else { return };
                 kinds.push(kind);
-                match Kind::of(*kind) {
-                    Some(Kind::Uri) => {
+                match ContentKind::from_bytes(*kind) {
+                    Some(ContentKind::Uri) => {
                         uris.extend_from_slice(value);
                         *uri_count += 1;
                     }
-                    Some(Kind::Object) => objects.extend(reference(value)),
-                    Some(Kind::None) | None => {}
+                    Some(ContentKind::Object) => objects.extend(read_reference(value)),
+                    Some(ContentKind::None) | None => {}
                 }
             }
         }
     }
 
-    fn push_run(&mut self, run: Run<'_>, rows: Range<usize>) {
+    fn push_run(&mut self, run: FieldRun<'_>, rows: Range<usize>) {
         match (self, run) {
-            (Self::Bytes(bytes), Run::Bytes(run)) => bytes.extend_from_slice(run),
-            (Self::Planes(planes), Run::Planes(run, of)) => planes.push_rows(run, of, rows),
-            (Self::Refs(refs), Run::Refs(run)) => refs.extend_from_slice(run),
+            (Self::Bytes(bytes), FieldRun::Bytes(run)) => bytes.extend_from_slice(run),
+            (Self::Planes(planes), FieldRun::Planes(run, of)) => planes.push_rows(run, of, rows),
+            (Self::Refs(refs), FieldRun::Refs(run)) => refs.extend_from_slice(run),
             // Both sides are made from the same fields.
             _ => debug_assert!(false, "a run of another field"),
         }
@@ -196,20 +199,20 @@ impl Store {
     }
 }
 
-fn reference(bytes: &[u8]) -> Option<u32> {
+fn read_reference(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|four| u32::from_le_bytes(*four))
 }
 
 /// Planes that grow: each has room at its end until all are moved together.
 #[derive(Debug)]
-struct Planes {
+struct PlaneBuffer {
     width: usize,
     len: usize,
     room: usize,
     bytes: Vec<u8>,
 }
 
-impl Planes {
+impl PlaneBuffer {
     fn new(width: usize, room: usize) -> Self {
         Self { width, len: 0, room, bytes: vec![0; width * room] }
     }

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Done, Mark};
+use super::{JournalMark, JournalStep};
 use crate::{Node, Scene};
 
 impl Scene {
     /// The stored properties that were set since a moment and not taken back, by instance.
-    pub fn touched(&self, since: Mark) -> BTreeMap<Node, BTreeSet<&'static str>> {
+    pub fn touched_since(&self, since: JournalMark) -> BTreeMap<Node, BTreeSet<&'static str>> {
         let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
         for done in self.journal.done.iter().skip(since.0) {
-            if let Done::Stored { node, column, .. } = done
-                && let Some(key) = self.edits.key(*column)
+            if let JournalStep::Stored { node, column, .. } = done
+                && let Some(key) = self.edits.key_of(*column)
             {
                 touched.entry(Node(*node)).or_default().insert(key.as_str());
             }

@@ -9,25 +9,25 @@
 //! The work grows with the size of the scenes; paths are made only for what differs. Which lines of
 //! a text differ, and how any of it is shown, is not known here.
 
-mod bytes;
-mod pair;
+mod canonical;
+mod pairing;
 
 use rbx_dom_weak::Ustr;
 use rbx_types::{Attributes, Ref, Variant};
 use scene_schemas::{InstancePath, Value};
 
-use self::bytes::{Bytes, Point};
-use self::pair::{Defaults, NONE, Side};
+use self::canonical::{CanonicalBytes, ReferenceKey};
+use self::pairing::{DefaultValues, DiffSide, NONE};
 use super::Scene;
-use super::change::pointed;
-use super::flat::Flat;
+use super::change::pointed_instance;
+use super::flat::FlatTree;
 
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
 
 /// One difference. Paths are those of the later scene, except where an instance is gone.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Difference {
+pub enum SceneDifference {
     /// An instance is new, with all that is new below it.
     Added {
         /// Where it is.
@@ -91,12 +91,12 @@ pub struct PropertyChange {
 /// What differs from `a`, the earlier scene, to `b`, the later one: in the order of the later tree,
 /// what is gone in the place of the parent that it is gone from.
 #[must_use]
-pub fn diff(a: &Scene, b: &Scene) -> Vec<Difference> {
-    let mut defaults = Defaults::default();
-    let mut a = Side::new(Flat::of(a, a.root()), &mut defaults);
-    let mut b = Side::new(Flat::of(b, b.root()), &mut defaults);
-    pair::pair(&mut a, &mut b);
-    let mut comparison = Comparison {
+pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
+    let mut defaults = DefaultValues::default();
+    let mut a = DiffSide::new(FlatTree::from_scene(a, a.root()), &mut defaults);
+    let mut b = DiffSide::new(FlatTree::from_scene(b, b.root()), &mut defaults);
+    pairing::pair_sides(&mut a, &mut b);
+    let mut comparison = SceneComparison {
         gone: count_regions(&a),
         new: count_regions(&b),
         a,
@@ -106,7 +106,7 @@ pub fn diff(a: &Scene, b: &Scene) -> Vec<Difference> {
         scratch: (Vec::new(), Vec::new()),
     };
     for at in 0..comparison.b.flat.len() {
-        comparison.visit(at);
+        comparison.visit_instance(at);
     }
     comparison.found
 }
@@ -122,19 +122,19 @@ pub(super) struct Counterparts {
 }
 
 /// Which instance of `a` is which of `b`.
-pub(super) fn counterparts(a: &Scene, b: &Scene) -> Counterparts {
-    let mut defaults = Defaults::default();
-    let mut first = Side::new(Flat::of(a, a.root()), &mut defaults);
-    let mut second = Side::new(Flat::of(b, b.root()), &mut defaults);
-    pair::pair(&mut first, &mut second);
+pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
+    let mut defaults = DefaultValues::default();
+    let mut first = DiffSide::new(FlatTree::from_scene(a, a.root()), &mut defaults);
+    let mut second = DiffSide::new(FlatTree::from_scene(b, b.root()), &mut defaults);
+    pairing::pair_sides(&mut first, &mut second);
     let mut found = Counterparts {
         there: vec![NONE; a.tree.len() as usize],
         back: vec![NONE; b.tree.len() as usize],
         same: vec![false; a.tree.len() as usize],
     };
     for at in 0..first.flat.len() {
-        if let Some(other) = first.pair(at) {
-            let (node, twin) = (first.flat.node(at).0, second.flat.node(other).0);
+        if let Some(other) = first.counterpart(at) {
+            let (node, twin) = (first.flat.node_at(at).0, second.flat.node_at(other).0);
             found.there[node as usize] = twin;
             found.back[twin as usize] = node;
             found.same[node as usize] = first.is_same(at, &second, other);
@@ -145,22 +145,22 @@ pub(super) fn counterparts(a: &Scene, b: &Scene) -> Counterparts {
 
 /// Values of properties as bytes: equal bytes where they say the same, none for the default.
 #[derive(Default)]
-pub(super) struct Canonical(Defaults);
+pub(super) struct CanonicalValues(DefaultValues);
 
-impl Canonical {
+impl CanonicalValues {
     /// The bytes of what an instance stores; `point` says what a reference counts as.
-    pub(super) fn value(
+    pub(super) fn canonical_value(
         &mut self,
         scene: &Scene,
         node: u32,
         key: Ustr,
-        point: Point<'_>,
+        point: ReferenceKey<'_>,
     ) -> Vec<u8> {
         let mut bytes = Vec::new();
-        if let Some(value) = scene.variant(node, key) {
-            write(Some(&value), &mut bytes, point);
+        if let Some(value) = scene.variant_of(node, key) {
+            write_canonical(Some(&value), &mut bytes, point);
             let class = scene.tree.class_name(node).into();
-            if self.0.of(class).means(key, &value, &bytes) {
+            if self.0.of_class(class).is_default(key, &value, &bytes) {
                 bytes.clear();
             }
         }
@@ -170,79 +170,79 @@ impl Canonical {
 
 /// For each instance without a counterpart whose parent has one, how many hang together there; 0 for
 /// all others.
-fn count_regions(side: &Side<'_>) -> Vec<u32> {
+fn count_regions(side: &DiffSide<'_>) -> Vec<u32> {
     let mut counts: Vec<u32> = vec![0; side.flat.len()];
     let mut tops: Vec<u32> = vec![0; side.flat.len()];
-    for at in (0..side.flat.len()).filter(|at| side.pair(*at).is_none()) {
-        let parent = side.flat.parent(at);
-        tops[at] = if side.pair(parent).is_some() { at as u32 } else { tops[parent] };
+    for at in (0..side.flat.len()).filter(|at| side.counterpart(*at).is_none()) {
+        let parent = side.flat.parent_of(at);
+        tops[at] = if side.counterpart(parent).is_some() { at as u32 } else { tops[parent] };
         counts[tops[at] as usize] += 1;
     }
     counts
 }
 
-struct Comparison<'a> {
-    a: Side<'a>,
-    b: Side<'a>,
+struct SceneComparison<'a> {
+    a: DiffSide<'a>,
+    b: DiffSide<'a>,
     gone: Vec<u32>,
     new: Vec<u32>,
-    defaults: Defaults,
-    found: Vec<Difference>,
+    defaults: DefaultValues,
+    found: Vec<SceneDifference>,
     scratch: (Vec<u8>, Vec<u8>),
 }
 
-impl Comparison<'_> {
+impl SceneComparison<'_> {
     /// Tells what there is to tell of an instance of the later scene.
-    fn visit(&mut self, at: usize) {
-        let Some(was) = self.b.pair(at) else {
+    fn visit_instance(&mut self, at: usize) {
+        let Some(was) = self.b.counterpart(at) else {
             if self.new[at] > 0 {
-                self.found.push(Difference::Added {
-                    path: path(&self.b, at),
-                    class: class(&self.b, at),
+                self.found.push(SceneDifference::Added {
+                    path: path_of(&self.b, at),
+                    class: class_name(&self.b, at),
                     count: self.new[at] as usize,
                 });
             }
             return;
         };
         if at > 0 {
-            let parent = self.b.flat.parent(at);
-            if self.b.pair(parent) != Some(self.a.flat.parent(was)) {
-                self.found.push(Difference::Moved {
-                    from: path(&self.a, was),
-                    to: path(&self.b, at),
-                    class: class(&self.b, at),
+            let parent = self.b.flat.parent_of(at);
+            if self.b.counterpart(parent) != Some(self.a.flat.parent_of(was)) {
+                self.found.push(SceneDifference::Moved {
+                    from: path_of(&self.a, was),
+                    to: path_of(&self.b, at),
+                    class: class_name(&self.b, at),
                 });
             }
-            self.compare(was, at);
+            self.compare_pair(was, at);
         }
-        for child in self.a.flat.children(was) {
+        for child in self.a.flat.children_of(was) {
             if self.gone[child] > 0 {
-                self.found.push(Difference::Removed {
-                    path: path(&self.a, child),
-                    class: class(&self.a, child),
+                self.found.push(SceneDifference::Removed {
+                    path: path_of(&self.a, child),
+                    class: class_name(&self.a, child),
                     count: self.gone[child] as usize,
                 });
             }
         }
     }
 
-    fn compare(&mut self, was: usize, is: usize) {
+    fn compare_pair(&mut self, was: usize, is: usize) {
         let mut names = Vec::new();
         if self.a.flat.name(was) != self.b.flat.name(is) {
             names.push("Name".to_owned());
         }
         let (before, after) = (self.a.properties(was), self.b.properties(is));
-        let class = self.b.class(is);
+        let class = self.b.class_of(is);
         for (key, old) in &before {
             let new = after.get(key);
             // The same reference in two scenes may mean two instances.
-            let is_same = new == Some(old) && pointed(old).is_none();
-            if !is_same && self.differs(class, *key, Some(old), new) {
+            let is_same = new == Some(old) && pointed_instance(old).is_none();
+            if !is_same && self.is_different(class, *key, Some(old), new) {
                 add_names(&mut names, *key, Some(old), new);
             }
         }
         for (key, new) in &after {
-            if !before.contains_key(key) && self.differs(class, *key, None, Some(new)) {
+            if !before.contains_key(key) && self.is_different(class, *key, None, Some(new)) {
                 add_names(&mut names, *key, None, Some(new));
             }
         }
@@ -250,24 +250,24 @@ impl Comparison<'_> {
             return;
         }
         names.sort_unstable();
-        self.tell(was, is, names);
+        self.report_changes(was, is, names);
     }
 
-    fn tell(&mut self, was: usize, is: usize, mut names: Vec<String>) {
-        let (old, new) = (self.a.flat.node(was), self.b.flat.node(is));
+    fn report_changes(&mut self, was: usize, is: usize, mut names: Vec<String>) {
+        let (old, new) = (self.a.flat.node_at(was), self.b.flat.node_at(is));
         let (a, b) = (self.a.flat.scene, self.b.flat.scene);
         let texts = names
             .iter()
             .any(|name| name == "Source")
-            .then(|| a.source(old).zip(b.source(new)))
+            .then(|| a.script_text(old).zip(b.script_text(new)))
             .flatten();
         if texts.is_some() {
             names.retain(|name| name != "Source");
         }
         if !names.is_empty() {
-            self.found.push(Difference::Changed {
+            self.found.push(SceneDifference::Changed {
                 path: b.path(new),
-                class: class(&self.b, is),
+                class: class_name(&self.b, is),
                 properties: names
                     .into_iter()
                     .map(|name| PropertyChange {
@@ -279,9 +279,9 @@ impl Comparison<'_> {
             });
         }
         if let Some((before, after)) = texts {
-            self.found.push(Difference::Script {
+            self.found.push(SceneDifference::Script {
                 path: b.path(new),
-                class: class(&self.b, is),
+                class: class_name(&self.b, is),
                 before: before.into_owned(),
                 after: after.into_owned(),
             });
@@ -289,7 +289,7 @@ impl Comparison<'_> {
     }
 
     /// Whether two stored values of a property, at least one of which is there, mean something else.
-    fn differs(
+    fn is_different(
         &mut self,
         class: Ustr,
         key: Ustr,
@@ -299,12 +299,13 @@ impl Comparison<'_> {
         let Self { a, b, defaults, scratch, .. } = self;
         // An instance of the earlier scene counts as its counterpart; without one, as nobody.
         let old_point = |to: Ref| {
-            a.number(to)
-                .map_or(0, |at| a.pair(at).map_or(1 << 63 | at as u64, |other| other as u64 + 1))
+            a.number_of(to).map_or(0, |at| {
+                a.counterpart(at).map_or(1 << 63 | at as u64, |other| other as u64 + 1)
+            })
         };
-        let new_point = |to: Ref| b.number(to).map_or(0, |at| at as u64 + 1);
-        write(old, &mut scratch.0, &old_point);
-        write(new, &mut scratch.1, &new_point);
+        let new_point = |to: Ref| b.number_of(to).map_or(0, |at| at as u64 + 1);
+        write_canonical(old, &mut scratch.0, &old_point);
+        write_canonical(new, &mut scratch.1, &new_point);
         match (old, new) {
             (Some(_), Some(_)) if is_id(key) => {
                 let nil =
@@ -313,8 +314,8 @@ impl Comparison<'_> {
             }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
             _ if is_id(key) => false,
-            (Some(it), None) => !defaults.of(class).means(key, it, &scratch.0),
-            (None, Some(it)) => !defaults.of(class).means(key, it, &scratch.1),
+            (Some(it), None) => !defaults.of_class(class).is_default(key, it, &scratch.0),
+            (None, Some(it)) => !defaults.of_class(class).is_default(key, it, &scratch.1),
             (None, None) => false,
         }
     }
@@ -324,10 +325,10 @@ pub(super) fn is_id(key: Ustr) -> bool {
     matches!(key.as_str(), UNIQUE_ID | HISTORY_ID)
 }
 
-fn write(variant: Option<&Variant>, out: &mut Vec<u8>, point: Point<'_>) {
+fn write_canonical(variant: Option<&Variant>, out: &mut Vec<u8>, point: ReferenceKey<'_>) {
     out.clear();
     if let Some(variant) = variant {
-        Bytes { out, point }.variant(variant);
+        CanonicalBytes { out, point }.put_variant(variant);
     }
 }
 
@@ -348,8 +349,8 @@ fn add_names(names: &mut Vec<String>, key: Ustr, old: Option<&Variant>, new: Opt
     }
     let differs = |name: &str| {
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        write(old.get(name), &mut before, &|_| 0);
-        write(new.get(name), &mut after, &|_| 0);
+        write_canonical(old.get(name), &mut before, &|_| 0);
+        write_canonical(new.get(name), &mut after, &|_| 0);
         before != after
     };
     let gone = old.iter().filter(|(name, _)| differs(name));
@@ -357,12 +358,12 @@ fn add_names(names: &mut Vec<String>, key: Ustr, old: Option<&Variant>, new: Opt
     names.extend(gone.chain(came).map(|(name, _)| format!("@{name}")));
 }
 
-fn path(side: &Side<'_>, at: usize) -> InstancePath {
-    side.flat.scene.path(side.flat.node(at))
+fn path_of(side: &DiffSide<'_>, at: usize) -> InstancePath {
+    side.flat.scene.path(side.flat.node_at(at))
 }
 
-fn class(side: &Side<'_>, at: usize) -> String {
-    side.class(at).to_string()
+fn class_name(side: &DiffSide<'_>, at: usize) -> String {
+    side.class_of(at).to_string()
 }
 
 #[cfg(test)]

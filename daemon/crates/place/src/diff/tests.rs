@@ -3,11 +3,11 @@
 use rbx_types::{Color3, UniqueId, Vector3};
 
 use super::*;
-use crate::{Format, Node};
+use crate::{FileFormat, Node};
 
 /// Builds from lines of `Class Name`, indented by depth.
 fn build(lines: &str) -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let mut stack = vec![scene.root()];
     for line in lines.lines().filter(|line| !line.trim().is_empty()) {
         let depth = (line.len() - line.trim_start().len()) / 2;
@@ -24,17 +24,17 @@ fn at(scene: &Scene, path: &str) -> Node {
 }
 
 /// One line for each difference.
-fn told(all: &[Difference]) -> Vec<String> {
+fn told(all: &[SceneDifference]) -> Vec<String> {
     all.iter()
         .map(|difference| match difference {
-            Difference::Added { path, count, .. } => format!("+{count} {path}"),
-            Difference::Removed { path, count, .. } => format!("-{count} {path}"),
-            Difference::Moved { from, to, .. } => format!("{from} -> {to}"),
-            Difference::Changed { path, properties, .. } => {
+            SceneDifference::Added { path, count, .. } => format!("+{count} {path}"),
+            SceneDifference::Removed { path, count, .. } => format!("-{count} {path}"),
+            SceneDifference::Moved { from, to, .. } => format!("{from} -> {to}"),
+            SceneDifference::Changed { path, properties, .. } => {
                 let names: Vec<_> = properties.iter().map(|it| it.name.as_str()).collect();
                 format!("{path}: {}", names.join(" "))
             }
-            Difference::Script { path, before, after, .. } => {
+            SceneDifference::Script { path, before, after, .. } => {
                 format!("{path}: {before:?} {after:?}")
             }
         })
@@ -57,8 +57,8 @@ Folder Store
 fn check(edit: impl FnOnce(&mut Scene), expected: &[&str]) {
     let (a, mut b) = (place(), place());
     edit(&mut b);
-    assert_eq!(told(&diff(&a, &b)), expected);
-    assert_eq!(diff(&b, &b), []);
+    assert_eq!(told(&diff_scenes(&a, &b)), expected);
+    assert_eq!(diff_scenes(&b, &b), []);
 }
 
 /// The place with three leaves that differ, and a weld to the second.
@@ -76,7 +76,7 @@ fn place() -> Scene {
 }
 
 fn set(scene: &mut Scene, node: Node, property: &str, value: Value) {
-    scene.set(node, property, Some(&value)).unwrap();
+    scene.set_property(node, property, Some(&value)).unwrap();
 }
 
 fn set_at(scene: &mut Scene, path: &str, property: &str, value: Value) {
@@ -183,7 +183,7 @@ fn same(path: &str, property: &str, one: Value, other: Value) {
     let (mut a, mut b) = (place(), place());
     set_at(&mut a, path, property, one);
     set_at(&mut b, path, property, other);
-    assert_eq!(diff(&a, &b), []);
+    assert_eq!(diff_scenes(&a, &b), []);
 }
 
 fn id(n: u32) -> Value {
@@ -204,7 +204,7 @@ fn unique_ids_find_what_moved_and_was_renamed() {
     set_at(&mut b, "Workspace.Tree", "Name", Value::String("Oak".to_owned()));
     set_at(&mut b, "Workspace.Run", "UniqueId", id(4));
     assert_eq!(
-        told(&diff(&a, &b)),
+        told(&diff_scenes(&a, &b)),
         [
             "game.Workspace.Oak: Name",
             "game.Workspace.Run: UniqueId",
@@ -214,7 +214,7 @@ fn unique_ids_find_what_moved_and_was_renamed() {
     );
     delete(&mut b, "Workspace.Oak");
     assert_eq!(
-        told(&diff(&a, &b)),
+        told(&diff_scenes(&a, &b)),
         [
             "-5 game.Workspace.Tree",
             "game.Workspace.Run: UniqueId",
@@ -226,20 +226,20 @@ fn unique_ids_find_what_moved_and_was_renamed() {
 
 #[test]
 fn a_file_says_the_same_as_the_scene() {
-    for format in [Format::Binary, Format::Xml] {
-        let mut a = place().converted(format).unwrap();
+    for format in [FileFormat::Binary, FileFormat::Xml] {
+        let mut a = place().convert_to(format).unwrap();
         set_at(&mut a, "Workspace.Tree.Leaf[1]", "@Text", Value::String("x".to_owned()));
         set_at(&mut a, "Workspace.Tree.Leaf[1]", "Future", Value::Bool(true));
         let b = Scene::decode(&a.encode().unwrap()).unwrap();
-        assert_eq!(diff(&a, &b), []);
-        assert_eq!(diff(&b, &a), []);
+        assert_eq!(diff_scenes(&a, &b), []);
+        assert_eq!(diff_scenes(&b, &a), []);
     }
 }
 
 #[test]
 fn depth_costs_no_stack() {
     let build = |last: &str| {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         let mut at = scene.root();
         for _ in 0..20_000 {
             at = scene.create(at, "Folder", "F");
@@ -247,20 +247,20 @@ fn depth_costs_no_stack() {
         scene.create(at, "Folder", last);
         scene
     };
-    assert_eq!(diff(&build("A"), &build("A")), []);
-    assert_eq!(diff(&build("A"), &build("B")).len(), 1);
+    assert_eq!(diff_scenes(&build("A"), &build("A")), []);
+    assert_eq!(diff_scenes(&build("A"), &build("B")).len(), 1);
 }
 
 #[test]
 fn equal_places_with_doubled_unique_ids_are_equal() {
     let build = || {
-        let mut scene = Scene::empty(Format::Binary);
+        let mut scene = Scene::empty(FileFormat::Binary);
         for name in ["A", "B"] {
             let part = scene.create(scene.root(), "Part", name);
             let id = Value::UniqueId(rbx_types::UniqueId::new(7, 1, 1));
-            scene.set(part, "UniqueId", Some(&id)).unwrap();
+            scene.set_property(part, "UniqueId", Some(&id)).unwrap();
         }
         scene
     };
-    assert_eq!(diff(&build(), &build()), []);
+    assert_eq!(diff_scenes(&build(), &build()), []);
 }

@@ -16,10 +16,10 @@ use rustc_hash::FxHashSet;
 use scene_schemas::{InstancePath, Value};
 use vector_text_edit::MergePart;
 
-use self::references::Awaiting;
+use self::references::PendingReference;
 use self::resolve::ConflictNodes;
-pub use self::resolve::{OpenMerge, fits, view};
-use super::diff::{Counterparts, counterparts};
+pub use self::resolve::{OpenMerge, check_choice, to_view};
+use super::diff::{Counterparts, find_counterparts};
 use super::node_set::NodeSet;
 use super::tree::{NONE, ROOT};
 use super::{Node, Scene};
@@ -27,7 +27,7 @@ use super::{Node, Scene};
 /// What the two sides did that does not go together. Paths are those in `ours` where it has the
 /// instance.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Conflict {
+pub enum MergeConflict {
     /// Both gave a property another value.
     Property {
         /// The instance.
@@ -72,7 +72,7 @@ pub enum Conflict {
 }
 
 /// The three places, and who is who.
-struct Merge<'a> {
+struct SceneMerge<'a> {
     base: &'a Scene,
     theirs: &'a Scene,
     /// For each instance of one place, its counterpart in another.
@@ -81,7 +81,7 @@ struct Merge<'a> {
     base_of_theirs: Vec<u32>,
     theirs_of_base: Vec<u32>,
     ours_of_theirs: Vec<u32>,
-    conflicts: Vec<Conflict>,
+    conflicts: Vec<MergeConflict>,
     /// By conflict: the instances that it is about.
     nodes: Vec<ConflictNodes>,
     /// The instances of `theirs` that were added to `ours`.
@@ -91,18 +91,18 @@ struct Merge<'a> {
     /// The instances of `theirs` that it alone moved, into something that ours does not have.
     homeless: Vec<u32>,
     /// The references of `theirs` to what ours does not have.
-    awaiting: Vec<Awaiting>,
+    awaiting: Vec<PendingReference>,
 }
 
 /// Does to `ours` what `theirs` did to `base`; says what did not go together.
-pub fn merge(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<Conflict> {
+pub fn merge_scenes(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<MergeConflict> {
     run(base, ours, theirs).conflicts
 }
 
-fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Merge<'a> {
-    let (to_ours, to_theirs) = (counterparts(base, ours), counterparts(base, theirs));
-    let between = counterparts(theirs, ours);
-    let mut merge = Merge {
+fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'a> {
+    let (to_ours, to_theirs) = (find_counterparts(base, ours), find_counterparts(base, theirs));
+    let between = find_counterparts(theirs, ours);
+    let mut merge = SceneMerge {
         base,
         theirs,
         ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, &between, (ours, theirs)),
@@ -118,10 +118,10 @@ fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Merge<'a> {
         awaiting: Vec::new(),
     };
     let reordered = merge.reordered_parents(ours);
-    merge.add(ours);
+    merge.add_new(ours);
     merge.move_all(ours);
     merge.set_all(ours);
-    merge.delete(ours);
+    merge.delete_gone(ours);
     merge.reorder(ours, &reordered);
     merge.drop_shared_ids(ours);
     merge
@@ -158,27 +158,28 @@ fn ours_of_theirs(
     found
 }
 
-fn of(all: &[u32], node: u32) -> Option<u32> {
+fn lookup(all: &[u32], node: u32) -> Option<u32> {
     all.get(node as usize).copied().filter(|other| *other != NONE)
 }
 
-impl Merge<'_> {
+impl SceneMerge<'_> {
     /// Makes what theirs added.
-    fn add(&mut self, ours: &mut Scene) {
+    fn add_new(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         let (mut added, mut lost) = (Vec::new(), FxHashSet::default());
         for node in theirs.tree.subtree(ROOT) {
-            if of(&self.base_of_theirs, node).is_some() || of(&self.ours_of_theirs, node).is_some()
+            if lookup(&self.base_of_theirs, node).is_some()
+                || lookup(&self.ours_of_theirs, node).is_some()
             {
                 continue;
             }
             let Some(parent) = theirs.tree.parent(node) else {
                 continue;
             };
-            let Some(into) = of(&self.ours_of_theirs, parent) else {
+            let Some(into) = lookup(&self.ours_of_theirs, parent) else {
                 // Of what hangs together, the topmost speaks.
                 if !lost.contains(&parent) {
-                    self.deleted(theirs, node, true);
+                    self.note_deleted(theirs, node, true);
                 }
                 lost.insert(node);
                 continue;
@@ -191,16 +192,16 @@ impl Merge<'_> {
         self.added = added.into_iter().collect();
     }
 
-    fn deleted(&mut self, scene: &Scene, node: u32, by_ours: bool) {
+    fn note_deleted(&mut self, scene: &Scene, node: u32, by_ours: bool) {
         let (path, class) = (scene.path(Node(node)), scene.class(Node(node)).to_owned());
         let (own, theirs) = if by_ours { (NONE, node) } else { (node, NONE) };
         self.nodes.push(ConflictNodes { own, theirs });
-        self.conflicts.push(Conflict::Deleted { path, class, by_ours });
+        self.conflicts.push(MergeConflict::Deleted { path, class, by_ours });
     }
 
     /// Whether an instance has another parent than in the base.
     fn is_moved(&self, base: u32, scene: &Scene, back: &[u32], node: u32) -> bool {
-        let parent = scene.tree.parent(node).and_then(|parent| of(back, parent));
+        let parent = scene.tree.parent(node).and_then(|parent| lookup(back, parent));
         parent != self.base.tree.parent(base)
     }
 
@@ -208,14 +209,14 @@ impl Merge<'_> {
     fn move_all(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         for node in theirs.tree.subtree(ROOT).skip(1) {
-            let base = of(&self.base_of_theirs, node);
-            let Some((base, own)) = base.zip(of(&self.ours_of_theirs, node)) else {
+            let base = lookup(&self.base_of_theirs, node);
+            let Some((base, own)) = base.zip(lookup(&self.ours_of_theirs, node)) else {
                 continue;
             };
             if !self.is_moved(base, theirs, &self.base_of_theirs, node) {
                 continue;
             }
-            let parent = theirs.tree.parent(node).and_then(|it| of(&self.ours_of_theirs, it));
+            let parent = theirs.tree.parent(node).and_then(|it| lookup(&self.ours_of_theirs, it));
             if parent == ours.tree.parent(own) {
                 continue;
             }
@@ -230,7 +231,7 @@ impl Merge<'_> {
                 .is_some_and(|parent| ours.move_to(Node(own), Node(parent), None).is_ok());
             if !moved {
                 self.nodes.push(ConflictNodes { own, theirs: node });
-                self.conflicts.push(Conflict::Moved {
+                self.conflicts.push(MergeConflict::Moved {
                     path: ours.path(Node(own)),
                     class: ours.class(Node(own)).to_owned(),
                     theirs: theirs.path(Node(node)),
@@ -240,28 +241,28 @@ impl Merge<'_> {
     }
 
     /// Deletes what theirs deleted, where ours left it as it was.
-    fn delete(&mut self, ours: &mut Scene) {
+    fn delete_gone(&mut self, ours: &mut Scene) {
         let base = self.base;
         let missed = self.missed_by_ours(ours);
         for node in base.tree.subtree(ROOT).skip(1) {
-            let above = base.tree.parent(node).and_then(|it| of(&self.theirs_of_base, it));
-            if of(&self.theirs_of_base, node).is_some() {
+            let above = base.tree.parent(node).and_then(|it| lookup(&self.theirs_of_base, it));
+            if lookup(&self.theirs_of_base, node).is_some() {
                 continue;
             }
-            let Some(own) = of(&self.ours_of_base, node) else {
+            let Some(own) = lookup(&self.ours_of_base, node) else {
                 continue;
             };
             if above.is_none() {
                 // It goes with what is above it, unless ours has moved it out.
-                let parent = ours.tree.parent(own).and_then(|it| of(&self.base_of_ours, it));
-                let is_out = parent.is_none_or(|it| of(&self.theirs_of_base, it).is_some());
+                let parent = ours.tree.parent(own).and_then(|it| lookup(&self.base_of_ours, it));
+                let is_out = parent.is_none_or(|it| lookup(&self.theirs_of_base, it).is_some());
                 if is_out && self.is_moved(node, ours, &self.base_of_ours, own) {
-                    self.deleted(ours, own, false);
+                    self.note_deleted(ours, own, false);
                 }
                 continue;
             }
             if self.is_touched(ours, own, &missed) {
-                self.deleted(ours, own, false);
+                self.note_deleted(ours, own, false);
             } else {
                 ours.delete(Node(own));
             }
@@ -271,13 +272,13 @@ impl Merge<'_> {
     /// Whether a subtree of ours has something that the base does not have, that is not as it was
     /// there, or that is missed elsewhere; what theirs put there counts too.
     fn is_touched(&self, ours: &Scene, root: u32, missed: &NodeSet) -> bool {
-        ours.tree.subtree(root).any(|node| match of(&self.base_of_ours, node) {
+        ours.tree.subtree(root).any(|node| match lookup(&self.base_of_ours, node) {
             None => true,
             Some(base) => {
                 missed.contains(node)
-                    || of(&self.theirs_of_base, base).is_some()
+                    || lookup(&self.theirs_of_base, base).is_some()
                     || self.is_moved(base, ours, &self.base_of_ours, node)
-                    || self.differs(ours, base, node)
+                    || self.is_changed(ours, base, node)
             }
         })
     }

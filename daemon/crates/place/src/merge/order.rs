@@ -2,17 +2,17 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Merge, of};
+use super::{SceneMerge, lookup};
 use crate::tree::ROOT;
 use crate::{Node, Scene};
 
-impl Merge<'_> {
+impl SceneMerge<'_> {
     /// The instances of theirs whose children are to stand as theirs has them: those that are new, and
     /// those whose children theirs alone changed. Ours must still be as it was read.
     pub(super) fn reordered_parents(&self, ours: &Scene) -> Vec<u32> {
         let is_reordered = |parent: &u32| {
             let (base, own) =
-                (of(&self.base_of_theirs, *parent), of(&self.ours_of_theirs, *parent));
+                (lookup(&self.base_of_theirs, *parent), lookup(&self.ours_of_theirs, *parent));
             match (base, own) {
                 (_, None) => true,
                 (None, Some(_)) => false,
@@ -27,7 +27,7 @@ impl Merge<'_> {
 
     /// Whether an instance has the children that the base has, in the same order.
     fn has_same_children(&self, base: u32, scene: &Scene, node: u32, back: &[u32]) -> bool {
-        let children = scene.tree.children(node).map(|child| of(back, child));
+        let children = scene.tree.children(node).map(|child| lookup(back, child));
         children.eq(self.base.tree.children(base).map(Some))
     }
 
@@ -35,12 +35,12 @@ impl Merge<'_> {
     /// kept against theirs stands behind them.
     pub(super) fn reorder(&self, ours: &mut Scene, parents: &[u32]) {
         for parent in parents {
-            let Some(own) = of(&self.ours_of_theirs, *parent) else {
+            let Some(own) = lookup(&self.ours_of_theirs, *parent) else {
                 continue;
             };
             let children = self.theirs.tree.children(*parent);
             let mut order: Vec<u32> = children
-                .filter_map(|child| of(&self.ours_of_theirs, child))
+                .filter_map(|child| lookup(&self.ours_of_theirs, child))
                 .filter(|child| ours.tree.parent(*child) == Some(own))
                 .collect();
             let ordered: FxHashSet<u32> = order.iter().copied().collect();

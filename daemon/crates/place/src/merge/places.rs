@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 use scene_schemas::InstancePath;
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::{Merge, of};
+use super::{SceneMerge, lookup};
 use crate::tree::ROOT;
 use crate::{Node, Scene};
 
-impl Merge<'_> {
+impl SceneMerge<'_> {
     /// Makes what ours deleted again, as theirs has it, with all that is below it.
-    pub(super) fn restore(
+    pub(super) fn restore_deleted(
         &mut self,
         ours: &mut Scene,
         node: u32,
@@ -25,22 +25,22 @@ impl Merge<'_> {
             let Some(parent) = theirs.tree.parent(top) else {
                 return refuse!("{path} cannot be restored: it has no parent in ours.");
             };
-            if of(&self.ours_of_theirs, parent).is_some() {
+            if lookup(&self.ours_of_theirs, parent).is_some() {
                 break;
             }
             top = parent;
         }
-        if of(&self.ours_of_theirs, top).is_some() {
+        if lookup(&self.ours_of_theirs, top).is_some() {
             // It came back with another conflict.
             return Ok(());
         }
         let mut restored = Vec::new();
         for it in &theirs.tree.subtree(top).collect::<Vec<u32>>() {
             // What ours moved elsewhere stays there.
-            if of(&self.ours_of_theirs, *it).is_some() {
+            if lookup(&self.ours_of_theirs, *it).is_some() {
                 continue;
             }
-            let parent = theirs.tree.parent(*it).and_then(|it| of(&self.ours_of_theirs, it));
+            let parent = theirs.tree.parent(*it).and_then(|it| lookup(&self.ours_of_theirs, it));
             let Some(parent) = parent else { continue };
             let (class, name) = (theirs.tree.class_name(*it), theirs.tree.name_text(*it));
             self.ours_of_theirs[*it as usize] = ours.create(Node(parent), class, name).0;
@@ -49,21 +49,21 @@ impl Merge<'_> {
         // References between them lead to instances that are there by now.
         for it in restored {
             let own = self.ours_of_theirs[it as usize];
-            for key in theirs.keys(it) {
-                self.take(ours, own, it, key);
+            for key in theirs.stored_keys(it) {
+                self.take_value(ours, own, it, key);
             }
         }
         self.take_awaited(ours);
         let homeless = std::mem::take(&mut self.homeless);
         let (at_home, homeless): (Vec<u32>, Vec<u32>) = homeless.into_iter().partition(|it| {
-            theirs.tree.parent(*it).is_some_and(|it| of(&self.ours_of_theirs, it).is_some())
+            theirs.tree.parent(*it).is_some_and(|it| lookup(&self.ours_of_theirs, it).is_some())
         });
         self.homeless = homeless;
-        at_home.into_iter().try_for_each(|it| self.place(ours, it, path))
+        at_home.into_iter().try_for_each(|it| self.move_instance(ours, it, path))
     }
 
     /// Puts an instance of ours where theirs has it, and restores its parent where ours deleted that.
-    pub(super) fn place(
+    pub(super) fn move_instance(
         &mut self,
         ours: &mut Scene,
         node: u32,
@@ -73,13 +73,13 @@ impl Merge<'_> {
         let mut above: Vec<u32> =
             std::iter::successors(theirs.tree.parent(node), |it| theirs.tree.parent(*it)).collect();
         if let Some(parent) = above.first()
-            && of(&self.ours_of_theirs, *parent).is_none()
+            && lookup(&self.ours_of_theirs, *parent).is_none()
         {
-            self.restore(ours, *parent, path)?;
+            self.restore_deleted(ours, *parent, path)?;
         }
         let (own, parent) = (
-            of(&self.ours_of_theirs, node),
-            above.first().and_then(|it| of(&self.ours_of_theirs, *it)),
+            lookup(&self.ours_of_theirs, node),
+            above.first().and_then(|it| lookup(&self.ours_of_theirs, *it)),
         );
         let Some((own, parent)) = own.zip(parent) else {
             return refuse!("{path} cannot be moved: its parent in theirs is not in ours.");
@@ -87,7 +87,7 @@ impl Merge<'_> {
         // What ours has put below it, and theirs has above it, goes first, from the top downwards.
         above.reverse();
         for pair in above.windows(2) {
-            let [into, it] = [pair[0], pair[1]].map(|it| of(&self.ours_of_theirs, it));
+            let [into, it] = [pair[0], pair[1]].map(|it| lookup(&self.ours_of_theirs, it));
             if let Some((into, it)) = into.zip(it)
                 && ours.is_within(Node(it), Node(own))
             {
@@ -106,21 +106,22 @@ impl Merge<'_> {
         let theirs = self.theirs;
         let path = ours.path(Node(own));
         let stays = |node: &u32| {
-            of(&self.ours_of_theirs, *node).is_some_and(|it| ours.is_within(Node(it), Node(own)))
+            lookup(&self.ours_of_theirs, *node)
+                .is_some_and(|it| ours.is_within(Node(it), Node(own)))
         };
         // Parents first, as theirs has them.
         let staying: Vec<u32> = theirs.tree.subtree(ROOT).skip(1).filter(stays).collect();
         for node in staying {
-            self.place(ours, node, &path)?;
+            self.move_instance(ours, node, &path)?;
         }
         let holders = ours.references_into(Node(own));
         if !holders.is_empty() {
             let all = theirs.tree.subtree(ROOT);
             let of_ours: FxHashMap<u32, u32> =
-                all.filter_map(|it| Some((of(&self.ours_of_theirs, it)?, it))).collect();
+                all.filter_map(|it| Some((lookup(&self.ours_of_theirs, it)?, it))).collect();
             for (holder, key, _) in holders {
                 if let Some(node) = of_ours.get(&holder.0) {
-                    self.take(ours, holder.0, *node, ustr(&key));
+                    self.take_value(ours, holder.0, *node, ustr(&key));
                 }
             }
         }

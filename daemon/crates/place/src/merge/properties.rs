@@ -7,61 +7,64 @@ use rbx_types::{Ref, Tags, Variant};
 use rustc_hash::FxHashSet;
 use vector_text_edit::{MergePart, marked_text, merge_parts};
 
-use super::{Conflict, ConflictNodes, Merge, all_keys, of};
+use super::{ConflictNodes, MergeConflict, SceneMerge, all_keys, lookup};
 use crate::change::is_outdone;
-use crate::diff::{Canonical, is_id};
+use crate::diff::{CanonicalValues, is_id};
 use crate::stored::{HIDDEN, for_xml};
 use crate::tree::{NONE, ROOT};
-use crate::{Format, Node, Scene, node_of, reference_to};
+use crate::{FileFormat, Node, Scene, node_of, reference_to};
 
 /// What instances that the base does not have count as, so that no two of two sides are the same.
 const OF_OURS: u64 = 1 << 62;
 const OF_THEIRS: u64 = 1 << 63;
 
-impl Merge<'_> {
+impl SceneMerge<'_> {
     /// Does to the properties of ours what theirs did, and gives new instances all of theirs.
     pub(super) fn set_all(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         let missed = self.missed_by_theirs();
         for node in theirs.tree.subtree(ROOT).skip(1) {
-            let Some(own) = of(&self.ours_of_theirs, node) else {
-                if let Some(base) = of(&self.base_of_theirs, node)
+            let Some(own) = lookup(&self.ours_of_theirs, node) else {
+                if let Some(base) = lookup(&self.base_of_theirs, node)
                     && (missed.contains(node)
                         || self.is_moved(base, theirs, &self.base_of_theirs, node)
                         || self.changed_by_theirs(base, node))
                 {
-                    self.deleted(theirs, node, true);
+                    self.note_deleted(theirs, node, true);
                 }
                 continue;
             };
             if self.added.contains(node) {
                 let class = theirs.tree.class_name(node);
-                for key in theirs.keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
-                    self.take(ours, own, node, key);
+                for key in
+                    theirs.stored_keys(node).into_iter().filter(|key| !is_outdone(class, *key))
+                {
+                    self.take_value(ours, own, node, key);
                 }
                 self.with_new_ids.insert(own);
             } else {
-                self.merge_properties(ours, of(&self.base_of_theirs, node), own, node);
+                self.merge_properties(ours, lookup(&self.base_of_theirs, node), own, node);
             }
         }
     }
 
     /// Gives an instance of ours the value that one of theirs has, or none. A reference to what ours does
     /// not have is empty until that is restored.
-    pub(super) fn take(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+    pub(super) fn take_value(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
         if self.leads_nowhere(theirs, key) {
             self.await_target(own, theirs, key);
         }
-        let mut value = self.theirs.variant(theirs, key).map(|value| self.translated(&value));
-        if (self.theirs.format(), ours.format()) == (Format::Binary, Format::Xml) {
+        let mut value =
+            self.theirs.variant_of(theirs, key).map(|value| self.translate_value(&value));
+        if (self.theirs.format(), ours.format()) == (FileFormat::Binary, FileFormat::Xml) {
             value = value.map(|it| for_xml(self.theirs.tree.class_name(theirs), key, it));
         }
-        ours.store(Node(own), key, value);
+        ours.store_value(Node(own), key, value);
     }
 
     /// A value of theirs, as one of ours.
-    fn translated(&self, value: &Variant) -> Variant {
-        let own = |to: Ref| node_of(to).and_then(|to| of(&self.ours_of_theirs, to));
+    fn translate_value(&self, value: &Variant) -> Variant {
+        let own = |to: Ref| node_of(to).and_then(|to| lookup(&self.ours_of_theirs, to));
         match value {
             Variant::Ref(to) => own(*to).map_or_else(Ref::none, reference_to).into(),
             Variant::Content(content) => match content.value() {
@@ -76,54 +79,63 @@ impl Merge<'_> {
     }
 
     fn changed_by_theirs(&self, base: u32, theirs: u32) -> bool {
-        let mut canonical = Canonical::default();
+        let mut canonical = CanonicalValues::default();
         self.base.tree.name_text(base) != self.theirs.tree.name_text(theirs)
-            || all_keys([&self.base.keys(base), &self.theirs.keys(theirs)]).into_iter().any(|key| {
-                !is_id(key)
-                    && self.of_base(&mut canonical, base, key)
-                        != self.of_theirs(&mut canonical, theirs, key)
-                    && !self.is_emptied(base, key, (self.theirs, theirs), &self.theirs_of_base)
-            })
+            || all_keys([&self.base.stored_keys(base), &self.theirs.stored_keys(theirs)])
+                .into_iter()
+                .any(|key| {
+                    !is_id(key)
+                        && self.of_base(&mut canonical, base, key)
+                            != self.of_theirs(&mut canonical, theirs, key)
+                        && !self.is_emptied(base, key, (self.theirs, theirs), &self.theirs_of_base)
+                })
     }
 
     /// Whether an instance of ours is not as the base has it.
-    pub(super) fn differs(&self, ours: &Scene, base: u32, own: u32) -> bool {
-        let mut canonical = Canonical::default();
+    pub(super) fn is_changed(&self, ours: &Scene, base: u32, own: u32) -> bool {
+        let mut canonical = CanonicalValues::default();
         self.base.tree.name_text(base) != ours.tree.name_text(own)
-            || all_keys([&self.base.keys(base), &ours.keys(own)]).into_iter().any(|key| {
-                !is_id(key)
-                    && self.of_base(&mut canonical, base, key)
-                        != self.of_ours(&mut canonical, ours, own, key)
-                    && !self.is_emptied(base, key, (ours, own), &self.ours_of_base)
-            })
+            || all_keys([&self.base.stored_keys(base), &ours.stored_keys(own)]).into_iter().any(
+                |key| {
+                    !is_id(key)
+                        && self.of_base(&mut canonical, base, key)
+                            != self.of_ours(&mut canonical, ours, own, key)
+                        && !self.is_emptied(base, key, (ours, own), &self.ours_of_base)
+                },
+            )
     }
 
-    pub(super) fn of_base(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn of_base(&self, canonical: &mut CanonicalValues, node: u32, key: Ustr) -> Vec<u8> {
         let point = |to: Ref| node_of(to).map_or(0, |to| u64::from(to) + 1);
-        canonical.value(self.base, node, key, &point)
+        canonical.canonical_value(self.base, node, key, &point)
     }
 
     pub(super) fn of_ours(
         &self,
-        canonical: &mut Canonical,
+        canonical: &mut CanonicalValues,
         ours: &Scene,
         node: u32,
         key: Ustr,
     ) -> Vec<u8> {
         let point = |to: Ref| {
-            node_of(to).map_or(0, |to| match of(&self.base_of_ours, to) {
+            node_of(to).map_or(0, |to| match lookup(&self.base_of_ours, to) {
                 Some(base) => u64::from(base) + 1,
                 None => OF_OURS | u64::from(to),
             })
         };
-        canonical.value(ours, node, key, &point)
+        canonical.canonical_value(ours, node, key, &point)
     }
 
-    pub(super) fn of_theirs(&self, canonical: &mut Canonical, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn of_theirs(
+        &self,
+        canonical: &mut CanonicalValues,
+        node: u32,
+        key: Ustr,
+    ) -> Vec<u8> {
         let point = |to: Ref| {
             node_of(to).map_or(0, |to| {
-                let base = of(&self.base_of_theirs, to);
-                let own = of(&self.ours_of_theirs, to);
+                let base = lookup(&self.base_of_theirs, to);
+                let own = lookup(&self.ours_of_theirs, to);
                 match (base, own) {
                     (Some(base), _) => u64::from(base) + 1,
                     (None, Some(own)) => OF_OURS | u64::from(own),
@@ -131,14 +143,14 @@ impl Merge<'_> {
                 }
             })
         };
-        canonical.value(self.theirs, node, key, &point)
+        canonical.canonical_value(self.theirs, node, key, &point)
     }
 
     fn merge_properties(&mut self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
-        let mut canonical = Canonical::default();
+        let mut canonical = CanonicalValues::default();
         self.merge_name(ours, base, own, theirs);
-        let of_base = base.map_or_else(Vec::new, |base| self.base.keys(base));
-        for key in all_keys([&of_base, &ours.keys(own), &self.theirs.keys(theirs)]) {
+        let of_base = base.map_or_else(Vec::new, |base| self.base.stored_keys(base));
+        for key in all_keys([&of_base, &ours.stored_keys(own), &self.theirs.stored_keys(theirs)]) {
             if is_id(key) {
                 self.merge_id(ours, (base, own, theirs), key);
                 continue;
@@ -165,7 +177,7 @@ impl Merge<'_> {
                 // Ours keeps its value unless a person restores what theirs leads to.
                 self.await_target(own, theirs, key);
             } else if is_ours_old {
-                self.take(ours, own, theirs, key);
+                self.take_value(ours, own, theirs, key);
             } else {
                 self.merge_value(ours, (base, own, theirs), key);
             }
@@ -175,13 +187,13 @@ impl Merge<'_> {
     /// Takes an id that theirs alone changed. Files of other tools have no ids, which takes away none.
     fn merge_id(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
         let (Some(base), own, theirs) = who else { return };
-        let id = |scene: &Scene, node: u32| match scene.variant(node, key).as_deref() {
+        let id = |scene: &Scene, node: u32| match scene.variant_of(node, key).as_deref() {
             Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
             _ => None,
         };
         let (old, now, new) = (id(self.base, base), id(ours, own), id(self.theirs, theirs));
         if new.is_some() && now == old && new != old {
-            self.take(ours, own, theirs, key);
+            self.take_value(ours, own, theirs, key);
             self.with_new_ids.insert(own);
         }
     }
@@ -194,7 +206,7 @@ impl Merge<'_> {
         let key = ustr("UniqueId");
         let (mut taken, mut new) = (FxHashSet::default(), Vec::new());
         for node in ours.tree.subtree(ROOT) {
-            if let Some(Variant::UniqueId(id)) = ours.variant(node, key).as_deref()
+            if let Some(Variant::UniqueId(id)) = ours.variant_of(node, key).as_deref()
                 && !id.is_nil()
             {
                 if self.with_new_ids.contains(&node) {
@@ -206,7 +218,7 @@ impl Merge<'_> {
         }
         for (node, id) in new {
             if !taken.insert(id) {
-                ours.store(Node(node), key, None);
+                ours.store_value(Node(node), key, None);
             }
         }
     }
@@ -221,7 +233,7 @@ impl Merge<'_> {
         if old == Some(now) {
             ours.rename(Node(own), new);
         } else {
-            self.conflict(ours, (base, own, theirs), "Name");
+            self.add_conflict(ours, (base, own, theirs), "Name");
         }
     }
 
@@ -231,20 +243,20 @@ impl Merge<'_> {
             "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who),
             "Attributes" => self.merge_attributes(ours, who),
             "Tags" => self.merge_tags(ours, who),
-            name => self.conflict(ours, who, name),
+            name => self.add_conflict(ours, who, name),
         }
     }
 
     fn merge_source(&mut self, ours: &mut Scene, (base, own, theirs): (Option<u32>, u32, u32)) {
         let text = |scene: &Scene, node: u32| {
-            scene.source(Node(node)).map_or_else(String::new, Cow::into_owned)
+            scene.script_text(Node(node)).map_or_else(String::new, Cow::into_owned)
         };
         let old = base.map_or_else(String::new, |base| text(self.base, base));
         let (now, new) = (text(ours, own), text(self.theirs, theirs));
         let mut parts = merge_parts(&old, &now, &new);
         if parts.iter().any(|part| matches!(part, MergePart::Conflict(_))) {
             self.nodes.push(ConflictNodes { own, theirs });
-            self.conflicts.push(Conflict::Script {
+            self.conflicts.push(MergeConflict::Script {
                 path: ours.path(Node(own)),
                 class: ours.class(Node(own)).to_owned(),
                 text: marked_text(&parts),
@@ -276,9 +288,10 @@ impl Merge<'_> {
                 continue;
             }
             let property = format!("@{name}");
-            let is_taken = now == old && ours.set(Node(own), &property, new.as_ref()).is_ok();
+            let is_taken =
+                now == old && ours.set_property(Node(own), &property, new.as_ref()).is_ok();
             if !is_taken {
-                self.conflict(ours, who, &property);
+                self.add_conflict(ours, who, &property);
             }
         }
     }
@@ -292,10 +305,10 @@ impl Merge<'_> {
         now.iter().filter(stays).for_each(|tag| merged.push(tag));
         let comes = |tag: &&String| !now.contains(tag) && !old.contains(tag);
         new.iter().filter(comes).for_each(|tag| merged.push(tag));
-        ours.store(Node(own), ustr("Tags"), Some(Variant::Tags(merged)));
+        ours.store_value(Node(own), ustr("Tags"), Some(Variant::Tags(merged)));
     }
 
-    fn conflict(&mut self, ours: &Scene, who: (Option<u32>, u32, u32), property: &str) {
+    fn add_conflict(&mut self, ours: &Scene, who: (Option<u32>, u32, u32), property: &str) {
         let (base, own, theirs) = who;
         let old = Node(base.unwrap_or(NONE));
         let values = [
@@ -304,7 +317,7 @@ impl Merge<'_> {
             self.theirs.value(Node(theirs), property),
         ];
         self.nodes.push(ConflictNodes { own, theirs });
-        self.conflicts.push(Conflict::Property {
+        self.conflicts.push(MergeConflict::Property {
             path: ours.path(Node(own)),
             class: ours.class(Node(own)).to_owned(),
             property: property.trim_start_matches(HIDDEN).to_owned(),

@@ -5,16 +5,16 @@
 
 use rbx_dom_weak::Ustr;
 
-use super::{Merge, of};
+use super::{SceneMerge, lookup};
 use crate::Scene;
-use crate::change::{is_outdone, pointed};
-use crate::diff::Canonical;
+use crate::change::{is_outdone, pointed_instance};
+use crate::diff::CanonicalValues;
 use crate::node_set::NodeSet;
 use crate::tree::ROOT;
 
 /// A reference of theirs to an instance that ours does not have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Awaiting {
+pub(super) struct PendingReference {
     /// The instance of ours that is to get it.
     own: u32,
     /// The instance of theirs that has it.
@@ -22,25 +22,26 @@ pub(super) struct Awaiting {
     key: Ustr,
 }
 
-impl Merge<'_> {
+impl SceneMerge<'_> {
     /// The instances of theirs that ours deleted, and that theirs moved something into or made a
     /// reference to.
     pub(super) fn missed_by_theirs(&self) -> NodeSet {
         let theirs = self.theirs;
         let is_gone = |node: u32| {
-            let base = of(&self.base_of_theirs, node);
-            base.is_some() && of(&self.ours_of_theirs, node).is_none()
+            let base = lookup(&self.base_of_theirs, node);
+            base.is_some() && lookup(&self.ours_of_theirs, node).is_none()
         };
         let mut missed: Vec<u32> =
             self.homeless.iter().filter_map(|it| theirs.tree.parent(*it)).collect();
         missed.retain(|parent| is_gone(*parent));
         if theirs.tree.subtree(ROOT).any(is_gone) {
-            let mut canonical = Canonical::default();
-            for (to, holders) in theirs.pointers().into_iter().filter(|(to, _)| is_gone(*to)) {
+            let mut canonical = CanonicalValues::default();
+            for (to, holders) in theirs.pointer_map().into_iter().filter(|(to, _)| is_gone(*to)) {
                 let is_new = |(holder, key): &(u32, Ustr)| {
-                    theirs.variant(*holder, *key).as_deref().and_then(pointed) == Some(to)
+                    theirs.variant_of(*holder, *key).as_deref().and_then(pointed_instance)
+                        == Some(to)
                         && !is_outdone(theirs.tree.class_name(*holder), *key)
-                        && of(&self.base_of_theirs, *holder).is_none_or(|base| {
+                        && lookup(&self.base_of_theirs, *holder).is_none_or(|base| {
                             self.of_base(&mut canonical, base, *key)
                                 != self.of_theirs(&mut canonical, *holder, *key)
                         })
@@ -56,20 +57,20 @@ impl Merge<'_> {
     /// The same of ours: what theirs deleted.
     pub(super) fn missed_by_ours(&self, ours: &Scene) -> NodeSet {
         let is_gone = |node: u32| {
-            let base = of(&self.base_of_ours, node);
-            base.is_some_and(|base| of(&self.theirs_of_base, base).is_none())
+            let base = lookup(&self.base_of_ours, node);
+            base.is_some_and(|base| lookup(&self.theirs_of_base, base).is_none())
         };
         if !ours.tree.subtree(ROOT).any(is_gone) {
             return NodeSet::default();
         }
-        let mut canonical = Canonical::default();
+        let mut canonical = CanonicalValues::default();
         let mut missed = Vec::new();
-        for (to, holders) in ours.pointers().into_iter().filter(|(to, _)| is_gone(*to)) {
+        for (to, holders) in ours.pointer_map().into_iter().filter(|(to, _)| is_gone(*to)) {
             let is_new = |(holder, key): &(u32, Ustr)| {
-                ours.variant(*holder, *key).as_deref().and_then(pointed) == Some(to)
+                ours.variant_of(*holder, *key).as_deref().and_then(pointed_instance) == Some(to)
                     && ours.tree.is_within(*holder, ROOT)
                     && !is_outdone(ours.tree.class_name(*holder), *key)
-                    && of(&self.base_of_ours, *holder).is_none_or(|base| {
+                    && lookup(&self.base_of_ours, *holder).is_none_or(|base| {
                         self.of_base(&mut canonical, base, *key)
                             != self.of_ours(&mut canonical, ours, *holder, *key)
                     })
@@ -90,21 +91,22 @@ impl Merge<'_> {
         side: (&Scene, u32),
         there: &[u32],
     ) -> bool {
-        let target = |scene: &Scene, node| scene.variant(node, key).as_deref().and_then(pointed);
-        target(self.base, base).is_some_and(|to| of(there, to).is_none())
+        let target =
+            |scene: &Scene, node| scene.variant_of(node, key).as_deref().and_then(pointed_instance);
+        target(self.base, base).is_some_and(|to| lookup(there, to).is_none())
             && target(side.0, side.1).is_none()
     }
 
     /// Whether a reference of theirs leads to an instance that ours does not have.
     pub(super) fn leads_nowhere(&self, theirs: u32, key: Ustr) -> bool {
-        let value = self.theirs.variant(theirs, key);
-        let to = value.as_deref().and_then(pointed);
-        to.is_some_and(|to| of(&self.ours_of_theirs, to).is_none())
+        let value = self.theirs.variant_of(theirs, key);
+        let to = value.as_deref().and_then(pointed_instance);
+        to.is_some_and(|to| lookup(&self.ours_of_theirs, to).is_none())
     }
 
     /// Keeps a reference of theirs until ours has the instance that it leads to.
     pub(super) fn await_target(&mut self, own: u32, theirs: u32, key: Ustr) {
-        self.awaiting.push(Awaiting { own, theirs, key });
+        self.awaiting.push(PendingReference { own, theirs, key });
     }
 
     /// Gives ours the references that lead to what it has by now.
@@ -113,7 +115,7 @@ impl Merge<'_> {
             if self.leads_nowhere(it.theirs, it.key) {
                 self.awaiting.push(it);
             } else {
-                self.take(ours, it.own, it.theirs, it.key);
+                self.take_value(ours, it.own, it.theirs, it.key);
             }
         }
     }

@@ -9,7 +9,7 @@ use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_text_edit::MergePart;
 
-use super::{Conflict, Merge};
+use super::{MergeConflict, SceneMerge};
 use crate::{Node, Scene};
 
 /// The text of a script for which each conflict is decided; what no choice is left for stays as ours.
@@ -48,7 +48,7 @@ pub(super) struct ConflictNodes {
 
 /// A merge whose conflicts can be decided.
 pub struct OpenMerge<'a> {
-    merge: Merge<'a>,
+    merge: SceneMerge<'a>,
 }
 
 impl<'a> OpenMerge<'a> {
@@ -58,7 +58,7 @@ impl<'a> OpenMerge<'a> {
     }
 
     /// What does not go together, in order.
-    pub fn conflicts(&self) -> &[Conflict] {
+    pub fn conflicts(&self) -> &[MergeConflict] {
         &self.merge.conflicts
     }
 
@@ -66,7 +66,7 @@ impl<'a> OpenMerge<'a> {
     ///
     /// # Errors
     /// The choice is not possible: hunks for something that is no script, a parent that is gone.
-    pub fn choose(
+    pub fn apply_choice(
         &mut self,
         ours: &mut Scene,
         at: usize,
@@ -77,9 +77,9 @@ impl<'a> OpenMerge<'a> {
         else {
             return refuse!("There is no conflict {}.", at + 1);
         };
-        fits(&view(&conflict), choice)?;
+        check_choice(&to_view(&conflict), choice)?;
         match (conflict, choice) {
-            (Conflict::Script { parts, .. }, choice) => {
+            (MergeConflict::Script { parts, .. }, choice) => {
                 let hunks = hunks_of(&parts).count();
                 let text = match choice {
                     ConflictChoice::Ours => resolved_text(&parts, &vec![HunkChoice::Ours; hunks]),
@@ -93,17 +93,17 @@ impl<'a> OpenMerge<'a> {
             }
             // Hunks do not fit what has none.
             (_, ConflictChoice::Ours | ConflictChoice::Hunks(_)) => Ok(()),
-            (Conflict::Property { property, .. }, ConflictChoice::Theirs) => {
+            (MergeConflict::Property { property, .. }, ConflictChoice::Theirs) => {
                 self.take_property(ours, nodes, &property)
             }
-            (Conflict::Moved { path, .. }, ConflictChoice::Theirs) => {
-                self.merge.place(ours, nodes.theirs, &path)
+            (MergeConflict::Moved { path, .. }, ConflictChoice::Theirs) => {
+                self.merge.move_instance(ours, nodes.theirs, &path)
             }
-            (Conflict::Deleted { by_ours: false, .. }, ConflictChoice::Theirs) => {
+            (MergeConflict::Deleted { by_ours: false, .. }, ConflictChoice::Theirs) => {
                 self.merge.delete_as_theirs(ours, nodes.own)
             }
-            (Conflict::Deleted { by_ours: true, path, .. }, ConflictChoice::Theirs) => {
-                self.merge.restore(ours, nodes.theirs, &path)
+            (MergeConflict::Deleted { by_ours: true, path, .. }, ConflictChoice::Theirs) => {
+                self.merge.restore_deleted(ours, nodes.theirs, &path)
             }
         }
     }
@@ -121,9 +121,9 @@ impl<'a> OpenMerge<'a> {
         }
         if let Some(name) = property.strip_prefix('@') {
             let value = theirs.attribute(Node(nodes.theirs), name);
-            return ours.set(Node(nodes.own), property, value.as_ref());
+            return ours.set_property(Node(nodes.own), property, value.as_ref());
         }
-        self.merge.take(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
+        self.merge.take_value(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
         Ok(())
     }
 }
@@ -132,7 +132,7 @@ impl<'a> OpenMerge<'a> {
 ///
 /// # Errors
 /// It is about hunks that the conflict does not have.
-pub fn fits(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refusal> {
+pub fn check_choice(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refusal> {
     let hunks = match conflict {
         ConflictView::Script { hunks, .. } => hunks.len(),
         ConflictView::Property { .. }
@@ -150,19 +150,19 @@ pub fn fits(conflict: &ConflictView, choice: &ConflictChoice) -> Result<(), Refu
 }
 
 /// A conflict as it is shown and kept.
-pub fn view(conflict: &Conflict) -> ConflictView {
+pub fn to_view(conflict: &MergeConflict) -> ConflictView {
     match conflict.clone() {
-        Conflict::Property { path, class, property, values: [base, ours, theirs] } => {
+        MergeConflict::Property { path, class, property, values: [base, ours, theirs] } => {
             ConflictView::Property { path, class, property, base, ours, theirs }
         }
-        Conflict::Script { path, class, text, parts } => {
+        MergeConflict::Script { path, class, text, parts } => {
             ConflictView::Script { path, class, text, hunks: hunks_of(&parts).cloned().collect() }
         }
-        Conflict::Deleted { path, class, by_ours } => {
+        MergeConflict::Deleted { path, class, by_ours } => {
             let by = if by_ours { MergeSide::Ours } else { MergeSide::Theirs };
             ConflictView::Deleted { path, class, by }
         }
-        Conflict::Moved { path, class, theirs } => ConflictView::Moved { path, class, theirs },
+        MergeConflict::Moved { path, class, theirs } => ConflictView::Moved { path, class, theirs },
     }
 }
 

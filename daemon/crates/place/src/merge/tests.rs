@@ -4,26 +4,26 @@ use rbx_types::UniqueId;
 use scene_schemas::Value;
 use scene_schemas::api::{ConflictChoice, HunkChoice};
 
-use super::super::diff::diff;
-use super::super::{Format, Node, Scene};
+use super::super::diff::diff_scenes;
+use super::super::{FileFormat, Node, Scene};
 use super::resolve::{hunks_of, resolved_text};
-use super::{Conflict, OpenMerge, merge};
+use super::{MergeConflict, OpenMerge, merge_scenes};
 
 /// The file of a place that both sides come from.
-fn base(format: Format) -> Vec<u8> {
+fn base(format: FileFormat) -> Vec<u8> {
     let mut scene = Scene::empty(format);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
     let house = scene.create(workspace, "Model", "House");
     for n in 0..4 {
         let part = scene.create(house, "Part", "Part");
-        scene.set(part, "@N", Some(&Value::Float64(f64::from(n)))).unwrap();
+        scene.set_property(part, "@N", Some(&Value::Float64(f64::from(n)))).unwrap();
     }
     let door = scene.create(house, "Part", "Door");
-    scene.set(door, "Tags", Some(&Value::Tags(vec!["Old".to_owned()]))).unwrap();
+    scene.set_property(door, "Tags", Some(&Value::Tags(vec!["Old".to_owned()]))).unwrap();
     let pointer = scene.create(workspace, "ObjectValue", "Pointer");
     let (target, id) = (scene.target(door), Value::UniqueId(UniqueId::new(7, 1, 1)));
-    scene.set(pointer, "UniqueId", Some(&id)).unwrap();
-    scene.set(pointer, "Value", Some(&Value::Ref(Some(target)))).unwrap();
+    scene.set_property(pointer, "UniqueId", Some(&id)).unwrap();
+    scene.set_property(pointer, "Value", Some(&Value::Ref(Some(target)))).unwrap();
     let script = scene.create(workspace, "Script", "Main");
     scene.set_source(script, "one\ntwo\nthree\nfour\nfive\n".to_owned());
     scene.create(workspace, "Folder", "Empty");
@@ -35,11 +35,11 @@ fn at(scene: &Scene, path: &str) -> Node {
 }
 
 fn at_workspace(scene: &Scene) -> Node {
-    scene.child(scene.root(), "Workspace").unwrap()
+    scene.find_child(scene.root(), "Workspace").unwrap()
 }
 
 fn set(scene: &mut Scene, path: &str, property: &str, value: Value) {
-    scene.set(at(scene, path), property, Some(&value)).unwrap();
+    scene.set_property(at(scene, path), property, Some(&value)).unwrap();
 }
 
 fn string(text: &str) -> Value {
@@ -49,30 +49,32 @@ fn string(text: &str) -> Value {
 /// The merged place, read from its file, and what did not go together.
 fn merged(ours: impl Fn(&mut Scene), theirs: impl Fn(&mut Scene)) -> (Scene, Vec<String>) {
     let mut ends = Vec::new();
-    for (format, other) in [(Format::Binary, Format::Binary), (Format::Xml, Format::Binary)] {
+    for (format, other) in
+        [(FileFormat::Binary, FileFormat::Binary), (FileFormat::Xml, FileFormat::Binary)]
+    {
         let base = Scene::decode(&base(format)).unwrap();
         let mut mine = Scene::decode(&self::base(format)).unwrap();
         let mut yours = Scene::decode(&self::base(format)).unwrap();
         ours(&mut mine);
         theirs(&mut yours);
-        let yours = yours.converted(other).unwrap();
-        let conflicts = merge(&base, &mut mine, &yours).iter().map(told).collect();
+        let yours = yours.convert_to(other).unwrap();
+        let conflicts = merge_scenes(&base, &mut mine, &yours).iter().map(told).collect();
         ends.push((Scene::decode(&mine.encode().unwrap()).unwrap(), conflicts));
     }
     let (second, first) = (ends.pop().unwrap(), ends.pop().unwrap());
-    assert_eq!(diff(&first.0, &second.0), []);
+    assert_eq!(diff_scenes(&first.0, &second.0), []);
     assert_eq!(first.1, second.1);
     first
 }
 
-fn told(conflict: &Conflict) -> String {
+fn told(conflict: &MergeConflict) -> String {
     match conflict {
-        Conflict::Property { path, property, .. } => format!("{path}: {property}"),
-        Conflict::Script { path, text, .. } => format!("{path}:\n{text}"),
-        Conflict::Deleted { path, by_ours, .. } => {
+        MergeConflict::Property { path, property, .. } => format!("{path}: {property}"),
+        MergeConflict::Script { path, text, .. } => format!("{path}:\n{text}"),
+        MergeConflict::Deleted { path, by_ours, .. } => {
             format!("{path}: deleted by {}", if *by_ours { "ours" } else { "theirs" })
         }
-        Conflict::Moved { path, theirs, .. } => format!("{path}: is {theirs}"),
+        MergeConflict::Moved { path, theirs, .. } => format!("{path}: is {theirs}"),
     }
 }
 
@@ -83,14 +85,14 @@ fn what_one_side_did_is_done() {
         set(scene, "House.Door", "Name", string("Gate"));
         let house = at(scene, "House");
         let lamp = scene.create(house, "PointLight", "Lamp");
-        scene.set(lamp, "Brightness", Some(&Value::Float32(3.0))).unwrap();
+        scene.set_property(lamp, "Brightness", Some(&Value::Float32(3.0))).unwrap();
         scene.delete(at(scene, "Empty"));
         let (script, house) = (at(scene, "Main"), at(scene, "House"));
         scene.move_to(script, house, None).unwrap();
         let (lamp, pointer) = (scene.target(lamp), at(scene, "Pointer"));
-        scene.set(pointer, "Value", Some(&Value::Ref(Some(lamp)))).unwrap();
+        scene.set_property(pointer, "Value", Some(&Value::Ref(Some(lamp)))).unwrap();
     };
-    let mut wanted = Scene::decode(&base(Format::Binary)).unwrap();
+    let mut wanted = Scene::decode(&base(FileFormat::Binary)).unwrap();
     change(&mut wanted);
     let nothing = |_: &mut Scene| {};
     for (ours, theirs) in [
@@ -100,7 +102,7 @@ fn what_one_side_did_is_done() {
     ] {
         let (scene, conflicts) = merged(ours, theirs);
         assert_eq!(conflicts, [""; 0]);
-        assert_eq!(diff(&wanted, &scene), []);
+        assert_eq!(diff_scenes(&wanted, &scene), []);
     }
 }
 
@@ -112,17 +114,17 @@ fn what_one_side_added_has_its_properties() {
         for (model, at) in [("M1", 11.0), ("M2", 12.0)] {
             let model = scene.create(workspace, "Model", model);
             let part = scene.create(model, "Part", "P");
-            scene.set(part, "Transparency", Some(&Value::Float32(at / 100.0))).unwrap();
-            scene.set(part, "Anchored", Some(&Value::Bool(true))).unwrap();
+            scene.set_property(part, "Transparency", Some(&Value::Float32(at / 100.0))).unwrap();
+            scene.set_property(part, "Anchored", Some(&Value::Bool(true))).unwrap();
         }
         let written = scene.encode().unwrap();
         *scene = Scene::decode(&written).unwrap();
     };
-    let mut wanted = Scene::decode(&base(Format::Binary)).unwrap();
+    let mut wanted = Scene::decode(&base(FileFormat::Binary)).unwrap();
     add(&mut wanted);
     let (scene, conflicts) = merged(|_| {}, add);
     assert_eq!(conflicts, [""; 0]);
-    assert_eq!(diff(&wanted, &scene), []);
+    assert_eq!(diff_scenes(&wanted, &scene), []);
 }
 
 #[test]
@@ -157,9 +159,9 @@ fn a_move_of_what_the_other_side_deleted_waits_for_a_person() {
     let give_id = |scene: &mut Scene| {
         let id = Value::UniqueId(UniqueId::new(9, 1, 1));
         let door = at(scene, "House.Door");
-        scene.set(door, "UniqueId", Some(&id)).unwrap();
+        scene.set_property(door, "UniqueId", Some(&id)).unwrap();
     };
-    let mut start = Scene::decode(&base(Format::Binary)).unwrap();
+    let mut start = Scene::decode(&base(FileFormat::Binary)).unwrap();
     give_id(&mut start);
     let file = start.encode().unwrap();
     for doomed in ["House.Door", "House"] {
@@ -170,9 +172,9 @@ fn a_move_of_what_the_other_side_deleted_waits_for_a_person() {
         let gone = at(&deleter, doomed);
         deleter.delete(gone);
         for (ours, theirs) in [(&mover, &deleter), (&deleter, &mover)] {
-            let written = |scene: &Scene| scene.converted(Format::Binary).unwrap();
+            let written = |scene: &Scene| scene.convert_to(FileFormat::Binary).unwrap();
             let (mut ours, theirs) = (written(ours), written(theirs));
-            let conflicts = merge(&start, &mut ours, &theirs);
+            let conflicts = merge_scenes(&start, &mut ours, &theirs);
             assert_eq!(conflicts.len(), 1, "{doomed}: {conflicts:?}");
             assert!(told(&conflicts[0]).contains("Door: deleted by"), "{}", told(&conflicts[0]));
         }
@@ -203,7 +205,7 @@ fn what_both_sides_did_goes_together() {
     assert_eq!(scene.value(door, "Transparency"), Some(Value::Float32(0.5)));
     assert_eq!(scene.attribute_names(door), ["Ours", "Theirs"]);
     assert_eq!(scene.tags(door), ["A", "B"]);
-    let text = scene.source(at(&scene, "Main")).unwrap();
+    let text = scene.script_text(at(&scene, "Main")).unwrap();
     assert_eq!(text, "ONE\ntwo\nthree\nfour\nFIVE\n");
     assert_eq!(scene.children(at(&scene, "Empty")).len(), 2);
 }
@@ -241,7 +243,7 @@ fn what_does_not_go_together_is_said_and_ours_stays() {
              four\nfive\n",
         ]
     );
-    assert_eq!(scene.source(at(&scene, "Main")).unwrap(), "one\nours\nthree\nfour\nfive\n");
+    assert_eq!(scene.script_text(at(&scene, "Main")).unwrap(), "one\nours\nthree\nfour\nfive\n");
 }
 
 #[test]
@@ -263,7 +265,7 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
         scene.create(at_workspace(&scene), "Folder", "Spare");
         scene
     };
-    for format in [Format::Binary, Format::Xml] {
+    for format in [FileFormat::Binary, FileFormat::Xml] {
         let base = read(format);
         let change = |n: f32, script: &str, parent: &str| {
             let mut scene = read(format);
@@ -281,7 +283,7 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
         let folder = theirs.create(at(&theirs, "Empty"), "Folder", "A");
         let inner = theirs.create(folder, "ObjectValue", "B");
         let to = theirs.target(folder);
-        theirs.set(inner, "Value", Some(&Value::Ref(Some(to)))).unwrap();
+        theirs.set_property(inner, "Value", Some(&Value::Ref(Some(to)))).unwrap();
         set(&mut ours, "Spare", "@Used", Value::Bool(true));
         theirs.delete(at(&theirs, "Spare"));
         let files = [ours.encode().unwrap(), theirs.encode().unwrap()];
@@ -290,32 +292,33 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
             let mut result = Scene::decode(&files[0]).unwrap();
             let theirs = Scene::decode(&files[1]).unwrap();
             let mut open = OpenMerge::new(&base, &mut result, &theirs);
-            let kinds =
-                |it: &dyn Fn(&Conflict) -> bool| open.conflicts().iter().filter(|c| it(c)).count();
-            assert_eq!(kinds(&|it| matches!(it, Conflict::Property { .. })), 2);
-            assert_eq!(kinds(&|it| matches!(it, Conflict::Script { .. })), 1);
-            assert_eq!(kinds(&|it| matches!(it, Conflict::Moved { .. })), 1);
-            assert_eq!(kinds(&|it| matches!(it, Conflict::Deleted { by_ours: true, .. })), 1);
-            assert_eq!(kinds(&|it| matches!(it, Conflict::Deleted { by_ours: false, .. })), 1);
+            let kinds = |it: &dyn Fn(&MergeConflict) -> bool| {
+                open.conflicts().iter().filter(|c| it(c)).count()
+            };
+            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Property { .. })), 2);
+            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Script { .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Moved { .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Deleted { by_ours: true, .. })), 1);
+            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Deleted { by_ours: false, .. })), 1);
             for at in 0..open.conflicts().len() {
-                open.choose(&mut result, at, &choice).unwrap();
+                open.apply_choice(&mut result, at, &choice).unwrap();
             }
             let result = Scene::decode(&result.encode().unwrap()).unwrap();
             let wanted = Scene::decode(wanted).unwrap();
-            assert_eq!(diff(&wanted, &result), [], "{choice:?}");
+            assert_eq!(diff_scenes(&wanted, &result), [], "{choice:?}");
         }
     }
 }
 
 /// Two folders and two references, each known by its id.
 fn linked_place() -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let workspace = scene.create(scene.root(), "Workspace", "Workspace");
     let all = [("Folder", "A"), ("Folder", "B"), ("ObjectValue", "O"), ("Model", "M")];
     for (n, (class, name)) in (1_u32..).zip(all) {
         let node = scene.create(workspace, class, name);
         let id = Value::UniqueId(UniqueId::new(n, 3, i64::from(n)));
-        scene.set(node, "UniqueId", Some(&id)).unwrap();
+        scene.set_property(node, "UniqueId", Some(&id)).unwrap();
     }
     scene
 }
@@ -345,7 +348,7 @@ fn decided(files: [&[u8]; 3]) -> (Vec<String>, [Scene; 2]) {
         let mut open = OpenMerge::new(&base, &mut result, &theirs);
         told_of = open.conflicts().iter().map(told).collect();
         for at in 0..open.conflicts().len() {
-            open.choose(&mut result, at, &choice).unwrap();
+            open.apply_choice(&mut result, at, &choice).unwrap();
         }
         Scene::decode(&result.encode().unwrap()).unwrap()
     });
@@ -368,7 +371,7 @@ fn opposed(
     let files = [mine.encode().unwrap(), yours.encode().unwrap()];
     let (told_of, ends) = decided([&base, &files[0], &files[1]]);
     for (end, wanted) in ends.iter().zip(&files).filter(|_| !told_of.is_empty()) {
-        assert_eq!(diff(&Scene::decode(wanted).unwrap(), end), [], "{told_of:?}");
+        assert_eq!(diff_scenes(&Scene::decode(wanted).unwrap(), end), [], "{told_of:?}");
     }
     told_of
 }
@@ -393,7 +396,7 @@ fn a_reference_of_a_new_instance_counts_too() {
     let add = |scene: &mut Scene| {
         let new = scene.create(at_workspace(scene), "ObjectValue", "New");
         let target = scene.target(at(scene, "A"));
-        scene.set(new, "Value", Some(&Value::Ref(Some(target)))).unwrap();
+        scene.set_property(new, "Value", Some(&Value::Ref(Some(target)))).unwrap();
     };
     let delete = |scene: &mut Scene| delete_at(scene, "A");
     // What theirs added comes either way; it points to nothing where A stays deleted.
@@ -403,11 +406,11 @@ fn a_reference_of_a_new_instance_counts_too() {
     delete(&mut ours);
     add(&mut theirs);
     let mut turned = Scene::decode(&theirs.encode().unwrap()).unwrap();
-    let told_of: Vec<_> = merge(&base, &mut turned, &ours).iter().map(told).collect();
+    let told_of: Vec<_> = merge_scenes(&base, &mut turned, &ours).iter().map(told).collect();
     assert_eq!(told_of, ["game.Workspace.A: deleted by theirs"]);
     let mut open = OpenMerge::new(&base, &mut ours, &theirs);
     assert_eq!(open.conflicts().len(), 1, "{:?}", open.conflicts());
-    open.choose(&mut ours, 0, &ConflictChoice::Theirs).unwrap();
+    open.apply_choice(&mut ours, 0, &ConflictChoice::Theirs).unwrap();
     let (new, a) = (at(&ours, "New"), at(&ours, "A"));
     assert_eq!(ours.value(new, "Value"), Some(Value::Ref(Some(ours.target(a)))));
 }

@@ -4,7 +4,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::value::{EnumItem, EnumName};
 
 use super::*;
-use crate::Mark;
+use crate::JournalMark;
 
 fn id(text: &str) -> InstanceId {
     InstanceId(format!("studio:{text}"))
@@ -25,11 +25,13 @@ fn nodes(given: &[(&str, u32, &str, &str)]) -> ScenePart {
 fn place() -> Scene {
     let mut scene = Scene::open_place();
     assert!(!scene.is_whole());
-    scene.hear(&ScenePart::Begin { total: 4 }).unwrap();
+    scene.update_mirror(&ScenePart::Begin { total: 4 }).unwrap();
     let first = [("Workspace", 0, "Workspace", "0_1"), ("Part", 1, "Part", "0_2")];
-    scene.hear(&nodes(&first)).unwrap();
-    scene.hear(&nodes(&[("Part", 1, "Part", "0_3"), ("Main", 3, "Script", "0_4")])).unwrap();
-    scene.hear(&ScenePart::End {}).unwrap();
+    scene.update_mirror(&nodes(&first)).unwrap();
+    scene
+        .update_mirror(&nodes(&[("Part", 1, "Part", "0_3"), ("Main", 3, "Script", "0_4")]))
+        .unwrap();
+    scene.update_mirror(&ScenePart::End {}).unwrap();
     scene
 }
 
@@ -41,7 +43,7 @@ fn node(scene: &Scene, path: &str) -> Node {
 fn a_snapshot_becomes_a_tree() {
     let scene = place();
     assert!(scene.is_whole() && scene.is_open() && scene.is_place());
-    assert_eq!((scene.mirrored(), scene.len()), (4, 4));
+    assert_eq!((scene.mirrored_count(), scene.len()), (4, 4));
     let main = node(&scene, "game.Workspace.Part[2].Main");
     assert_eq!(scene.id(main), id("0_4"));
     assert_eq!(scene.by_id(&id("0_4")), Some(main));
@@ -52,7 +54,7 @@ fn what_is_not_known_is_asked_once() {
     let mut scene = place();
     let part = node(&scene, "game.Workspace.Part[1]");
     scene.fingerprint(part, ["Transparency", "Material", "@Speed"]);
-    scene.source(node(&scene, "game.Workspace.Part[2].Main"));
+    scene.script_text(node(&scene, "game.Workspace.Part[2].Main"));
     let missing = scene.take_missing();
     assert_eq!(missing.sources, [id("0_4")]);
     let names = ["@", "Material", "Transparency"].map(str::to_owned).to_vec();
@@ -63,15 +65,15 @@ fn what_is_not_known_is_asked_once() {
     let values =
         [("Transparency".to_owned(), Value::Float64(0.5)), ("Material".to_owned(), material)];
     let known = KnownProperties { id: id("0_2"), values: values.into(), missing: Vec::new() };
-    scene.know(&[known], &missing.properties);
+    scene.set_known_properties(&[known], &missing.properties);
     assert_eq!(scene.value(part, "Transparency"), Some(Value::Float32(0.5)));
     assert_eq!(scene.attribute(part, "Speed"), None);
     assert!(scene.take_missing().is_empty());
     let names = vec!["Transparency".to_owned()];
-    scene.hear(&ScenePart::Changed { id: id("0_2"), names: names.clone() }).unwrap();
+    scene.update_mirror(&ScenePart::Changed { id: id("0_2"), names: names.clone() }).unwrap();
     scene.value(part, "Transparency");
     let properties = vec![WantedProperties { id: id("0_2"), names }];
-    assert_eq!(scene.take_missing(), Missing { properties, ..Missing::default() });
+    assert_eq!(scene.take_missing(), MissingFacts { properties, ..MissingFacts::default() });
 }
 
 #[test]
@@ -83,35 +85,35 @@ fn changes_of_the_tree_are_heard() {
         class: "Model".to_owned(),
         name: name.to_owned(),
     };
-    scene.hear(&added("0_9", "0_1", "Tower")).unwrap();
+    scene.update_mirror(&added("0_9", "0_1", "Tower")).unwrap();
     let moved = |parent: &str| ScenePart::Added {
         id: id("0_3"),
         parent: id(parent),
         class: "Part".to_owned(),
         name: "Wall".to_owned(),
     };
-    scene.hear(&moved("0_9")).unwrap();
+    scene.update_mirror(&moved("0_9")).unwrap();
     let main = node(&scene, "game.Workspace.Tower.Wall.Main");
-    scene.hear(&ScenePart::Removed { id: id("0_9") }).unwrap();
+    scene.update_mirror(&ScenePart::Removed { id: id("0_9") }).unwrap();
     assert!(!scene.is_live(main));
-    assert_eq!(scene.mirrored(), 2);
-    scene.hear(&added("0_9", "0_2", "Tower")).unwrap();
+    assert_eq!(scene.mirrored_count(), 2);
+    scene.update_mirror(&added("0_9", "0_2", "Tower")).unwrap();
     assert_eq!(scene.path(main).to_string(), "game.Workspace.Part.Tower.Wall.Main");
-    scene.hear(&ScenePart::Renamed { id: id("0_9"), name: "Keep".to_owned() }).unwrap();
+    scene.update_mirror(&ScenePart::Renamed { id: id("0_9"), name: "Keep".to_owned() }).unwrap();
     assert_eq!(scene.path(main).to_string(), "game.Workspace.Part.Keep.Wall.Main");
-    assert_eq!(scene.mirrored(), 5);
-    assert!(scene.hear(&added("0_2", "0_9", "Loop")).is_err());
+    assert_eq!(scene.mirrored_count(), 5);
+    assert!(scene.update_mirror(&added("0_2", "0_9", "Loop")).is_err());
 }
 
 #[test]
 fn what_is_on_trial_goes_first() {
     let mut scene = place();
-    let start: Mark = scene.mark();
+    let start: JournalMark = scene.mark();
     let part = node(&scene, "game.Workspace.Part[1]");
     scene.delete(part);
-    assert!(scene.hear(&ScenePart::Removed { id: id("0_3") }).is_err());
+    assert!(scene.update_mirror(&ScenePart::Removed { id: id("0_3") }).is_err());
     scene.rollback(start);
-    scene.hear(&ScenePart::Removed { id: id("0_3") }).unwrap();
+    scene.update_mirror(&ScenePart::Removed { id: id("0_3") }).unwrap();
     assert_eq!(scene.path(part).to_string(), "game.Workspace.Part");
     let workspace = node(&scene, "game.Workspace");
     let mark = scene.mark();
@@ -125,12 +127,12 @@ fn what_is_on_trial_goes_first() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let mut scene = place();
-    assert!(scene.hear(&nodes(&[])).is_err());
-    assert!(scene.hear(&ScenePart::End {}).is_err());
+    assert!(scene.update_mirror(&nodes(&[])).is_err());
+    assert!(scene.update_mirror(&ScenePart::End {}).is_err());
     let unknown = ScenePart::Renamed { id: id("0_77"), name: "x".to_owned() };
-    assert!(scene.hear(&unknown).is_err());
-    scene.hear(&ScenePart::Begin { total: u32::MAX }).unwrap();
-    assert!(scene.hear(&nodes(&[("A", 3, "Folder", "0_1")])).is_err());
-    assert!(scene.hear(&nodes(&[("A", 0, "Folder", "")])).is_err());
+    assert!(scene.update_mirror(&unknown).is_err());
+    scene.update_mirror(&ScenePart::Begin { total: u32::MAX }).unwrap();
+    assert!(scene.update_mirror(&nodes(&[("A", 3, "Folder", "0_1")])).is_err());
+    assert!(scene.update_mirror(&nodes(&[("A", 0, "Folder", "")])).is_err());
     assert!(scene.is_whole(), "the old one stands until the new one is whole");
 }

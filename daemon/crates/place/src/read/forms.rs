@@ -13,9 +13,9 @@ use scene_schemas::value::Content;
 use serde_json::Value as Json;
 
 /// A value, or what is wrong with it.
-pub(super) type Read<T> = Result<T, String>;
+pub(super) type ReadResult<T> = Result<T, String>;
 
-pub(super) fn string(json: &Json) -> Read<String> {
+pub(super) fn read_string(json: &Json) -> ReadResult<String> {
     match json.get("value").unwrap_or(json) {
         Json::String(text) => Ok(text.clone()),
         // As XML has it, which does not tell numbers from texts.
@@ -24,22 +24,22 @@ pub(super) fn string(json: &Json) -> Read<String> {
     }
 }
 
-pub(super) fn boolean(json: &Json) -> Read<bool> {
+pub(super) fn read_bool(json: &Json) -> ReadResult<bool> {
     let value = json.get("value").unwrap_or(json);
     value.as_bool().ok_or_else(|| "true or false is needed".to_owned())
 }
 
-pub(super) fn double(json: &Json) -> Read<f64> {
+pub(super) fn read_double(json: &Json) -> ReadResult<f64> {
     let number = json.get("value").unwrap_or(json);
     number.as_f64().filter(|n| n.is_finite()).ok_or_else(|| "a finite number is needed".to_owned())
 }
 
-pub(super) fn number(json: &Json) -> Read<f32> {
-    let n = double(json)? as f32;
+pub(super) fn read_float(json: &Json) -> ReadResult<f32> {
+    let n = read_double(json)? as f32;
     if n.is_finite() { Ok(n) } else { Err("the number is too large".to_owned()) }
 }
 
-pub(super) fn long(json: &Json) -> Read<i64> {
+pub(super) fn read_long(json: &Json) -> ReadResult<i64> {
     let number = json.get("value").unwrap_or(json);
     let whole = number.as_i64().or_else(|| number.as_str()?.parse().ok()).or_else(|| {
         number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 9e15).map(|n| n as i64)
@@ -47,13 +47,13 @@ pub(super) fn long(json: &Json) -> Read<i64> {
     whole.ok_or_else(|| "a whole number is needed".to_owned())
 }
 
-pub(super) fn whole(json: &Json) -> Read<i32> {
-    i32::try_from(long(json)?)
+pub(super) fn read_int(json: &Json) -> ReadResult<i32> {
+    i32::try_from(read_long(json)?)
         .map_err(|_| "a whole number from -2147483648 to 2147483647 is needed".to_owned())
 }
 
-pub(super) fn int16s<const N: usize>(json: &Json) -> Read<[i16; N]> {
-    let read = numbers::<N>(json, std::array::from_fn(|n| ["x", "y", "z"][n]), "[0, 1, 0]")?;
+pub(super) fn read_int16s<const N: usize>(json: &Json) -> ReadResult<[i16; N]> {
+    let read = read_numbers::<N>(json, std::array::from_fn(|n| ["x", "y", "z"][n]), "[0, 1, 0]")?;
     let mut whole = [0; N];
     for (to, from) in whole.iter_mut().zip(read) {
         if from.fract() != 0.0 || from < f32::from(i16::MIN) || from > f32::from(i16::MAX) {
@@ -65,11 +65,11 @@ pub(super) fn int16s<const N: usize>(json: &Json) -> Read<[i16; N]> {
 }
 
 /// N numbers: an array of them, or an object with these names.
-pub(super) fn numbers<const N: usize>(
+pub(super) fn read_numbers<const N: usize>(
     json: &Json,
     names: [&str; N],
     example: &str,
-) -> Read<[f32; N]> {
+) -> ReadResult<[f32; N]> {
     let fail = || format!("{N} numbers are needed, such as {example}");
     let json = json.get("value").unwrap_or(json);
     let mut read = [0.0; N];
@@ -85,20 +85,20 @@ pub(super) fn numbers<const N: usize>(
         if !item.is_number() {
             return Err(fail());
         }
-        *to = number(item)?;
+        *to = read_float(item)?;
     }
     Ok(read)
 }
 
-pub(super) fn vector3(json: &Json) -> Read<Vector3> {
-    numbers(json, ["x", "y", "z"], "[0, 1, 0]").map(|[x, y, z]| Vector3::new(x, y, z))
+pub(super) fn read_vector3(json: &Json) -> ReadResult<Vector3> {
+    read_numbers(json, ["x", "y", "z"], "[0, 1, 0]").map(|[x, y, z]| Vector3::new(x, y, z))
 }
 
-pub(super) fn vector2(json: &Json) -> Read<Vector2> {
-    numbers(json, ["x", "y"], "[0, 1]").map(|[x, y]| Vector2::new(x, y))
+pub(super) fn read_vector2(json: &Json) -> ReadResult<Vector2> {
+    read_numbers(json, ["x", "y"], "[0, 1]").map(|[x, y]| Vector2::new(x, y))
 }
 
-pub(super) fn cframe(json: &Json) -> Read<CFrame> {
+pub(super) fn read_cframe(json: &Json) -> ReadResult<CFrame> {
     // `comps` is what other tools call the twelve numbers.
     let listed = ["comps", "components", "value"].into_iter().find_map(|name| json.get(name));
     let json = listed.unwrap_or(json);
@@ -108,18 +108,18 @@ pub(super) fn cframe(json: &Json) -> Read<CFrame> {
         && items.len() == 12
     {
         let names = ["x", "y", "z", "", "", "", "", "", "", "", "", ""];
-        let n = numbers::<12>(json, names, example)?;
+        let n = read_numbers::<12>(json, names, example)?;
         let row = |at: usize| Vector3::new(n[at], n[at + 1], n[at + 2]);
         return Ok(CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))));
     }
     let Json::Object(map) = json else {
-        return match vector3(json) {
+        return match read_vector3(json) {
             Ok(position) => Ok(CFrame::new(position, Matrix3::identity())),
             Err(_) => Err(format!("a CFrame is needed: {example}")),
         };
     };
     let Some(position) = map.get("position") else {
-        if let Ok(position) = vector3(json) {
+        if let Ok(position) = read_vector3(json) {
             return Ok(CFrame::new(position, Matrix3::identity()));
         }
         return Err(format!("`position` is missing; a CFrame is {example}"));
@@ -127,20 +127,20 @@ pub(super) fn cframe(json: &Json) -> Read<CFrame> {
     let orientation = match map.get("orientation") {
         None => Matrix3::identity(),
         Some(Json::Array(items)) if items.len() == 3 && items[0].is_number() => {
-            rotation(vector3(&map["orientation"])?)
+            rotation_matrix(read_vector3(&map["orientation"])?)
         }
         Some(nine) => {
-            let n = numbers::<9>(nine, [""; 9], "[1,0,0, 0,1,0, 0,0,1]")?;
+            let n = read_numbers::<9>(nine, [""; 9], "[1,0,0, 0,1,0, 0,0,1]")?;
             let row = |at: usize| Vector3::new(n[at], n[at + 1], n[at + 2]);
             Matrix3::new(row(0), row(3), row(6))
         }
     };
-    Ok(CFrame::new(vector3(position)?, orientation))
+    Ok(CFrame::new(read_vector3(position)?, orientation))
 }
 
 /// A colour: `"#ff8800"`, `[1, 0.5, 0]` from 0 to 1, `[255, 136, 0]` from 0 to 255, or an object with
 /// `r`, `g` and `b`.
-pub(super) fn colour(json: &Json) -> Read<Color3> {
+pub(super) fn read_color(json: &Json) -> ReadResult<Color3> {
     let text = json.get("hex").or_else(|| json.get("value")).unwrap_or(json);
     if let Json::String(text) = text {
         let hex = text.trim_start_matches('#');
@@ -156,7 +156,7 @@ pub(super) fn colour(json: &Json) -> Read<Color3> {
             "a colour is needed: \"#ff8800\", [1, 0.5, 0] or a BrickColor's name".to_owned()
         );
     }
-    let [r, g, b] = numbers(json, ["r", "g", "b"], "[1, 0.5, 0]")?;
+    let [r, g, b] = read_numbers(json, ["r", "g", "b"], "[1, 0.5, 0]")?;
     let in_bytes = json.get("__t").and_then(Json::as_str) == Some("Color3uint8")
         || [r, g, b].iter().any(|n| *n > 1.0);
     let scale = if in_bytes { 255.0 } else { 1.0 };
@@ -166,7 +166,7 @@ pub(super) fn colour(json: &Json) -> Read<Color3> {
     Ok(Color3::new(r / scale, g / scale, b / scale))
 }
 
-pub(super) fn brick_colour(json: &Json) -> Read<BrickColor> {
+pub(super) fn brick_colour(json: &Json) -> ReadResult<BrickColor> {
     let named = ["name", "number", "value"].into_iter().find_map(|name| json.get(name));
     let json = named.unwrap_or(json);
     let found = match json {
@@ -177,7 +177,7 @@ pub(super) fn brick_colour(json: &Json) -> Read<BrickColor> {
         .ok_or_else(|| "a BrickColor's name or number is needed, such as \"Bright red\"".to_owned())
 }
 
-fn pixels(offset: f32) -> Read<i32> {
+fn read_pixels(offset: f32) -> ReadResult<i32> {
     if offset.fract() == 0.0 && offset.abs() < 2e9 {
         Ok(offset as i32)
     } else {
@@ -185,28 +185,28 @@ fn pixels(offset: f32) -> Read<i32> {
     }
 }
 
-pub(super) fn udim(json: &Json) -> Read<UDim> {
-    let [scale, offset] = numbers(json, ["scale", "offset"], "[0.5, 10]")?;
-    Ok(UDim::new(scale, pixels(offset)?))
+pub(super) fn read_udim(json: &Json) -> ReadResult<UDim> {
+    let [scale, offset] = read_numbers(json, ["scale", "offset"], "[0.5, 10]")?;
+    Ok(UDim::new(scale, read_pixels(offset)?))
 }
 
-pub(super) fn udim2(json: &Json) -> Read<UDim2> {
+pub(super) fn read_udim2(json: &Json) -> ReadResult<UDim2> {
     let example = "[0.5, 0, 0.5, 0]";
     let json = json.get("value").unwrap_or(json);
     match json {
         Json::Array(items) if items.len() == 2 => {
-            Ok(UDim2::new(udim(&items[0])?, udim(&items[1])?))
+            Ok(UDim2::new(read_udim(&items[0])?, read_udim(&items[1])?))
         }
         Json::Array(_) => {
-            let [xs, xo, ys, yo] = numbers(json, ["", "", "", ""], example)?;
-            Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
+            let [xs, xo, ys, yo] = read_numbers(json, ["", "", "", ""], example)?;
+            Ok(UDim2::new(UDim::new(xs, read_pixels(xo)?), UDim::new(ys, read_pixels(yo)?)))
         }
         Json::Object(map) => match (map.get("x"), map.get("y")) {
-            (Some(x), Some(y)) => Ok(UDim2::new(udim(x)?, udim(y)?)),
+            (Some(x), Some(y)) => Ok(UDim2::new(read_udim(x)?, read_udim(y)?)),
             _ if map.contains_key("xScale") || map.contains_key("yScale") => {
                 let names = ["xScale", "xOffset", "yScale", "yOffset"];
-                let [xs, xo, ys, yo] = numbers(json, names, example)?;
-                Ok(UDim2::new(UDim::new(xs, pixels(xo)?), UDim::new(ys, pixels(yo)?)))
+                let [xs, xo, ys, yo] = read_numbers(json, names, example)?;
+                Ok(UDim2::new(UDim::new(xs, read_pixels(xo)?), UDim::new(ys, read_pixels(yo)?)))
             }
             _ => Err(format!("`x` and `y` are needed, or four numbers such as {example}")),
         },
@@ -214,11 +214,11 @@ pub(super) fn udim2(json: &Json) -> Read<UDim2> {
     }
 }
 
-pub(super) fn number_range(json: &Json) -> Read<NumberRange> {
+pub(super) fn number_range(json: &Json) -> ReadResult<NumberRange> {
     let (min, max) = match json {
-        Json::Number(_) => (number(json)?, number(json)?),
+        Json::Number(_) => (read_float(json)?, read_float(json)?),
         json => {
-            let [min, max] = numbers(json, ["min", "max"], "[1, 5]")?;
+            let [min, max] = read_numbers(json, ["min", "max"], "[1, 5]")?;
             (min, max)
         }
     };
@@ -228,15 +228,15 @@ pub(super) fn number_range(json: &Json) -> Read<NumberRange> {
     Ok(NumberRange::new(min, max))
 }
 
-pub(super) fn rect(json: &Json) -> Read<Rect> {
+pub(super) fn read_rect(json: &Json) -> ReadResult<Rect> {
     if let (Some(min), Some(max)) = (json.get("min"), json.get("max")) {
-        return Ok(Rect::new(vector2(min)?, vector2(max)?));
+        return Ok(Rect::new(read_vector2(min)?, read_vector2(max)?));
     }
-    let [a, b, c, d] = numbers(json, ["", "", "", ""], "[0, 0, 100, 50]")?;
+    let [a, b, c, d] = read_numbers(json, ["", "", "", ""], "[0, 0, 100, 50]")?;
     Ok(Rect::new(Vector2::new(a, b), Vector2::new(c, d)))
 }
 
-pub(super) fn font(json: &Json) -> Read<Font> {
+pub(super) fn read_font(json: &Json) -> ReadResult<Font> {
     let fail = "a font is needed: \"rbxasset://fonts/families/SourceSansPro.json\" or \
                 {\"family\":…,\"weight\":400,\"style\":\"Normal\"}";
     let family = json.get("family").unwrap_or(json).as_str().ok_or(fail)?;
@@ -258,7 +258,7 @@ pub(super) fn font(json: &Json) -> Read<Font> {
     Ok(Font::new(family, weight, style))
 }
 
-pub(super) fn content(json: &Json) -> Read<Content> {
+pub(super) fn read_content(json: &Json) -> ReadResult<Content> {
     match json.get("uri").or_else(|| json.get("value")).unwrap_or(json) {
         Json::String(uri) if uri.is_empty() => Ok(Content::None),
         Json::String(uri) => Ok(Content::Uri(uri.clone())),
@@ -266,7 +266,7 @@ pub(super) fn content(json: &Json) -> Read<Content> {
     }
 }
 
-pub(super) fn tags(json: &Json) -> Read<Vec<String>> {
+pub(super) fn read_tags(json: &Json) -> ReadResult<Vec<String>> {
     let fail = "a list of tags is needed, such as [\"Enemy\", \"Boss\"]";
     let items = json.get("value").unwrap_or(json).as_array().ok_or(fail)?;
     let mut tags = Vec::new();
@@ -283,7 +283,7 @@ pub(super) fn tags(json: &Json) -> Read<Vec<String>> {
 }
 
 /// The rotation of `Orientation` in degrees: about Y, then X, then Z.
-pub(super) fn rotation(degrees: Vector3) -> Matrix3 {
+pub(super) fn rotation_matrix(degrees: Vector3) -> Matrix3 {
     let (sx, cx) = (degrees.x * PI / 180.0).sin_cos();
     let (sy, cy) = (degrees.y * PI / 180.0).sin_cos();
     let (sz, cz) = (degrees.z * PI / 180.0).sin_cos();

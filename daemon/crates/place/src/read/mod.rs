@@ -15,23 +15,24 @@ use scene_schemas::{InstancePath, Value};
 use serde_json::Value as Json;
 
 use self::forms::{
-    Read, boolean, brick_colour, cframe, colour, content, double, font, int16s, long, number,
-    number_range, rect, rotation, string, tags, udim, udim2, vector2, vector3, whole,
+    ReadResult, brick_colour, number_range, read_bool, read_cframe, read_color, read_content,
+    read_double, read_float, read_font, read_int, read_int16s, read_long, read_rect, read_string,
+    read_tags, read_udim, read_udim2, read_vector2, read_vector3, rotation_matrix,
 };
-use super::reflection::{self, Access, Derived, Migrated};
+use super::reflection::{self, DerivedProperty, MigratedProperty, PropertyAccess};
 use super::{Node, Scene};
 
 /// Whose properties are read.
 #[derive(Debug, Clone, Copy)]
-pub enum Owner<'a> {
+pub enum PropertyOwner<'a> {
     /// An instance of the scene.
     Node(Node),
     /// One that is about to be created.
     New(&'a str),
 }
 
-impl<'a> Owner<'a> {
-    fn class(self, scene: &'a Scene) -> &'a str {
+impl<'a> PropertyOwner<'a> {
+    fn class_name(self, scene: &'a Scene) -> &'a str {
         match self {
             Self::Node(node) => scene.class(node),
             Self::New(class) => class,
@@ -45,7 +46,7 @@ impl<'a> Owner<'a> {
 /// A property that does not exist or cannot be set, or a value that does not fit.
 pub fn read_props(
     scene: &Scene,
-    owner: Owner<'_>,
+    owner: PropertyOwner<'_>,
     props: &serde_json::Map<String, Json>,
 ) -> Result<Props, Refusal> {
     let mut read = Props::new();
@@ -61,48 +62,49 @@ pub fn read_props(
 /// As [`read_props`].
 pub fn read_property(
     scene: &Scene,
-    owner: Owner<'_>,
+    owner: PropertyOwner<'_>,
     name: &str,
     json: &Json,
     into: &mut Props,
 ) -> Result<(), Refusal> {
-    let class = owner.class(scene);
+    let class = owner.class_name(scene);
     if let Some(key) = name.strip_prefix('@') {
         check_attribute_name(key)?;
         let value = match json {
             Json::Null => None,
-            json => Some(attribute(json).map_err(|why| wrong(class, name, &why))?),
+            json => Some(read_attribute(json).map_err(|why| wrong_value(class, name, &why))?),
         };
         into.insert(name.to_owned(), value);
         return Ok(());
     }
-    match reflection::writable(class, name)? {
-        Access::Stored(found) => {
+    match reflection::writable_access(class, name)? {
+        PropertyAccess::Stored(found) => {
             if json.is_null() && !matches!(found.ty, DataType::Value(VariantType::Ref)) {
                 if name == "Name" {
-                    return Err(wrong(class, name, "a string is needed"));
+                    return Err(wrong_value(class, name, "a string is needed"));
                 }
                 into.insert(found.name.to_owned(), None);
                 return Ok(());
             }
-            let value = typed(scene, found.ty, json).map_err(|why| wrong(class, name, &why))?;
+            let value =
+                read_typed(scene, found.ty, json).map_err(|why| wrong_value(class, name, &why))?;
             into.insert(found.name.to_owned(), Some(value));
         }
-        Access::Migrated(migrated) => {
-            let value = migrate(scene, class, name, &migrated, json)?;
+        PropertyAccess::Migrated(migrated) => {
+            let value = migrate_value(scene, class, name, &migrated, json)?;
             for name in migrated.to {
                 into.insert((*name).to_owned(), value.clone());
             }
         }
-        Access::Derived(derived) => {
-            let (name, value) = underived(scene, owner, name, derived, json, into)?;
+        PropertyAccess::Derived(derived) => {
+            let (name, value) = store_derived(scene, owner, name, derived, json, into)?;
             into.insert(name.to_owned(), Some(value));
         }
     }
     Ok(())
 }
 
-fn wrong(class: &str, name: &str, why: &str) -> Refusal {
+fn wrong_value(class: &str, name: &str, why: &str) -> Refusal {
     let end = if why.ends_with('?') { "" } else { "." };
     Refusal(format!("`{name}` of {class}: {why}{end}"))
 }
@@ -118,96 +120,100 @@ fn check_attribute_name(key: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn migrate(
+fn migrate_value(
     scene: &Scene,
     class: &str,
     name: &str,
-    migrated: &Migrated,
+    migrated: &MigratedProperty,
     json: &Json,
 ) -> Result<Option<Value>, Refusal> {
     if json.is_null() {
         return Ok(None);
     }
-    let old = typed(scene, migrated.ty, json).map_err(|why| wrong(class, name, &why))?;
+    let old = read_typed(scene, migrated.ty, json).map_err(|why| wrong_value(class, name, &why))?;
     let old = scene.to_variant(class, name, &old)?;
     let new = migrated.migration.perform(&old).map_err(|_| {
-        wrong(class, name, &format!("this value has no counterpart; set `{}`", migrated.to[0]))
+        wrong_value(
+            class,
+            name,
+            &format!("this value has no counterpart; set `{}`", migrated.to[0]),
+        )
     })?;
     Ok(Some(scene.to_value(class, migrated.to[0], &new)))
 }
 
 /// Turns a derived property into the stored one that holds it.
-fn underived(
+fn store_derived(
     scene: &Scene,
-    owner: Owner<'_>,
+    owner: PropertyOwner<'_>,
     name: &str,
-    derived: Derived,
+    derived: DerivedProperty,
     json: &Json,
     so_far: &Props,
 ) -> Result<(&'static str, Value), Refusal> {
-    let class = owner.class(scene);
-    if derived == Derived::Enabled {
-        let on = boolean(json).map_err(|why| wrong(class, name, &why))?;
+    let class = owner.class_name(scene);
+    if derived == DerivedProperty::Enabled {
+        let on = read_bool(json).map_err(|why| wrong_value(class, name, &why))?;
         return Ok(("Disabled", Value::Bool(!on)));
     }
-    let vector = vector3(json).map_err(|why| wrong(class, name, &why))?;
+    let vector = read_vector3(json).map_err(|why| wrong_value(class, name, &why))?;
     let current = match (so_far.get("CFrame"), owner) {
         (Some(Some(Value::CFrame(cframe))), _) => Some(*cframe),
-        (_, Owner::Node(node)) => scene.cframe(node),
+        (_, PropertyOwner::Node(node)) => scene.stored_cframe(node),
         _ => None,
     };
     let mut cframe =
         current.unwrap_or_else(|| CFrame::new(Vector3::new(0.0, 0.0, 0.0), Matrix3::identity()));
     match derived {
-        Derived::Position => cframe.position = vector,
-        _ => cframe.orientation = rotation(vector),
+        DerivedProperty::Position => cframe.position = vector,
+        _ => cframe.orientation = rotation_matrix(vector),
     }
     Ok(("CFrame", Value::CFrame(cframe)))
 }
 
 /// Reads a value of a known type.
-fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
+fn read_typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> ReadResult<Value> {
     let ty = match ty {
         DataType::Enum(name) => return enum_item(name, json).map(Value::EnumItem),
         DataType::Value(ty) => *ty,
         _ => return Err("its type is not known and cannot be set".to_owned()),
     };
     if ty == VariantType::Ref {
-        return reference(scene, json);
+        return read_reference(scene, json);
     }
-    if let Some(strict) = strict(ty, json) {
+    if let Some(strict) = read_strict(ty, json) {
         return strict;
     }
     Ok(match ty {
-        VariantType::Bool => Value::Bool(boolean(json)?),
-        VariantType::String => Value::String(string(json)?),
-        VariantType::ContentId => Value::ContentId(string(json)?),
-        VariantType::Content => Value::Content(content(json)?),
-        VariantType::Float32 => Value::Float32(number(json)?),
-        VariantType::Float64 => Value::Float64(double(json)?),
-        VariantType::Int32 => Value::Int32(whole(json)?),
-        VariantType::Int64 => Value::Int64(long(json)?),
-        VariantType::Vector3 => Value::Vector3(vector3(json)?),
-        VariantType::Vector2 => Value::Vector2(vector2(json)?),
+        VariantType::Bool => Value::Bool(read_bool(json)?),
+        VariantType::String => Value::String(read_string(json)?),
+        VariantType::ContentId => Value::ContentId(read_string(json)?),
+        VariantType::Content => Value::Content(read_content(json)?),
+        VariantType::Float32 => Value::Float32(read_float(json)?),
+        VariantType::Float64 => Value::Float64(read_double(json)?),
+        VariantType::Int32 => Value::Int32(read_int(json)?),
+        VariantType::Int64 => Value::Int64(read_long(json)?),
+        VariantType::Vector3 => Value::Vector3(read_vector3(json)?),
+        VariantType::Vector2 => Value::Vector2(read_vector2(json)?),
         VariantType::Vector3int16 => {
-            let [x, y, z] = int16s(json)?;
+            let [x, y, z] = read_int16s(json)?;
             Value::Vector3int16(Vector3int16::new(x, y, z))
         }
         VariantType::Vector2int16 => {
-            let [x, y] = int16s(json)?;
+            let [x, y] = read_int16s(json)?;
             Value::Vector2int16(Vector2int16::new(x, y))
         }
-        VariantType::CFrame => Value::CFrame(cframe(json)?),
-        VariantType::OptionalCFrame => Value::OptionalCFrame(Some(cframe(json)?)),
-        VariantType::Color3 => Value::Color3(colour(json)?),
-        VariantType::Color3uint8 => Value::Color3uint8(Color3uint8::from(colour(json)?)),
+        VariantType::CFrame => Value::CFrame(read_cframe(json)?),
+        VariantType::OptionalCFrame => Value::OptionalCFrame(Some(read_cframe(json)?)),
+        VariantType::Color3 => Value::Color3(read_color(json)?),
+        VariantType::Color3uint8 => Value::Color3uint8(Color3uint8::from(read_color(json)?)),
         VariantType::BrickColor => Value::BrickColor(brick_colour(json)?),
-        VariantType::UDim => Value::UDim(udim(json)?),
-        VariantType::UDim2 => Value::UDim2(udim2(json)?),
+        VariantType::UDim => Value::UDim(read_udim(json)?),
+        VariantType::UDim2 => Value::UDim2(read_udim2(json)?),
         VariantType::NumberRange => Value::NumberRange(number_range(json)?),
-        VariantType::Rect => Value::Rect(rect(json)?),
-        VariantType::Font => Value::Font(font(json)?),
-        VariantType::Tags => Value::Tags(tags(json)?),
+        VariantType::Rect => Value::Rect(read_rect(json)?),
+        VariantType::Font => Value::Font(read_font(json)?),
+        VariantType::Tags => Value::Tags(read_tags(json)?),
         other => {
             return Err(format!(
                 "a {other:?} is needed, in the form that get_properties shows, with \"__t\":\
@@ -219,7 +225,7 @@ fn typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> Read<Value> {
 
 /// Reads a strict form whose `__t` is the type that is wanted; none where it is not one. Another
 /// `__t` is an error, but for the number types, which stand in for each other.
-fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
+fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
     let named = json.get("__t")?.as_str().unwrap_or_default();
     let named = match named {
         // Luau's own words.
@@ -238,7 +244,7 @@ fn strict(ty: VariantType, json: &Json) -> Option<Read<Value>> {
         }
         return Some(Err(format!("a {wanted} is needed, not a {named}")));
     }
-    if !finite(json) {
+    if !is_finite(json) {
         return Some(Err("every number must be finite".to_owned()));
     }
     match serde_json::from_value::<Value>(json.clone()) {
@@ -279,22 +285,22 @@ fn reads_objects(ty: VariantType) -> bool {
 }
 
 /// Whether no number in it is written as `inf` or `nan`.
-fn finite(json: &Json) -> bool {
+fn is_finite(json: &Json) -> bool {
     match json {
         Json::String(text) => !matches!(text.as_str(), "inf" | "-inf" | "nan"),
-        Json::Array(items) => items.iter().all(finite),
-        Json::Object(map) => map.values().all(finite),
+        Json::Array(items) => items.iter().all(is_finite),
+        Json::Object(map) => map.values().all(is_finite),
         _ => true,
     }
 }
 
 /// An attribute: plain JSON, or a strict form.
-fn attribute(json: &Json) -> Read<Value> {
+fn read_attribute(json: &Json) -> ReadResult<Value> {
     match json {
         Json::Bool(v) => Ok(Value::Bool(*v)),
-        Json::Number(_) => double(json).map(Value::Float64),
+        Json::Number(_) => read_double(json).map(Value::Float64),
         Json::String(v) => Ok(Value::String(v.clone())),
-        Json::Object(_) if finite(json) => {
+        Json::Object(_) if is_finite(json) => {
             let value = match serde_json::from_value(json.clone()) {
                 Ok(value) => value,
                 Err(error) => named_form(json).unwrap_or_else(|| Err(error.to_string()))?,
@@ -331,21 +337,21 @@ fn attribute(json: &Json) -> Read<Value> {
 
 /// A form that names its type, where nothing else says which is meant; none where tolerance has no form
 /// for that type.
-fn named_form(json: &Json) -> Option<Read<Value>> {
+fn named_form(json: &Json) -> Option<ReadResult<Value>> {
     Some(match json.get("__t")?.as_str()? {
-        "boolean" | "Bool" => boolean(json).map(Value::Bool),
-        "number" | "Float64" => double(json).map(Value::Float64),
-        "string" | "String" => string(json).map(Value::String),
-        "Vector3" => vector3(json).map(Value::Vector3),
-        "Vector2" => vector2(json).map(Value::Vector2),
-        "CFrame" => cframe(json).map(Value::CFrame),
-        "Color3" => colour(json).map(Value::Color3),
+        "boolean" | "Bool" => read_bool(json).map(Value::Bool),
+        "number" | "Float64" => read_double(json).map(Value::Float64),
+        "string" | "String" => read_string(json).map(Value::String),
+        "Vector3" => read_vector3(json).map(Value::Vector3),
+        "Vector2" => read_vector2(json).map(Value::Vector2),
+        "CFrame" => read_cframe(json).map(Value::CFrame),
+        "Color3" => read_color(json).map(Value::Color3),
         "BrickColor" => brick_colour(json).map(Value::BrickColor),
-        "UDim" => udim(json).map(Value::UDim),
-        "UDim2" => udim2(json).map(Value::UDim2),
+        "UDim" => read_udim(json).map(Value::UDim),
+        "UDim2" => read_udim2(json).map(Value::UDim2),
         "NumberRange" => number_range(json).map(Value::NumberRange),
-        "Rect" => rect(json).map(Value::Rect),
-        "Font" => font(json).map(Value::Font),
+        "Rect" => read_rect(json).map(Value::Rect),
+        "Font" => read_font(json).map(Value::Font),
         "EnumItem" => {
             let said = enum_said(json).ok_or_else(|| "`enum` is missing".to_owned());
             said.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
@@ -361,7 +367,7 @@ fn enum_said(json: &Json) -> Option<&str> {
 }
 
 /// An enum's item: its name, `Enum.Material.Neon`, its number, or the strict form.
-fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
+fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
     if let Some(said) = enum_said(json)
         && said != enum_type
     {
@@ -390,7 +396,7 @@ fn enum_item(enum_type: &str, json: &Json) -> Read<EnumItem> {
 }
 
 /// A reference: a path, null, or the strict form.
-fn reference(scene: &Scene, json: &Json) -> Read<Value> {
+fn read_reference(scene: &Scene, json: &Json) -> ReadResult<Value> {
     let text = match json {
         Json::Null => return Ok(Value::Ref(None)),
         Json::String(text) => text,
@@ -408,7 +414,7 @@ fn reference(scene: &Scene, json: &Json) -> Read<Value> {
     by_path(scene, text)
 }
 
-fn by_path(scene: &Scene, text: &str) -> Read<Value> {
+fn by_path(scene: &Scene, text: &str) -> ReadResult<Value> {
     let path: InstancePath = text.parse().map_err(|error| format!("{error}"))?;
     let node = scene.resolve(&path).map_err(|refusal| refusal.0)?;
     Ok(Value::Ref(Some(scene.target(node))))

@@ -4,17 +4,17 @@ use rbx_types::{CFrame, Matrix3, Vector3};
 use scene_schemas::Value;
 use serde_json::{Value as Json, json};
 
-use super::{Owner, read_props};
-use crate::{Format, Scene};
+use super::{PropertyOwner, read_props};
+use crate::{FileFormat, Scene};
 
 /// What a property becomes, as it is printed; what is wrong with it where it is refused.
 fn read(class: &str, property: &str, value: &Json) -> String {
-    let mut scene = Scene::empty(Format::Xml);
+    let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();
     let workspace = scene.create(root, "Workspace", "Workspace");
     let node = scene.create(workspace, class, "It");
     let props = json!({ property: value });
-    match read_props(&scene, Owner::Node(node), props.as_object().unwrap()) {
+    match read_props(&scene, PropertyOwner::Node(node), props.as_object().unwrap()) {
         Ok(read) => {
             let values: Vec<String> = read
                 .values()

@@ -6,20 +6,20 @@ use rbx_reflection::{ClassDescriptor, DataType};
 use rbx_types::VariantType;
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 
-use super::super::reflection::{self, Access, Derived};
+use super::super::reflection::{self, DerivedProperty, PropertyAccess};
 use super::eval::{brick_color, enum_number};
-use super::{Complex, Literal, PropertyTest, Selector, Test};
+use super::{ComplexSelector, PropertyTest, Selector, SelectorLiteral, SelectorTest};
 use crate::Scene;
 
-pub(super) fn check(selector: &Selector, scene: &Scene) -> Result<(), Refusal> {
+pub(super) fn check_selector(selector: &Selector, scene: &Scene) -> Result<(), Refusal> {
     check_list(&selector.any_of, scene)
 }
 
-fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
+fn check_list(any_of: &[ComplexSelector], scene: &Scene) -> Result<(), Refusal> {
     for tests in any_of.iter().flat_map(|complex| &complex.steps).map(|step| step.tests.as_slice())
     {
         let class = tests.iter().find_map(|test| match test {
-            Test::Class { name, .. } => Some(name.as_str()),
+            SelectorTest::Class { name, .. } => Some(name.as_str()),
             _ => None,
         });
         if let Some(class) = class {
@@ -27,13 +27,15 @@ fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
         }
         for test in tests {
             match test {
-                Test::Property(test) => check_property(class, test, scene)?,
-                Test::Not(nested) | Test::Has(nested) => check_list(&nested.any_of, scene)?,
-                Test::Class { .. }
-                | Test::Name(_)
-                | Test::Tag(_)
-                | Test::HasAttribute(_)
-                | Test::Attribute(..) => {}
+                SelectorTest::Property(test) => check_property(class, test, scene)?,
+                SelectorTest::Not(nested) | SelectorTest::Has(nested) => {
+                    check_list(&nested.any_of, scene)?
+                }
+                SelectorTest::Class { .. }
+                | SelectorTest::Name(_)
+                | SelectorTest::Tag(_)
+                | SelectorTest::HasAttribute(_)
+                | SelectorTest::Attribute(..) => {}
             }
         }
     }
@@ -41,7 +43,7 @@ fn check_list(any_of: &[Complex], scene: &Scene) -> Result<(), Refusal> {
 }
 
 fn check_class(name: &str, scene: &Scene) -> Result<(), Refusal> {
-    let known = name == "Instance" || reflection::class(name).is_some();
+    let known = name == "Instance" || reflection::find_class(name).is_some();
     if known || scene.descendants(scene.root()).any(|node| scene.class(node) == name) {
         return Ok(());
     }
@@ -53,7 +55,9 @@ fn check_class(name: &str, scene: &Scene) -> Result<(), Refusal> {
 }
 
 /// The classes whose instances a test can meet.
-fn candidates(class: Option<&str>) -> impl Iterator<Item = &'static ClassDescriptor<'static>> {
+fn candidate_classes(
+    class: Option<&str>,
+) -> impl Iterator<Item = &'static ClassDescriptor<'static>> {
     reflection::database()
         .classes
         .values()
@@ -63,16 +67,16 @@ fn candidates(class: Option<&str>) -> impl Iterator<Item = &'static ClassDescrip
 fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Result<(), Refusal> {
     let name = test.name.as_str();
     if matches!(name, "Name" | "ClassName")
-        || class.is_some_and(|class| class != "Instance" && reflection::class(class).is_none())
+        || class.is_some_and(|class| class != "Instance" && reflection::find_class(class).is_none())
     {
         return Ok(());
     }
     let mut misfits = Vec::new();
-    for candidate in candidates(class) {
-        let Some(access) = reflection::access(candidate.name, name) else {
+    for candidate in candidate_classes(class) {
+        let Some(access) = reflection::property_access(candidate.name, name) else {
             continue;
         };
-        match fits(&access, &test.value) {
+        match check_literal(&access, &test.value) {
             Ok(()) => return Ok(()),
             Err(why) => misfits.push(why),
         }
@@ -83,11 +87,11 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
         return refuse!("`[{name} = {}]` can never match: {why}", test.value);
     }
     let key = rbx_dom_weak::ustr(name);
-    if scene.descendants(scene.root()).any(|node| scene.variant(node.0, key).is_some()) {
+    if scene.descendants(scene.root()).any(|node| scene.variant_of(node.0, key).is_some()) {
         return Ok(());
     }
     let of = class.unwrap_or("any class");
-    if candidates(class)
+    if candidate_classes(class)
         .any(|candidate| reflection::property_names(candidate.name).any(|known| known == name))
     {
         return refuse!(
@@ -95,7 +99,7 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
              kept in a place."
         );
     }
-    let own = candidates(class).flat_map(|candidate| candidate.properties.keys().copied());
+    let own = candidate_classes(class).flat_map(|candidate| candidate.properties.keys().copied());
     let inherited = class.into_iter().flat_map(reflection::property_names);
     let near = did_you_mean(name, own.chain(inherited));
     refuse!(
@@ -107,21 +111,20 @@ fn check_property(class: Option<&str>, test: &PropertyTest, scene: &Scene) -> Re
 
 /// Whether a property can ever have a value; where it cannot, whether it can have none at all, and a
 /// sentence.
-fn fits(access: &Access, value: &Literal) -> Result<(), (bool, String)> {
+fn check_literal(access: &PropertyAccess, value: &SelectorLiteral) -> Result<(), (bool, String)> {
     let ty = match access {
-        Access::Stored(found) => found.ty,
-        Access::Migrated(migrated) => migrated.ty,
-        Access::Derived(Derived::Enabled) => &DataType::Value(VariantType::Bool),
-        Access::Derived(_) => &DataType::Value(VariantType::Vector3),
+        PropertyAccess::Stored(found) => found.ty,
+        PropertyAccess::Migrated(migrated) => migrated.ty,
+        PropertyAccess::Derived(DerivedProperty::Enabled) => &DataType::Value(VariantType::Bool),
+        PropertyAccess::Derived(_) => &DataType::Value(VariantType::Vector3),
     };
-    let number = || value.number::<f64>().map(|_| ());
+    let number = || value.as_number::<f64>().map(|_| ());
     let fits = match ty {
         DataType::Enum(name) if enum_number(name, value).is_some() => Ok(()),
-        DataType::Enum(name) => {
-            reflection::enum_value(name, value.item(name)).map_or_else(|it| Err(it.0), |_| Ok(()))
-        }
+        DataType::Enum(name) => reflection::enum_value(name, value.enum_item_name(name))
+            .map_or_else(|it| Err(it.0), |_| Ok(())),
         DataType::Value(VariantType::Bool) => value
-            .boolean()
+            .as_bool()
             .map(|_| ())
             .ok_or_else(|| "it is true or false, without quotes.".to_owned()),
         DataType::Value(

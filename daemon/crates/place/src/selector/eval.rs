@@ -12,21 +12,24 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{BrickColor, Color3uint8, ContentType, Variant};
 use rustc_hash::FxHashMap;
 
-use super::super::flat::Flat;
-use super::super::reflection::{self, Access, Derived};
-use super::{Combinator, Complex, Literal, Nested, PropertyTest, Selector, Step, Test};
+use super::super::flat::FlatTree;
+use super::super::reflection::{self, DerivedProperty, PropertyAccess};
+use super::{
+    Combinator, ComplexSelector, NestedSelector, PropertyTest, Selector, SelectorLiteral,
+    SelectorStep, SelectorTest,
+};
 use crate::Node;
 
 /// One selector on one subtree.
-pub(super) struct Search<'a> {
-    flat: &'a Flat<'a>,
+pub(super) struct SelectorSearch<'a> {
+    flat: &'a FlatTree<'a>,
     /// The classes of the subtree, and which of them each instance has.
     classes: Vec<&'a str>,
     class_of: Vec<u32>,
     /// For each class test and each class, whether it passes.
     is_a: Vec<OnceCell<Vec<bool>>>,
     /// For each property test and each class, where the property is.
-    probes: Vec<Vec<OnceCell<Probe>>>,
+    probes: Vec<Vec<OnceCell<PropertyProbe>>>,
     /// For each `:not` and `:has`, what its list matches, where it had to be found for all.
     nested: Vec<OnceCell<Vec<bool>>>,
     tags: Ustr,
@@ -35,13 +38,13 @@ pub(super) struct Search<'a> {
 }
 
 /// Where a property of a class is, and what it is compared with.
-enum Probe {
+enum PropertyProbe {
     Name,
     Class,
     Stored {
         key: Ustr,
         default: Option<&'static Variant>,
-        wanted: Wanted,
+        wanted: ExpectedValue,
     },
     /// `Enabled` of a script.
     NotDisabled,
@@ -49,7 +52,7 @@ enum Probe {
 }
 
 /// What a stored value is compared with.
-enum Wanted {
+enum ExpectedValue {
     /// The literal, read as the stored value's type.
     Written,
     /// An enum's item, by number.
@@ -58,14 +61,14 @@ enum Wanted {
     Migrated(Option<Variant>),
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(selector: &Selector, flat: &'a Flat<'a>) -> Self {
+impl<'a> SelectorSearch<'a> {
+    pub(super) fn new(selector: &Selector, flat: &'a FlatTree<'a>) -> Self {
         let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let mut classes = Vec::new();
         let class_of = (0..flat.len())
             .map(|at| {
-                *numbers.entry(flat.class(at)).or_insert_with(|| {
-                    classes.push(flat.scene.class(flat.node(at)));
+                *numbers.entry(flat.class_at(at)).or_insert_with(|| {
+                    classes.push(flat.scene.class(flat.node_at(at)));
                     classes.len() as u32 - 1
                 })
             })
@@ -85,21 +88,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    pub(super) fn select(&self, any_of: &[Complex]) -> Vec<Node> {
-        let found = self.matching(any_of);
-        (1..self.flat.len()).filter(|at| found[*at]).map(|at| self.flat.node(at)).collect()
+    pub(super) fn select_nodes(&self, any_of: &[ComplexSelector]) -> Vec<Node> {
+        let found = self.match_from_root(any_of);
+        (1..self.flat.len()).filter(|at| found[*at]).map(|at| self.flat.node_at(at)).collect()
     }
 
     /// Which instances are where a list of steps from the root leads to.
-    fn matching(&self, any_of: &[Complex]) -> Vec<bool> {
+    fn match_from_root(&self, any_of: &[ComplexSelector]) -> Vec<bool> {
         let mut found = vec![false; self.flat.len()];
         for complex in any_of {
-            self.follow(&complex.steps, &mut found);
+            self.follow_steps(&complex.steps, &mut found);
         }
         found
     }
 
-    fn follow(&self, steps: &[Step], found: &mut [bool]) {
+    fn follow_steps(&self, steps: &[SelectorStep], found: &mut [bool]) {
         let last = 1_u64 << (steps.len() - 1);
         // The steps that end at an instance, and those that end there or above; both are shifted by
         // one, so that they are the steps that can be taken from there.
@@ -108,14 +111,14 @@ impl<'a> Search<'a> {
         here[0] = 1;
         above[0] = 1;
         for at in 1..self.flat.len() {
-            let parent = self.flat.parent(at);
+            let parent = self.flat.parent_of(at);
             let mut ended = 0_u64;
             for (n, step) in steps.iter().enumerate() {
                 let from = match step.by {
                     Combinator::Child => here[parent],
                     Combinator::Descendant => above[parent],
                 };
-                if from >> n & 1 == 1 && self.is(step, at) {
+                if from >> n & 1 == 1 && self.matches_step(step, at) {
                     ended |= 1 << n;
                 }
             }
@@ -126,7 +129,7 @@ impl<'a> Search<'a> {
     }
 
     /// Which instances have what a list of relative steps leads to.
-    fn having(&self, any_of: &[Complex]) -> Vec<bool> {
+    fn match_relative(&self, any_of: &[ComplexSelector]) -> Vec<bool> {
         let mut found = vec![false; self.flat.len()];
         for complex in any_of {
             self.follow_up(&complex.steps, &mut found);
@@ -134,7 +137,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    fn follow_up(&self, steps: &[Step], found: &mut [bool]) {
+    fn follow_up(&self, steps: &[SelectorStep], found: &mut [bool]) {
         // The steps from which the rest of the way exists: among children, and anywhere below.
         let mut children = vec![0_u64; self.flat.len()];
         let mut below = vec![0_u64; self.flat.len()];
@@ -149,89 +152,96 @@ impl<'a> Search<'a> {
             }
             let mut begun = 0_u64;
             for (n, step) in steps.iter().enumerate() {
-                if (n + 1 == steps.len() || way(n + 1)) && self.is(step, at) {
+                if (n + 1 == steps.len() || way(n + 1)) && self.matches_step(step, at) {
                     begun |= 1 << n;
                 }
             }
-            let parent = self.flat.parent(at);
+            let parent = self.flat.parent_of(at);
             children[parent] |= begun;
             below[parent] |= begun | below[at];
         }
     }
 
-    fn is(&self, step: &Step, at: usize) -> bool {
-        step.tests.iter().all(|test| self.passes(test, at))
+    fn matches_step(&self, step: &SelectorStep, at: usize) -> bool {
+        step.tests.iter().all(|test| self.passes_test(test, at))
     }
 
-    fn passes(&self, test: &Test, at: usize) -> bool {
+    fn passes_test(&self, test: &SelectorTest, at: usize) -> bool {
         match test {
-            Test::Class { name, slot } => {
+            SelectorTest::Class { name, slot } => {
                 let table = self.is_a[*slot].get_or_init(|| {
                     let is_a = |class: &&str| reflection::is_a(class, name);
                     self.classes.iter().map(is_a).collect()
                 });
                 table[self.class_of[at] as usize]
             }
-            Test::Name(name) => self.flat.name(at) == *name,
-            Test::Tag(tag) => match self.variant(at, self.tags).as_deref() {
+            SelectorTest::Name(name) => self.flat.name(at) == *name,
+            SelectorTest::Tag(tag) => match self.variant_at(at, self.tags).as_deref() {
                 Some(Variant::Tags(tags)) => tags.iter().any(|it| it == tag),
                 _ => false,
             },
-            Test::HasAttribute(key) => self.attribute(at, key, |_| true),
-            Test::Attribute(key, value) => self.attribute(at, key, |stored| equals(stored, value)),
-            Test::Property(test) => self.has_value(test, at),
-            Test::Not(nested) => !self.any(nested, at),
-            Test::Has(nested) => {
-                self.nested[nested.slot].get_or_init(|| self.having(&nested.any_of))[at]
+            SelectorTest::HasAttribute(key) => self.attribute_passes(at, key, |_| true),
+            SelectorTest::Attribute(key, value) => {
+                self.attribute_passes(at, key, |stored| equals_literal(stored, value))
+            }
+            SelectorTest::Property(test) => self.has_value(test, at),
+            SelectorTest::Not(nested) => !self.any_nested(nested, at),
+            SelectorTest::Has(nested) => {
+                self.nested[nested.slot].get_or_init(|| self.match_relative(&nested.any_of))[at]
             }
         }
     }
 
-    fn variant(&self, at: usize, key: Ustr) -> Option<Cow<'_, Variant>> {
-        self.flat.scene.variant(self.flat.node(at).0, key)
+    fn variant_at(&self, at: usize, key: Ustr) -> Option<Cow<'_, Variant>> {
+        self.flat.scene.variant_of(self.flat.node_at(at).0, key)
     }
 
     /// Whether an instance has an attribute that passes.
-    fn attribute(&self, at: usize, key: &str, passes: impl FnOnce(&Variant) -> bool) -> bool {
-        match self.variant(at, self.attributes).as_deref() {
+    fn attribute_passes(
+        &self,
+        at: usize,
+        key: &str,
+        passes: impl FnOnce(&Variant) -> bool,
+    ) -> bool {
+        match self.variant_at(at, self.attributes).as_deref() {
             Some(Variant::Attributes(all)) => all.get(key).is_some_and(passes),
             _ => false,
         }
     }
 
-    fn any(&self, nested: &Nested, at: usize) -> bool {
+    fn any_nested(&self, nested: &NestedSelector, at: usize) -> bool {
         let mut steps = nested.any_of.iter().map(|complex| complex.steps.as_slice());
         // Inside `:not` a single step says nothing of where an instance stands.
         if steps.all(|steps| steps.len() == 1) {
             let mut any_of = nested.any_of.iter();
-            return any_of.any(|complex| self.is(&complex.steps[0], at));
+            return any_of.any(|complex| self.matches_step(&complex.steps[0], at));
         }
-        self.nested[nested.slot].get_or_init(|| self.matching(&nested.any_of))[at]
+        self.nested[nested.slot].get_or_init(|| self.match_from_root(&nested.any_of))[at]
     }
 
     fn has_value(&self, test: &PropertyTest, at: usize) -> bool {
         let class = self.class_of[at] as usize;
-        let probe =
-            self.probes[test.slot][class].get_or_init(|| Probe::new(self.classes[class], test));
+        let probe = self.probes[test.slot][class]
+            .get_or_init(|| PropertyProbe::new(self.classes[class], test));
         match probe {
-            Probe::Name => self.flat.name(at) == test.value.text,
-            Probe::Class => self.classes[class] == test.value.text,
-            Probe::Nowhere => false,
-            Probe::NotDisabled => {
-                let disabled = self.variant(at, self.disabled);
+            PropertyProbe::Name => self.flat.name(at) == test.value.text,
+            PropertyProbe::Class => self.classes[class] == test.value.text,
+            PropertyProbe::Nowhere => false,
+            PropertyProbe::NotDisabled => {
+                let disabled = self.variant_at(at, self.disabled);
                 let enabled = !matches!(disabled.as_deref(), Some(Variant::Bool(true)));
-                test.value.boolean() == Some(enabled)
+                test.value.as_bool() == Some(enabled)
             }
-            Probe::Stored { key, default, wanted } => {
-                let stored = self.variant(at, *key);
+            PropertyProbe::Stored { key, default, wanted } => {
+                let stored = self.variant_at(at, *key);
                 match (stored.as_deref().or(*default), wanted) {
-                    (Some(stored), Wanted::Written) => equals(stored, &test.value),
-                    (Some(Variant::Enum(item)), Wanted::Item(number)) => {
+                    (Some(stored), ExpectedValue::Written) => equals_literal(stored, &test.value),
+                    (Some(Variant::Enum(item)), ExpectedValue::Item(number)) => {
                         Some(item.to_u32()) == *number
                     }
-                    (None, _) | (Some(_), Wanted::Item(_)) => false,
-                    (Some(stored), Wanted::Migrated(value)) => {
-                        value.as_ref().is_some_and(|value| same(stored, value))
+                    (None, _) | (Some(_), ExpectedValue::Item(_)) => false,
+                    (Some(stored), ExpectedValue::Migrated(value)) => {
+                        value.as_ref().is_some_and(|value| is_same(stored, value))
                     }
                 }
             }
@@ -239,7 +249,7 @@ impl<'a> Search<'a> {
     }
 }
 
-impl Probe {
+impl PropertyProbe {
     fn new(class: &str, test: &PropertyTest) -> Self {
         match test.name.as_str() {
             "Name" => return Self::Name,
@@ -251,56 +261,60 @@ impl Probe {
             default: reflection::default_of(class, name),
             wanted,
         };
-        match reflection::access(class, &test.name) {
-            Some(Access::Stored(found)) => stored(found.name, wanted(found.ty, &test.value)),
-            Some(Access::Migrated(migrated)) => {
+        match reflection::property_access(class, &test.name) {
+            Some(PropertyAccess::Stored(found)) => {
+                stored(found.name, expected_value(found.ty, &test.value))
+            }
+            Some(PropertyAccess::Migrated(migrated)) => {
                 let value = old_value(migrated.ty, &test.value)
                     .and_then(|old| migrated.migration.perform(&old).ok());
                 let name = migrated.to.first().copied().unwrap_or_default();
-                stored(name, Wanted::Migrated(value))
+                stored(name, ExpectedValue::Migrated(value))
             }
-            Some(Access::Derived(Derived::Enabled)) => Self::NotDisabled,
-            Some(Access::Derived(_)) => Self::Nowhere,
+            Some(PropertyAccess::Derived(DerivedProperty::Enabled)) => Self::NotDisabled,
+            Some(PropertyAccess::Derived(_)) => Self::Nowhere,
             // A newer Roblox may have a property that reflection does not know.
-            None => stored(&test.name, Wanted::Written),
+            None => stored(&test.name, ExpectedValue::Written),
         }
     }
 }
 
-fn wanted(ty: &rbx_reflection::DataType<'_>, value: &Literal) -> Wanted {
+fn expected_value(ty: &rbx_reflection::DataType<'_>, value: &SelectorLiteral) -> ExpectedValue {
     match ty {
-        rbx_reflection::DataType::Enum(name) => Wanted::Item(enum_number(name, value)),
-        _ => Wanted::Written,
+        rbx_reflection::DataType::Enum(name) => ExpectedValue::Item(enum_number(name, value)),
+        _ => ExpectedValue::Written,
     }
 }
 
-pub(super) fn enum_number(enum_type: &str, value: &Literal) -> Option<u32> {
-    value.number().or_else(|| reflection::enum_value(enum_type, value.item(enum_type)).ok())
+pub(super) fn enum_number(enum_type: &str, value: &SelectorLiteral) -> Option<u32> {
+    value
+        .as_number()
+        .or_else(|| reflection::enum_value(enum_type, value.enum_item_name(enum_type)).ok())
 }
 
 /// A literal as the value that a replaced property had.
-fn old_value(ty: &rbx_reflection::DataType<'_>, value: &Literal) -> Option<Variant> {
+fn old_value(ty: &rbx_reflection::DataType<'_>, value: &SelectorLiteral) -> Option<Variant> {
     use rbx_reflection::DataType;
     use rbx_types::VariantType;
     Some(match ty {
         DataType::Enum(name) => rbx_types::Enum::from_u32(enum_number(name, value)?).into(),
-        DataType::Value(VariantType::Bool) => value.boolean()?.into(),
+        DataType::Value(VariantType::Bool) => value.as_bool()?.into(),
         DataType::Value(VariantType::BrickColor) => brick_color(value)?.into(),
         DataType::Value(VariantType::ContentId) => Variant::ContentId(value.text.as_str().into()),
         DataType::Value(VariantType::String) => value.text.clone().into(),
-        DataType::Value(VariantType::Float32) => value.number::<f32>()?.into(),
+        DataType::Value(VariantType::Float32) => value.as_number::<f32>()?.into(),
         _ => return None,
     })
 }
 
-pub(super) fn brick_color(value: &Literal) -> Option<BrickColor> {
-    let by_number = value.number().and_then(BrickColor::from_number);
+pub(super) fn brick_color(value: &SelectorLiteral) -> Option<BrickColor> {
+    let by_number = value.as_number().and_then(BrickColor::from_number);
     by_number.or_else(|| BrickColor::from_name(&value.text))
 }
 
 /// Whether a stored value is what the migration of a literal gave. Caches and the two ways of
 /// keeping a colour make no difference.
-fn same(stored: &Variant, wanted: &Variant) -> bool {
+fn is_same(stored: &Variant, wanted: &Variant) -> bool {
     match (stored, wanted) {
         (Variant::Font(a), Variant::Font(b)) => {
             (&a.family, a.weight, a.style) == (&b.family, b.weight, b.style)
@@ -312,16 +326,16 @@ fn same(stored: &Variant, wanted: &Variant) -> bool {
 }
 
 /// Whether a stored value is what a literal says, read as the stored value's type.
-fn equals(stored: &Variant, value: &Literal) -> bool {
+fn equals_literal(stored: &Variant, value: &SelectorLiteral) -> bool {
     match stored {
-        Variant::Bool(it) => value.boolean() == Some(*it),
-        Variant::Float32(it) => value.number() == Some(*it),
-        Variant::Float64(it) => value.number() == Some(*it),
-        Variant::Int32(it) => value.number() == Some(f64::from(*it)),
+        Variant::Bool(it) => value.as_bool() == Some(*it),
+        Variant::Float32(it) => value.as_number() == Some(*it),
+        Variant::Float64(it) => value.as_number() == Some(*it),
+        Variant::Int32(it) => value.as_number() == Some(f64::from(*it)),
         // Both ways: a long number is exact as an integer, and `5.0` is one too.
-        Variant::Int64(it) => {
-            value.number::<i64>().map_or_else(|| value.number() == Some(*it as f64), |n| n == *it)
-        }
+        Variant::Int64(it) => value
+            .as_number::<i64>()
+            .map_or_else(|| value.as_number() == Some(*it as f64), |n| n == *it),
         Variant::String(it) => *it == value.text,
         Variant::BinaryString(it) => AsRef::<[u8]>::as_ref(it) == value.text.as_bytes(),
         Variant::ContentId(it) => it.as_str() == value.text,
@@ -331,7 +345,7 @@ fn equals(stored: &Variant, value: &Literal) -> bool {
             _ => false,
         },
         Variant::BrickColor(it) => brick_color(value) == Some(*it),
-        Variant::Enum(it) => value.number() == Some(it.to_u32()),
+        Variant::Enum(it) => value.as_number() == Some(it.to_u32()),
         Variant::EnumItem(it) => enum_number(&it.ty, value) == Some(it.value),
         _ => false,
     }

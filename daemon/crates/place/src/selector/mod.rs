@@ -21,20 +21,20 @@ use std::fmt;
 
 use scene_schemas::refusal::Refusal;
 
-use super::flat::Flat;
+use super::flat::FlatTree;
 use super::{Node, Scene};
 
 /// A selector that was read. Printing it gives the canonical text.
 #[derive(Debug, Clone)]
 pub struct Selector {
-    any_of: Vec<Complex>,
-    slots: Slots,
+    any_of: Vec<ComplexSelector>,
+    slots: TestCounts,
 }
 
 /// How many of each kind of test a selector has; tests are numbered so that what is found out about
 /// one can be kept beside it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slots {
+struct TestCounts {
     classes: usize,
     properties: usize,
     nested: usize,
@@ -42,18 +42,18 @@ struct Slots {
 
 /// Steps from the root to the instance that is meant, at least one and at most [`MAX_STEPS`].
 #[derive(Debug, Clone)]
-struct Complex {
-    steps: Vec<Step>,
+struct ComplexSelector {
+    steps: Vec<SelectorStep>,
 }
 
 /// The most steps of one alternative: they are the bits of one word.
 const MAX_STEPS: usize = 64;
 
 #[derive(Debug, Clone)]
-struct Step {
+struct SelectorStep {
     by: Combinator,
     /// What one instance has to be, cheapest test first.
-    tests: Vec<Test>,
+    tests: Vec<SelectorTest>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,40 +63,40 @@ enum Combinator {
 }
 
 #[derive(Debug, Clone)]
-enum Test {
+enum SelectorTest {
     Class { name: String, slot: usize },
     Name(String),
     Tag(String),
     HasAttribute(String),
-    Attribute(String, Literal),
+    Attribute(String, SelectorLiteral),
     Property(PropertyTest),
-    Not(Nested),
-    Has(Nested),
+    Not(NestedSelector),
+    Has(NestedSelector),
 }
 
 #[derive(Debug, Clone)]
 struct PropertyTest {
     name: String,
-    value: Literal,
+    value: SelectorLiteral,
     slot: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Nested {
-    any_of: Vec<Complex>,
+struct NestedSelector {
+    any_of: Vec<ComplexSelector>,
     slot: usize,
 }
 
 /// A value as it was written.
 #[derive(Debug, Clone)]
-struct Literal {
+struct SelectorLiteral {
     text: String,
     /// Text in quotes is never a boolean or a number.
     quoted: bool,
 }
 
-impl Literal {
-    fn boolean(&self) -> Option<bool> {
+impl SelectorLiteral {
+    fn as_bool(&self) -> Option<bool> {
         match self.text.as_str() {
             "true" if !self.quoted => Some(true),
             "false" if !self.quoted => Some(false),
@@ -105,12 +105,12 @@ impl Literal {
     }
 
     /// The number, read as the type that it is compared with: 0.1 is not the same number in all.
-    fn number<N: std::str::FromStr>(&self) -> Option<N> {
+    fn as_number<N: std::str::FromStr>(&self) -> Option<N> {
         (!self.quoted && is_number(&self.text)).then(|| self.text.parse().ok()).flatten()
     }
 
     /// An enum item's name, without `Enum.Material.` in front.
-    fn item(&self, enum_type: &str) -> &str {
+    fn enum_item_name(&self, enum_type: &str) -> &str {
         self.text
             .strip_prefix("Enum.")
             .and_then(|rest| rest.strip_prefix(enum_type))
@@ -130,7 +130,7 @@ fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-impl Test {
+impl SelectorTest {
     /// The canonical order, which is also from cheap to dear.
     fn rank(&self) -> u8 {
         match self {
@@ -152,7 +152,7 @@ impl Selector {
     /// # Errors
     /// It is not one: what is wrong, at which character (from 1), and an example.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        parse::parse(text)
+        parse::parse_selector(text)
     }
 
     /// Whether the classes, properties and enum items that it names exist, in Roblox or in the
@@ -161,14 +161,14 @@ impl Selector {
     /// # Errors
     /// One does not exist: which, and what was probably meant.
     pub fn check(&self, scene: &Scene) -> Result<(), Refusal> {
-        check::check(self, scene)
+        check::check_selector(self, scene)
     }
 
     /// The instances below `root` that match, each once, in tree order. Works through the subtree
     /// once for each alternative, and once more for each `:has` and each `:not` with several steps.
     pub fn select(&self, scene: &Scene, root: Node) -> Vec<Node> {
-        let flat = Flat::of(scene, root);
-        eval::Search::new(self, &flat).select(&self.any_of)
+        let flat = FlatTree::from_scene(scene, root);
+        eval::SelectorSearch::new(self, &flat).select_nodes(&self.any_of)
     }
 
     /// Reads, checks and selects.
@@ -188,7 +188,7 @@ impl fmt::Display for Selector {
     }
 }
 
-fn print_list(f: &mut fmt::Formatter<'_>, any_of: &[Complex]) -> fmt::Result {
+fn print_list(f: &mut fmt::Formatter<'_>, any_of: &[ComplexSelector]) -> fmt::Result {
     for (n, complex) in any_of.iter().enumerate() {
         if n > 0 {
             f.write_str(", ")?;
@@ -206,20 +206,20 @@ fn print_list(f: &mut fmt::Formatter<'_>, any_of: &[Complex]) -> fmt::Result {
     Ok(())
 }
 
-fn print_test(f: &mut fmt::Formatter<'_>, test: &Test) -> fmt::Result {
+fn print_test(f: &mut fmt::Formatter<'_>, test: &SelectorTest) -> fmt::Result {
     match test {
-        Test::Class { name, .. } => f.write_str(name),
-        Test::Name(name) => write!(f, "#{}", Word(name)),
-        Test::Tag(name) => write!(f, ".{}", Word(name)),
-        Test::HasAttribute(name) => write!(f, "[${}]", Word(name)),
-        Test::Attribute(name, value) => write!(f, "[${} = {value}]", Word(name)),
-        Test::Property(test) => write!(f, "[{} = {}]", Word(&test.name), test.value),
-        Test::Not(nested) => {
+        SelectorTest::Class { name, .. } => f.write_str(name),
+        SelectorTest::Name(name) => write!(f, "#{}", QuotedWord(name)),
+        SelectorTest::Tag(name) => write!(f, ".{}", QuotedWord(name)),
+        SelectorTest::HasAttribute(name) => write!(f, "[${}]", QuotedWord(name)),
+        SelectorTest::Attribute(name, value) => write!(f, "[${} = {value}]", QuotedWord(name)),
+        SelectorTest::Property(test) => write!(f, "[{} = {}]", QuotedWord(&test.name), test.value),
+        SelectorTest::Not(nested) => {
             f.write_str(":not(")?;
             print_list(f, &nested.any_of)?;
             f.write_str(")")
         }
-        Test::Has(nested) => {
+        SelectorTest::Has(nested) => {
             f.write_str(":has(")?;
             print_list(f, &nested.any_of)?;
             f.write_str(")")
@@ -228,9 +228,9 @@ fn print_test(f: &mut fmt::Formatter<'_>, test: &Test) -> fmt::Result {
 }
 
 /// A word, in quotes where it needs them.
-struct Word<'a>(&'a str);
+struct QuotedWord<'a>(&'a str);
 
-impl fmt::Display for Word<'_> {
+impl fmt::Display for QuotedWord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.0.is_empty() && self.0.chars().all(is_plain) {
             f.write_str(self.0)
@@ -240,15 +240,15 @@ impl fmt::Display for Word<'_> {
     }
 }
 
-impl fmt::Display for Literal {
+impl fmt::Display for SelectorLiteral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Quotes make a difference only around what would otherwise be a boolean or a number.
         let bare = Self { text: self.text.clone(), quoted: false };
-        let says_more = bare.boolean().is_some() || is_number(&self.text);
+        let says_more = bare.as_bool().is_some() || is_number(&self.text);
         match (self.quoted, says_more) {
             (false, true) => f.write_str(&self.text),
             (true, true) => write_quoted(f, &self.text),
-            (_, false) => Word(&self.text).fmt(f),
+            (_, false) => QuotedWord(&self.text).fmt(f),
         }
     }
 }

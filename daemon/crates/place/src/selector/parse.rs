@@ -6,14 +6,14 @@
 use scene_schemas::refusal::{Refusal, refuse};
 
 use super::{
-    Combinator, Complex, Literal, MAX_STEPS, Nested, PropertyTest, Selector, Slots, Step, Test,
-    is_number, is_plain,
+    Combinator, ComplexSelector, MAX_STEPS, NestedSelector, PropertyTest, Selector,
+    SelectorLiteral, SelectorStep, SelectorTest, TestCounts, is_number, is_plain,
 };
 
 const MAX_CHARACTERS: usize = 4096;
 const MAX_NESTING: usize = 32;
 
-pub(super) fn parse(text: &str) -> Result<Selector, Refusal> {
+pub(super) fn parse_selector(text: &str) -> Result<Selector, Refusal> {
     let length = text.chars().count();
     if length > MAX_CHARACTERS {
         return refuse!(
@@ -21,9 +21,14 @@ pub(super) fn parse(text: &str) -> Result<Selector, Refusal> {
              it, or name the instances with `paths`."
         );
     }
-    let mut parser =
-        Parser { text, chars: text.chars().collect(), at: 0, nesting: 0, slots: Slots::default() };
-    let any_of = parser.list(List::Top)?;
+    let mut parser = SelectorParser {
+        text,
+        chars: text.chars().collect(),
+        at: 0,
+        nesting: 0,
+        slots: TestCounts::default(),
+    };
+    let any_of = parser.parse_list(ListContext::Top)?;
     if parser.at < parser.chars.len() {
         return parser.fail("`)` closes nothing");
     }
@@ -32,21 +37,21 @@ pub(super) fn parse(text: &str) -> Result<Selector, Refusal> {
 
 /// Where a list of alternatives stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
+enum ListContext {
     Top,
     Not,
     Has,
 }
 
-struct Parser<'a> {
+struct SelectorParser<'a> {
     text: &'a str,
     chars: Vec<char>,
     at: usize,
     nesting: usize,
-    slots: Slots,
+    slots: TestCounts,
 }
 
-impl Parser<'_> {
+impl SelectorParser<'_> {
     fn fail<T>(&self, problem: &str) -> Result<T, Refusal> {
         self.fail_at(self.at, problem)
     }
@@ -67,14 +72,14 @@ impl Parser<'_> {
         self.chars.get(self.at).copied()
     }
 
-    fn take(&mut self, c: char) -> bool {
+    fn take_char(&mut self, c: char) -> bool {
         let found = self.peek() == Some(c);
         self.at += usize::from(found);
         found
     }
 
     /// Skips white space and says whether there was any.
-    fn space(&mut self) -> bool {
+    fn skip_space(&mut self) -> bool {
         let from = self.at;
         while self.peek().is_some_and(char::is_whitespace) {
             self.at += 1;
@@ -82,42 +87,42 @@ impl Parser<'_> {
         self.at > from
     }
 
-    fn list(&mut self, list: List) -> Result<Vec<Complex>, Refusal> {
+    fn parse_list(&mut self, list: ListContext) -> Result<Vec<ComplexSelector>, Refusal> {
         let mut any_of = Vec::new();
         loop {
-            any_of.push(self.complex(list)?);
-            if !self.take(',') {
+            any_of.push(self.parse_complex(list)?);
+            if !self.take_char(',') {
                 return Ok(any_of);
             }
         }
     }
 
-    fn combinator(&mut self) -> Option<Combinator> {
-        if !self.take('>') {
+    fn parse_combinator(&mut self) -> Option<Combinator> {
+        if !self.take_char('>') {
             return None;
         }
-        Some(if self.take('>') { Combinator::Descendant } else { Combinator::Child })
+        Some(if self.take_char('>') { Combinator::Descendant } else { Combinator::Child })
     }
 
-    fn complex(&mut self, list: List) -> Result<Complex, Refusal> {
-        self.space();
+    fn parse_complex(&mut self, list: ListContext) -> Result<ComplexSelector, Refusal> {
+        self.skip_space();
         let start = self.at;
-        let first = self.combinator();
-        if first.is_some() && list == List::Not {
+        let first = self.parse_combinator();
+        if first.is_some() && list == ListContext::Not {
             return self.fail_at(start, "inside `:not(...)` nothing comes before the first step");
         }
         let mut by = first.unwrap_or(Combinator::Descendant);
         let mut steps = Vec::new();
         loop {
-            self.space();
+            self.skip_space();
             if steps.len() == MAX_STEPS {
                 return self.fail(&format!("there are more than {MAX_STEPS} steps"));
             }
-            let tests = self.compound()?;
-            steps.push(Step { by, tests });
-            let gap = self.space();
+            let tests = self.parse_compound()?;
+            steps.push(SelectorStep { by, tests });
+            let gap = self.skip_space();
             match self.peek() {
-                None | Some(',' | ')') => return Ok(Complex { steps }),
+                None | Some(',' | ')') => return Ok(ComplexSelector { steps }),
                 Some('>') => {}
                 Some(_) if gap => {
                     return self.fail(
@@ -125,29 +130,29 @@ impl Parser<'_> {
                          children, or leave it out where one instance has to be both",
                     );
                 }
-                Some(c) => return self.fail(&unexpected(c)),
+                Some(c) => return self.fail(&unexpected_char(c)),
             }
-            by = self.combinator().unwrap_or(Combinator::Descendant);
+            by = self.parse_combinator().unwrap_or(Combinator::Descendant);
         }
     }
 
     /// What one instance has to be.
-    fn compound(&mut self) -> Result<Vec<Test>, Refusal> {
+    fn parse_compound(&mut self) -> Result<Vec<SelectorTest>, Refusal> {
         let mut tests = Vec::new();
         while let Some(c) = self.peek() {
             let start = self.at;
             let test = match c {
                 '.' => {
                     self.at += 1;
-                    Test::Tag(self.word("a tag's name must follow `.`")?)
+                    SelectorTest::Tag(self.parse_word("a tag's name must follow `.`")?)
                 }
                 '#' => {
                     self.at += 1;
-                    Test::Name(self.word("an instance's name must follow `#`")?)
+                    SelectorTest::Name(self.parse_word("an instance's name must follow `#`")?)
                 }
-                '[' => self.brackets()?,
-                ':' => self.pseudo()?,
-                c if is_plain(c) && tests.is_empty() => self.class()?,
+                '[' => self.parse_brackets()?,
+                ':' => self.parse_pseudo()?,
+                c if is_plain(c) && tests.is_empty() => self.parse_class()?,
                 c if is_plain(c) => {
                     return self.fail_at(start, "a class must come first, as in `Part.Enemy`");
                 }
@@ -162,21 +167,21 @@ impl Parser<'_> {
                 _ => "a class, `.Tag`, `#Name`, `[...]`, `:not(...)` or `:has(...)` is missing",
             });
         }
-        tests.sort_by_key(Test::rank);
+        tests.sort_by_key(SelectorTest::rank);
         Ok(tests)
     }
 
-    fn class(&mut self) -> Result<Test, Refusal> {
-        let name = self.word("a class is missing")?;
+    fn parse_class(&mut self) -> Result<SelectorTest, Refusal> {
+        let name = self.parse_word("a class is missing")?;
         let slot = self.slots.classes;
         self.slots.classes += 1;
-        Ok(Test::Class { name, slot })
+        Ok(SelectorTest::Class { name, slot })
     }
 
     /// A plain word, or one in quotes.
-    fn word(&mut self, missing: &str) -> Result<String, Refusal> {
+    fn parse_word(&mut self, missing: &str) -> Result<String, Refusal> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
-            return self.quoted(quote);
+            return self.parse_quoted(quote);
         }
         let word: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
         if word.is_empty() {
@@ -186,7 +191,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    fn quoted(&mut self, quote: char) -> Result<String, Refusal> {
+    fn parse_quoted(&mut self, quote: char) -> Result<String, Refusal> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -208,18 +213,18 @@ impl Parser<'_> {
     }
 
     /// `[property = value]`, `[$attribute]` or `[$attribute = value]`.
-    fn brackets(&mut self) -> Result<Test, Refusal> {
+    fn parse_brackets(&mut self) -> Result<SelectorTest, Refusal> {
         self.at += 1;
-        self.space();
-        let is_attribute = self.take('$');
-        let name = self.word(if is_attribute {
+        self.skip_space();
+        let is_attribute = self.take_char('$');
+        let name = self.parse_word(if is_attribute {
             "an attribute's name must follow `$`"
         } else {
             "a property's name or `$` and an attribute's name must follow `[`"
         })?;
-        self.space();
-        if is_attribute && self.take(']') {
-            return Ok(Test::HasAttribute(name));
+        self.skip_space();
+        if is_attribute && self.take_char(']') {
+            return Ok(SelectorTest::HasAttribute(name));
         }
         match self.peek() {
             Some('=') => self.at += 1,
@@ -235,24 +240,24 @@ impl Parser<'_> {
             }
             _ => return self.fail("`=` is missing"),
         }
-        self.space();
-        let value = self.literal()?;
-        self.space();
-        if !self.take(']') {
+        self.skip_space();
+        let value = self.parse_literal()?;
+        self.skip_space();
+        if !self.take_char(']') {
             return self.fail("`]` is missing; a value with other characters needs quotes");
         }
         if is_attribute {
-            return Ok(Test::Attribute(name, value));
+            return Ok(SelectorTest::Attribute(name, value));
         }
         let slot = self.slots.properties;
         self.slots.properties += 1;
-        Ok(Test::Property(PropertyTest { name, value, slot }))
+        Ok(SelectorTest::Property(PropertyTest { name, value, slot }))
     }
 
-    fn literal(&mut self) -> Result<Literal, Refusal> {
+    fn parse_literal(&mut self) -> Result<SelectorLiteral, Refusal> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
-            let text = self.quoted(quote)?;
-            return Ok(Literal { text, quoted: true });
+            let text = self.parse_quoted(quote)?;
+            return Ok(SelectorLiteral { text, quoted: true });
         }
         let start = self.at;
         let text: String = self.chars[start..]
@@ -277,40 +282,44 @@ impl Parser<'_> {
                 "a value with other characters than letters, digits, `_` and `-` needs quotes",
             );
         }
-        Ok(Literal { text, quoted: false })
+        Ok(SelectorLiteral { text, quoted: false })
     }
 
     /// `:not(...)` or `:has(...)`.
-    fn pseudo(&mut self) -> Result<Test, Refusal> {
+    fn parse_pseudo(&mut self) -> Result<SelectorTest, Refusal> {
         let start = self.at;
         self.at += 1;
         let name: String = self.chars[self.at..].iter().take_while(|c| is_plain(**c)).collect();
         self.at += name.chars().count();
         let list = match name.as_str() {
-            "not" => List::Not,
-            "has" => List::Has,
+            "not" => ListContext::Not,
+            "has" => ListContext::Has,
             _ => return self.fail_at(start, "only `:not(...)` and `:has(...)` are known"),
         };
-        if !self.take('(') {
+        if !self.take_char('(') {
             return self.fail("`(` is missing");
         }
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return self.fail(&format!("the nesting is deeper than {MAX_NESTING}"));
         }
-        let any_of = self.list(list)?;
+        let any_of = self.parse_list(list)?;
         self.nesting -= 1;
-        if !self.take(')') {
+        if !self.take_char(')') {
             return self.fail("`)` is missing");
         }
         let slot = self.slots.nested;
         self.slots.nested += 1;
-        let nested = Nested { any_of, slot };
-        Ok(if list == List::Not { Test::Not(nested) } else { Test::Has(nested) })
+        let nested = NestedSelector { any_of, slot };
+        Ok(if list == ListContext::Not {
+            SelectorTest::Not(nested)
+        } else {
+            SelectorTest::Has(nested)
+        })
     }
 }
 
-fn unexpected(c: char) -> String {
+fn unexpected_char(c: char) -> String {
     match c {
         '*' => "there is no `*`; `Instance` is every instance".to_owned(),
         '+' | '~' => format!("siblings cannot be selected, so there is no `{c}`"),

@@ -4,11 +4,11 @@ use scene_schemas::Value;
 use scene_schemas::value::{EnumItem, EnumName};
 
 use super::*;
-use crate::Format;
+use crate::FileFormat;
 
 /// Builds a scene from lines of `  Class Name @Key=value Prop=value .Tag`, indented by depth.
 fn build(lines: &str) -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let mut stack = vec![scene.root()];
     for line in lines.lines().filter(|line| !line.trim().is_empty()) {
         let depth = (line.len() - line.trim_start().len()) / 2;
@@ -23,10 +23,10 @@ fn build(lines: &str) -> Scene {
                 continue;
             }
             let (key, text) = word.split_once('=').unwrap();
-            scene.set(node, key, Some(&value(key, text))).unwrap();
+            scene.set_property(node, key, Some(&value(key, text))).unwrap();
         }
         if !tags.is_empty() {
-            scene.set(node, "Tags", Some(&Value::Tags(tags))).unwrap();
+            scene.set_property(node, "Tags", Some(&Value::Tags(tags))).unwrap();
         }
         stack.push(node);
     }
@@ -231,7 +231,7 @@ fn what_does_not_exist_is_refused_with_what_is_near() {
 
 #[test]
 fn depth_costs_no_stack() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let mut at = scene.root();
     for _ in 0..50_000 {
         at = scene.create(at, "Folder", "F");

@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-pub(super) fn encode(data: &[u8]) -> String {
+pub(super) fn encode_base64(data: &[u8]) -> String {
     let mut text = String::with_capacity(data.len().div_ceil(3) * 4);
     for chunk in data.chunks(3) {
         let bits = chunk
@@ -18,7 +18,7 @@ pub(super) fn encode(data: &[u8]) -> String {
 }
 
 /// The bytes that a text stands for; whitespace in it does not count. None where it is no base64.
-pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut data = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let (mut bits, mut digits, mut padding) = (0_u32, 0, 0);
     for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != 0x0b) {
@@ -26,7 +26,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
             padding += 1;
             continue;
         }
-        bits = bits << 6 | digit(*byte).filter(|_| padding == 0)?;
+        bits = bits << 6 | digit_value(*byte).filter(|_| padding == 0)?;
         digits += 1;
         if digits % 4 == 0 {
             data.extend_from_slice(&bits.to_be_bytes()[1..]);
@@ -42,7 +42,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(data)
 }
 
-fn digit(byte: u8) -> Option<u32> {
+fn digit_value(byte: u8) -> Option<u32> {
     let digit = match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,

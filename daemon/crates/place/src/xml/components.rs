@@ -8,19 +8,23 @@ use rbx_types::{CFrame, Color3, Color3uint8, Matrix3, Variant, Vector2, Vector3}
 use super::lexer::is_space;
 
 /// Reads a value of one of these types; none where it is another one, or not in the plain form.
-pub(super) fn read(tag: &str, inside: &[u8]) -> Option<Variant> {
+pub(super) fn read_component(tag: &str, inside: &[u8]) -> Option<Variant> {
     match tag {
-        "CoordinateFrame" => cframe(inside).map(Variant::CFrame),
-        "Vector3" => numbers(inside, ["X", "Y", "Z"]).map(|[x, y, z]| Vector3::new(x, y, z).into()),
-        "Vector2" => numbers(inside, ["X", "Y"]).map(|[x, y]| Vector2::new(x, y).into()),
-        "Color3" => numbers(inside, ["R", "G", "B"]).map(|[r, g, b]| Color3::new(r, g, b).into()),
-        "Color3uint8" => bytes(inside).map(Variant::Color3uint8),
+        "CoordinateFrame" => read_cframe(inside).map(Variant::CFrame),
+        "Vector3" => {
+            read_numbers(inside, ["X", "Y", "Z"]).map(|[x, y, z]| Vector3::new(x, y, z).into())
+        }
+        "Vector2" => read_numbers(inside, ["X", "Y"]).map(|[x, y]| Vector2::new(x, y).into()),
+        "Color3" => {
+            read_numbers(inside, ["R", "G", "B"]).map(|[r, g, b]| Color3::new(r, g, b).into())
+        }
+        "Color3uint8" => read_color_bytes(inside).map(Variant::Color3uint8),
         _ => None,
     }
 }
 
 /// A colour of bytes is one number: red, green and blue, with what nobody reads in front.
-fn bytes(inside: &[u8]) -> Option<Color3uint8> {
+fn read_color_bytes(inside: &[u8]) -> Option<Color3uint8> {
     let is_plain = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(inside).ok().filter(|_| is_plain)?;
     let [_, r, g, b] = text.parse::<u32>().ok()?.to_be_bytes();
@@ -30,20 +34,20 @@ fn bytes(inside: &[u8]) -> Option<Color3uint8> {
 const CFRAME: [&str; 12] =
     ["X", "Y", "Z", "R00", "R01", "R02", "R10", "R11", "R12", "R20", "R21", "R22"];
 
-fn cframe(inside: &[u8]) -> Option<CFrame> {
-    let all = numbers(inside, CFRAME)?;
+fn read_cframe(inside: &[u8]) -> Option<CFrame> {
+    let all = read_numbers(inside, CFRAME)?;
     let row = |n: usize| Vector3::new(all[n], all[n + 1], all[n + 2]);
     Some(CFrame::new(row(0), Matrix3::new(row(3), row(6), row(9))))
 }
 
 /// The numbers in elements with these names, in this order, with nothing else around them.
-fn numbers<const N: usize>(inside: &[u8], names: [&str; N]) -> Option<[f32; N]> {
+fn read_numbers<const N: usize>(inside: &[u8], names: [&str; N]) -> Option<[f32; N]> {
     let (mut numbers, mut rest) = ([0.0; N], inside);
     for (number, name) in numbers.iter_mut().zip(names) {
         rest = trim_start(rest).strip_prefix(b"<")?;
         rest = rest.strip_prefix(name.as_bytes())?.strip_prefix(b">")?;
         let (text, behind) = rest.split_at(memchr::memchr(b'<', rest)?);
-        *number = float(std::str::from_utf8(text).ok()?)?;
+        *number = parse_float(std::str::from_utf8(text).ok()?)?;
         rest = behind.strip_prefix(b"</")?.strip_prefix(name.as_bytes())?.strip_prefix(b">")?;
     }
     trim_start(rest).is_empty().then_some(numbers)
@@ -55,7 +59,7 @@ fn trim_start(text: &[u8]) -> &[u8] {
 }
 
 /// A number as the format has it: with names of its own for what is no finite number.
-pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
+pub(super) fn parse_float<T: std::str::FromStr>(text: &str) -> Option<T> {
     match text {
         "INF" => "inf".parse().ok(),
         "-INF" => "-inf".parse().ok(),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use super::Broken;
+use super::MarkupError;
 
 pub(super) const CDATA: &[u8] = b"<![CDATA[";
 /// How far is looked for the next markup byte by byte.
@@ -18,7 +18,7 @@ pub(super) const CDATA_END: &[u8] = b"]]>";
 
 /// What a piece of markup is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MarkupKind {
     /// A start tag, or a whole element where `is_empty`.
     Open {
         name: Range<usize>,
@@ -37,14 +37,14 @@ pub(super) enum Kind {
 
 /// A piece of markup, from its `<` to behind its `>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Markup {
+pub(super) struct MarkupPiece {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: MarkupKind,
 }
 
 /// What a piece of markup does to the elements that are open.
-enum Step {
+enum ElementStep {
     Opened(Range<usize>),
     Closed,
     Other,
@@ -52,37 +52,37 @@ enum Step {
 
 /// Walks over the markup in some bytes.
 #[derive(Debug)]
-pub(super) struct Lexer<'a> {
+pub(super) struct MarkupLexer<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The names of elements that are open, as start and length; kept for its memory.
     open: Vec<(u32, u32)>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> MarkupLexer<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, open: Vec::new() }
     }
 
     /// Where the next piece is looked for.
-    pub(super) fn at(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    pub(super) fn set(&mut self, at: usize) {
+    pub(super) fn set_position(&mut self, at: usize) {
         self.at = at;
     }
 
     /// The next piece of markup; none where only text is left.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<Markup>, Broken> {
+    pub(super) fn next(&mut self) -> Result<Option<MarkupPiece>, MarkupError> {
         let Some(start) = self.markup_start() else {
             self.at = self.bytes.len();
             return Ok(None);
         };
-        let (end, kind) = self.piece(start)?;
+        let (end, kind) = self.read_piece(start)?;
         self.at = end;
-        Ok(Some(Markup { start, end, kind }))
+        Ok(Some(MarkupPiece { start, end, kind }))
     }
 
     /// Where the next `<` is. It is near nearly always, and then a search costs more to begin.
@@ -94,13 +94,13 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    fn piece(&self, start: usize) -> Result<(usize, Kind), Broken> {
+    fn read_piece(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
         match self.bytes.get(start + 1) {
             Some(b'/') => self.close_tag(start),
-            Some(b'!') => self.declaration(start),
-            Some(b'?') => Ok((self.behind(start, 2, b"?>")?, Kind::Instruction)),
+            Some(b'!') => self.read_declaration(start),
+            Some(b'?') => Ok((self.end_after(start, 2, b"?>")?, MarkupKind::Instruction)),
             Some(byte) if is_space(*byte) || matches!(byte, b'<' | b'>' | b'=' | b'&') => {
-                Err(Broken { offset: start, why: "a `<` begins no tag" })
+                Err(MarkupError { offset: start, why: "a `<` begins no tag" })
             }
             Some(_) => self.open_tag(start),
             None => Err(cut_off(start)),
@@ -108,50 +108,53 @@ impl<'a> Lexer<'a> {
     }
 
     /// Behind the mark that ends what began at `start`.
-    fn behind(&self, start: usize, skipped: usize, mark: &[u8]) -> Result<usize, Broken> {
+    fn end_after(&self, start: usize, skipped: usize, mark: &[u8]) -> Result<usize, MarkupError> {
         let from = start + skipped;
         let found = self.bytes.get(from..).and_then(|rest| memmem::find(rest, mark));
         found.map(|n| from + n + mark.len()).ok_or(cut_off(start))
     }
 
-    fn declaration(&self, start: usize) -> Result<(usize, Kind), Broken> {
+    fn read_declaration(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
         let rest = &self.bytes[start..];
         if rest.starts_with(CDATA) {
-            let end = self.behind(start, CDATA.len(), CDATA_END)?;
-            return Ok((end, Kind::Literal(start + CDATA.len()..end - CDATA_END.len())));
+            let end = self.end_after(start, CDATA.len(), CDATA_END)?;
+            return Ok((end, MarkupKind::Literal(start + CDATA.len()..end - CDATA_END.len())));
         }
         if rest.starts_with(b"<!--") {
-            return Ok((self.behind(start, 4, b"-->")?, Kind::Comment));
+            return Ok((self.end_after(start, 4, b"-->")?, MarkupKind::Comment));
         }
-        Err(Broken { offset: start, why: "a `<!` begins neither a comment nor a CDATA section" })
+        Err(MarkupError {
+            offset: start,
+            why: "a `<!` begins neither a comment nor a CDATA section",
+        })
     }
 
-    fn close_tag(&self, start: usize) -> Result<(usize, Kind), Broken> {
+    fn close_tag(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
         let from = start + 2;
         let rest = &self.bytes[from..];
         let length = rest.iter().position(|byte| matches!(byte, b'>' | b'<'));
         match length {
             Some(length) if rest[length] == b'>' => {
                 let name = from..from + rest[..length].trim_ascii_end().len();
-                Ok((from + length + 1, Kind::Close { name }))
+                Ok((from + length + 1, MarkupKind::Close { name }))
             }
-            Some(_) => Err(Broken { offset: start, why: "an end tag has no `>`" }),
+            Some(_) => Err(MarkupError { offset: start, why: "an end tag has no `>`" }),
             None => Err(cut_off(start)),
         }
     }
 
     #[inline]
-    fn open_tag(&self, start: usize) -> Result<(usize, Kind), Broken> {
+    fn open_tag(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
         let name = self.name(start)?;
         let end = self.tag_end(start, name.end)?;
         let is_empty = self.bytes[end - 2] == b'/';
         let attributes = name.end..end - 1 - usize::from(is_empty);
-        Ok((end, Kind::Open { name, attributes, is_empty }))
+        Ok((end, MarkupKind::Open { name, attributes, is_empty }))
     }
 
     /// The name in a start tag.
     #[inline]
-    fn name(&self, start: usize) -> Result<Range<usize>, Broken> {
+    fn name(&self, start: usize) -> Result<Range<usize>, MarkupError> {
         let from = start + 1;
         let length = self.bytes[from..].iter().position(|byte| ENDS_NAME[usize::from(*byte)]);
         length.map(|length| from..from + length).ok_or(cut_off(start))
@@ -159,7 +162,7 @@ impl<'a> Lexer<'a> {
 
     /// Behind the `>` of a start tag; one in quotes does not count.
     #[inline]
-    fn tag_end(&self, start: usize, mut at: usize) -> Result<usize, Broken> {
+    fn tag_end(&self, start: usize, mut at: usize) -> Result<usize, MarkupError> {
         loop {
             match self.bytes.get(at) {
                 Some(b'>') => return Ok(at + 1),
@@ -167,7 +170,9 @@ impl<'a> Lexer<'a> {
                     let value = &self.bytes[at + 1..];
                     at += memchr(*quote, value).ok_or(cut_off(start))? + 2;
                 }
-                Some(b'<') => return Err(Broken { offset: start, why: "a start tag has no `>`" }),
+                Some(b'<') => {
+                    return Err(MarkupError { offset: start, why: "a start tag has no `>`" });
+                }
                 Some(_) => at += 1,
                 None => return Err(cut_off(start)),
             }
@@ -175,50 +180,56 @@ impl<'a> Lexer<'a> {
     }
 
     /// Goes on to behind the end of the element that was just opened; gives its end tag.
-    pub(super) fn close(&mut self, name: Range<usize>) -> Result<Range<usize>, Broken> {
+    pub(super) fn skip_element(&mut self, name: Range<usize>) -> Result<Range<usize>, MarkupError> {
         let opened = name.start;
         self.open.clear();
         let mut innermost = name;
         while let Some(start) = self.markup_start() {
-            match self.step(start, &innermost)? {
-                Step::Opened(name) => {
+            match self.take_step(start, &innermost)? {
+                ElementStep::Opened(name) => {
                     self.open.push((innermost.start as u32, innermost.len() as u32));
                     innermost = name;
                 }
-                Step::Closed => match self.open.pop() {
+                ElementStep::Closed => match self.open.pop() {
                     Some((from, length)) => innermost = from as usize..(from + length) as usize,
                     None => return Ok(start..self.at),
                 },
-                Step::Other => {}
+                ElementStep::Other => {}
             }
         }
-        Err(Broken { offset: opened.saturating_sub(1), why: "an element is never closed" })
+        Err(MarkupError { offset: opened.saturating_sub(1), why: "an element is never closed" })
     }
 
     /// Goes behind the markup at `start`, within an element. The plain forms that nearly every tag
     /// has are looked for first.
     #[inline]
-    fn step(&mut self, start: usize, innermost: &Range<usize>) -> Result<Step, Broken> {
+    fn take_step(
+        &mut self,
+        start: usize,
+        innermost: &Range<usize>,
+    ) -> Result<ElementStep, MarkupError> {
         if self.is_plain_end(start, innermost) {
             self.at = start + 3 + innermost.len();
-            return Ok(Step::Closed);
+            return Ok(ElementStep::Closed);
         }
         if let Some(name) = self.plain_start(start)? {
             self.at = name.end + 1;
-            return Ok(Step::Opened(name));
+            return Ok(ElementStep::Opened(name));
         }
-        let (end, kind) = self.piece(start)?;
+        let (end, kind) = self.read_piece(start)?;
         self.at = end;
         match kind {
-            Kind::Open { name, is_empty: false, .. } => Ok(Step::Opened(name)),
-            Kind::Close { name } if self.bytes[name.clone()] == self.bytes[innermost.clone()] => {
-                Ok(Step::Closed)
+            MarkupKind::Open { name, is_empty: false, .. } => Ok(ElementStep::Opened(name)),
+            MarkupKind::Close { name }
+                if self.bytes[name.clone()] == self.bytes[innermost.clone()] =>
+            {
+                Ok(ElementStep::Closed)
             }
-            Kind::Close { .. } => Err(Broken {
+            MarkupKind::Close { .. } => Err(MarkupError {
                 offset: start,
                 why: "an end tag closes another element than the one that is open",
             }),
-            _ => Ok(Step::Other),
+            _ => Ok(ElementStep::Other),
         }
     }
 
@@ -234,7 +245,7 @@ impl<'a> Lexer<'a> {
 
     /// The name in a start tag without attributes; none for anything else.
     #[inline]
-    fn plain_start(&self, start: usize) -> Result<Option<Range<usize>>, Broken> {
+    fn plain_start(&self, start: usize) -> Result<Option<Range<usize>>, MarkupError> {
         if !self.bytes.get(start + 1).is_some_and(u8::is_ascii_alphabetic) {
             return Ok(None);
         }
@@ -243,14 +254,14 @@ impl<'a> Lexer<'a> {
     }
 
     /// Goes on to the end tag of the element whose content begins here; gives where it stands.
-    pub(super) fn skip_content(&mut self) -> Result<usize, Broken> {
+    pub(super) fn skip_content(&mut self) -> Result<usize, MarkupError> {
         let from = self.at;
         while let Some(markup) = self.next()? {
             match markup.kind {
-                Kind::Open { name, is_empty: false, .. } => {
-                    self.close(name)?;
+                MarkupKind::Open { name, is_empty: false, .. } => {
+                    self.skip_element(name)?;
                 }
-                Kind::Close { .. } => return Ok(markup.start),
+                MarkupKind::Close { .. } => return Ok(markup.start),
                 _ => {}
             }
         }
@@ -269,8 +280,8 @@ const ENDS_NAME: [bool; 256] = {
     table
 };
 
-fn cut_off(offset: usize) -> Broken {
-    Broken { offset, why: "the file ends in the middle of what begins here" }
+fn cut_off(offset: usize) -> MarkupError {
+    MarkupError { offset, why: "the file ends in the middle of what begins here" }
 }
 
 /// Whether XML takes the byte for whitespace.
@@ -279,7 +290,7 @@ pub(super) fn is_space(byte: u8) -> bool {
 }
 
 /// Where the raw value of an attribute stands, of those in a tag.
-pub(super) fn attribute(attributes: &[u8], wanted: &[u8]) -> Option<Range<usize>> {
+pub(super) fn attribute_range(attributes: &[u8], wanted: &[u8]) -> Option<Range<usize>> {
     // Nearly always it is the first.
     let plain = attributes.strip_prefix(b" ").and_then(|rest| rest.strip_prefix(wanted));
     if let Some(rest) = plain.and_then(|rest| rest.strip_prefix(b"=\"")) {

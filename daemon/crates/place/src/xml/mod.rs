@@ -28,19 +28,19 @@ use rbx_dom_weak::Ustr;
 use rbx_types::{Ref, Variant};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use self::props::Element;
-use self::scan::{Document, Found};
+use self::props::PropertyElement;
+use self::scan::{DocumentInfo, ScanEvent};
 use super::codec::CodecError;
 use super::reference_to;
-use super::stored::{HIDDEN, Layout, Source};
-use super::tree::{Builder, ROOT, Tree};
+use super::stored::{HIDDEN, PropertyLayout, ValueSource};
+use super::tree::{InstanceTree, ROOT, TreeBuilder};
 
-pub(super) use self::text::check;
+pub(super) use self::text::check_text;
 
 /// A place in a file that is no XML, or that is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{why} (at byte {offset})")]
-pub(super) struct Broken {
+pub(super) struct MarkupError {
     /// Counted from the start of the bytes that were given.
     pub(super) offset: usize,
     /// What is wrong, as a sentence without its stop.
@@ -55,29 +55,29 @@ const NAME: &str = "Name";
 
 /// An XML file.
 #[derive(Debug)]
-pub(super) struct Xml {
+pub(super) struct XmlFile {
     file: Arc<[u8]>,
-    document: Document,
+    document: DocumentInfo,
     /// Where each instance stands; `game` is the root element.
-    spans: Vec<Span>,
-    ids: OnceCell<Ids>,
+    spans: Vec<ItemSpan>,
+    ids: OnceCell<ReferentIndex>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,
-    layouts: RefCell<FxHashMap<u64, Arc<Layout>>>,
+    layouts: RefCell<FxHashMap<u64, Arc<PropertyLayout>>>,
     /// The properties of the item with many that was asked last.
-    long: RefCell<(u32, Arc<Places>)>,
+    long: RefCell<(u32, Arc<ElementRanges>)>,
     /// The names to which something points, and which no item has.
     dangling: OnceCell<FxHashSet<String>>,
 }
 
 /// Where the elements of an item's properties stand in their content.
-type Places = FxHashMap<Ustr, (Source, Range<usize>)>;
+type ElementRanges = FxHashMap<Ustr, (ValueSource, Range<usize>)>;
 
 /// From how many bytes on the properties of an item are not looked through for each of them.
 const LONG: usize = 8 * 1024;
 
 /// Where an item stands, in bytes of the file.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+struct ItemSpan {
     start: u32,
     /// Behind its start tag.
     open_end: u32,
@@ -94,7 +94,7 @@ struct Span {
 
 /// Items by their referents.
 #[derive(Debug, Default)]
-struct Ids {
+struct ReferentIndex {
     table: HashTable<u32>,
     /// The items whose referent another one has as well.
     doubled: FxHashSet<u32>,
@@ -108,28 +108,28 @@ fn hash(bytes: &[u8]) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(bytes)
 }
 
-fn wide((start, end): (u32, u32)) -> Range<usize> {
+fn to_usize_range((start, end): (u32, u32)) -> Range<usize> {
     start as usize..end as usize
 }
 
-impl Xml {
+impl XmlFile {
     /// Reads the file's index.
     ///
     /// # Errors
     /// It is not well formed, or one of the kinds that nobody reads.
-    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, Tree), CodecError> {
-        let mut builder = Builder::new(0);
-        let mut spans = vec![Span::default()];
-        let document = scan::scan(&file, &mut |found| match found {
-            Found::Item(item) => {
-                let (class, name) = (builder.class(&item.class), builder.name(&item.class));
+    pub(super) fn open(file: Arc<[u8]>) -> Result<(Self, InstanceTree), CodecError> {
+        let mut builder = TreeBuilder::new(0);
+        let mut spans = vec![ItemSpan::default()];
+        let document = scan::scan_file(&file, &mut |found| match found {
+            ScanEvent::Item(item) => {
+                let (class, name) = (builder.class_number(&item.class), builder.name(&item.class));
                 let node = builder.add(class, name);
                 builder.link(node, item.parent.map_or(ROOT, |parent| parent + 1));
                 let referent = item.referent.map_or((0, 0), |range| (range.start, range.end));
                 let (start, open_end) = (item.start, item.open_end);
-                spans.push(Span { start, open_end, referent, ..Span::default() });
+                spans.push(ItemSpan { start, open_end, referent, ..ItemSpan::default() });
             }
-            Found::Properties(properties) => {
+            ScanEvent::Properties(properties) => {
                 let node = properties.item + 1;
                 if let Some(name) = properties.name {
                     let name = builder.name(&name);
@@ -140,7 +140,7 @@ impl Xml {
                     span.props = properties.content.map_or((0, 0), |it| (it.start, it.end));
                 }
             }
-            Found::End { item, close, end } => {
+            ScanEvent::End { item, close, end } => {
                 if let Some(span) = spans.get_mut(item as usize + 1) {
                     (span.close, span.end) = (close, end);
                 }
@@ -170,7 +170,7 @@ impl Xml {
         &self.file
     }
 
-    fn span(&self, node: u32) -> Span {
+    fn span_of(&self, node: u32) -> ItemSpan {
         self.spans.get(node as usize).copied().unwrap_or_default()
     }
 
@@ -179,23 +179,24 @@ impl Xml {
     }
 
     /// What stands between the tags of an item's properties.
-    fn content(&self, node: u32) -> &[u8] {
-        self.slice(wide(self.span(node).props))
+    fn properties_content(&self, node: u32) -> &[u8] {
+        self.slice(to_usize_range(self.span_of(node).props))
     }
 
-    fn class(&self, node: u32) -> Cow<'_, str> {
-        let span = self.span(node);
+    fn class_of(&self, node: u32) -> Cow<'_, str> {
+        let span = self.span_of(node);
         let tag = self.slice(span.start as usize..span.open_end as usize);
         let attributes = tag.strip_prefix(b"<Item").unwrap_or_default();
-        let class = lexer::attribute(attributes, b"class").map(|range| &attributes[range]);
+        let class = lexer::attribute_range(attributes, b"class").map(|range| &attributes[range]);
         text::attribute_value(class.unwrap_or_default())
     }
 
     /// An item's properties, and which property each of them stands for.
-    fn properties(&self, node: u32) -> (Vec<Element<'_>>, Arc<Layout>) {
-        let elements: Vec<_> = props::elements(self.content(node)).map_while(Result::ok).collect();
+    fn elements_of(&self, node: u32) -> (Vec<PropertyElement<'_>>, Arc<PropertyLayout>) {
+        let elements: Vec<_> =
+            props::read_elements(self.properties_content(node)).map_while(Result::ok).collect();
         // Items of a class mostly have the same properties in the same order.
-        let class = self.class(node);
+        let class = self.class_of(node);
         let mut hasher = FxHasher::default();
         class.hash(&mut hasher);
         for element in &elements {
@@ -204,24 +205,27 @@ impl Xml {
         let key = hasher.finish();
         let known = self.layouts.borrow().get(&key).cloned();
         let layout = known.unwrap_or_else(|| {
-            let layout = Arc::new(Layout::of(&class, elements.iter().map(|it| it.name.as_ref())));
+            let layout = Arc::new(PropertyLayout::from_names(
+                &class,
+                elements.iter().map(|it| it.name.as_ref()),
+            ));
             self.layouts.borrow_mut().insert(key, Arc::clone(&layout));
             layout
         });
         (elements, layout)
     }
 
-    fn read(&self, node: u32, element: &Element<'_>) -> Option<Variant> {
+    fn read_element(&self, node: u32, element: &PropertyElement<'_>) -> Option<Variant> {
         self.read_at(node, element.whole.clone())
     }
 
     fn read_at(&self, node: u32, whole: Range<usize>) -> Option<Variant> {
-        let element = self.content(node).get(whole)?;
-        value::read(element, &|key| self.shared_string(key), &|id| self.instance(id))
+        let element = self.properties_content(node).get(whole)?;
+        value::read_value(element, &|key| self.shared_string(key), &|id| self.instance_of(id))
     }
 
-    fn instance(&self, id: &str) -> Ref {
-        self.node(id).map_or_else(Ref::none, reference_to)
+    fn instance_of(&self, id: &str) -> Ref {
+        self.node_of(id).map_or_else(Ref::none, reference_to)
     }
 
     fn shared_strings(&self) -> &FxHashMap<String, Range<usize>> {
@@ -229,7 +233,7 @@ impl Xml {
             let range = self.document.shared.clone().unwrap_or_default();
             let (start, content) =
                 (range.start as usize, self.slice(range.start as usize..range.end as usize));
-            let entry = |entry: shared::Entry<'_>| {
+            let entry = |entry: shared::SharedEntry<'_>| {
                 let text = start + entry.text.start..start + entry.text.end;
                 (entry.key.into_owned(), text)
             };
@@ -242,44 +246,44 @@ impl Xml {
     }
 
     /// The properties that the file has for an instance, hidden ones too.
-    pub(super) fn keys(&self, node: u32) -> Vec<Ustr> {
-        let (elements, layout) = self.properties(node);
+    pub(super) fn keys_of(&self, node: u32) -> Vec<Ustr> {
+        let (elements, layout) = self.elements_of(node);
         let is_known = |key: &Ustr| {
             let element = layout.get(*key).and_then(|source| elements.get(source.at as usize));
-            element.is_some_and(|element| self.read(node, element).is_some())
+            element.is_some_and(|element| self.read_element(node, element).is_some())
         };
         let is_name = |key: &Ustr| key.as_str() == NAME;
         layout.names().iter().copied().filter(|key| !is_name(key) && is_known(key)).collect()
     }
 
     /// What the file has for a property of an instance.
-    pub(super) fn value(&self, node: u32, key: Ustr) -> Option<Variant> {
-        let (source, whole) = self.place(node, key).filter(|_| key.as_str() != NAME)?;
-        source.value(self.read_at(node, whole)?)
+    pub(super) fn value_of(&self, node: u32, key: Ustr) -> Option<Variant> {
+        let (source, whole) = self.locate_property(node, key).filter(|_| key.as_str() != NAME)?;
+        source.convert_value(self.read_at(node, whole)?)
     }
 
     /// What the file has for some properties of an instance, which is read once for all of them.
-    pub(super) fn values<const N: usize>(
+    pub(super) fn values_of<const N: usize>(
         &self,
         node: u32,
         keys: [Ustr; N],
     ) -> [Option<Variant>; N] {
-        let (elements, layout) = self.properties(node);
+        let (elements, layout) = self.elements_of(node);
         keys.map(|key| {
             let source = layout.get(key)?;
-            source.value(self.read(node, elements.get(source.at as usize)?)?)
+            source.convert_value(self.read_element(node, elements.get(source.at as usize)?)?)
         })
     }
 
     /// What stands for a property, and where in the item's content.
-    fn place(&self, node: u32, key: Ustr) -> Option<(Source, Range<usize>)> {
-        if self.content(node).len() < LONG {
-            let (elements, layout) = self.properties(node);
+    fn locate_property(&self, node: u32, key: Ustr) -> Option<(ValueSource, Range<usize>)> {
+        if self.properties_content(node).len() < LONG {
+            let (elements, layout) = self.elements_of(node);
             let source = layout.get(key)?;
             return Some((*source, elements.get(source.at as usize)?.whole.clone()));
         }
         if self.long.borrow().0 != node {
-            let (elements, layout) = self.properties(node);
+            let (elements, layout) = self.elements_of(node);
             let place = |key: &Ustr| {
                 let source = layout.get(*key)?;
                 Some((*key, (*source, elements.get(source.at as usize)?.whole.clone())))
@@ -291,12 +295,12 @@ impl Xml {
     }
 
     /// Visits what the file has for all properties of an instance that can be shown.
-    pub(super) fn each(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
-        let (elements, layout) = self.properties(node);
+    pub(super) fn visit_values(&self, node: u32, visit: &mut dyn FnMut(Ustr, Variant)) {
+        let (elements, layout) = self.elements_of(node);
         for key in layout.names().iter().filter(|key| key.as_str() != NAME) {
             let source = layout.get(*key);
             let value = source.and_then(|source| {
-                source.value(self.read(node, elements.get(source.at as usize)?)?)
+                source.convert_value(self.read_element(node, elements.get(source.at as usize)?)?)
             });
             if let Some(value) = value.filter(|_| !key.starts_with(HIDDEN)) {
                 visit(*key, value);
@@ -305,30 +309,31 @@ impl Xml {
     }
 
     /// What the file has for a property that is a text.
-    pub(super) fn text(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
-        let (_, whole) = self.place(node, key)?;
-        let content = self.content(node).get(whole)?;
-        let element = props::elements(content).next()?.ok()?;
+    pub(super) fn text_of(&self, node: u32, key: Ustr) -> Option<Cow<'_, str>> {
+        let (_, whole) = self.locate_property(node, key)?;
+        let content = self.properties_content(node).get(whole)?;
+        let element = props::read_elements(content).next()?.ok()?;
         let is_text = matches!(element.tag, "string" | "ProtectedString");
-        is_text.then(|| text::decode(&content[element.inside]))
+        is_text.then(|| text::decode_text(&content[element.inside]))
     }
 
     /// The properties of an instance that can point to another.
-    pub(super) fn pointing(&self, node: u32) -> Vec<Ustr> {
-        let (elements, layout) = self.properties(node);
-        let can_point = |element: &Element<'_>| matches!(element.tag, "Ref" | "Content");
+    pub(super) fn reference_keys(&self, node: u32) -> Vec<Ustr> {
+        let (elements, layout) = self.elements_of(node);
+        let can_point = |element: &PropertyElement<'_>| matches!(element.tag, "Ref" | "Content");
         let pointing = (0..).zip(&elements).filter(|(_, element)| can_point(element));
         pointing.flat_map(|(at, _)| layout.standing_on(at).collect::<Vec<_>>()).collect()
     }
 
     /// The items in whose properties a reference stands.
-    fn holders(&self) -> Vec<u32> {
+    fn reference_holders(&self) -> Vec<u32> {
         let mut found = Vec::new();
         for at in memchr::memmem::find_iter(&self.file, b"<Ref") {
             // The properties of an item stand before its children, so the last to begin is the one.
             let behind = self.spans.partition_point(|span| (span.start as usize) < at);
             let node = behind.saturating_sub(1) as u32;
-            if wide(self.span(node).props).contains(&at) && found.last() != Some(&node) {
+            if to_usize_range(self.span_of(node).props).contains(&at) && found.last() != Some(&node)
+            {
                 found.push(node);
             }
         }
@@ -338,9 +343,10 @@ impl Xml {
     /// The references that the file has: who points, by which property, to whom.
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let mut found = Vec::new();
-        for node in self.holders() {
-            for key in self.pointing(node) {
-                let to = self.value(node, key).as_ref().and_then(super::change::pointed);
+        for node in self.reference_holders() {
+            for key in self.reference_keys(node) {
+                let to =
+                    self.value_of(node, key).as_ref().and_then(super::change::pointed_instance);
                 found.extend(to.map(|to| (node, key, to)));
             }
         }
@@ -349,48 +355,49 @@ impl Xml {
 
     /// Whether an item has a referent, or something points to it as if one had.
     pub(super) fn is_taken(&self, id: &str) -> bool {
-        self.node(id).is_some() || self.dangling.get_or_init(|| self.find_dangling()).contains(id)
+        self.node_of(id).is_some()
+            || self.dangling.get_or_init(|| self.find_dangling()).contains(id)
     }
 
     fn find_dangling(&self) -> FxHashSet<String> {
         let mut found = FxHashSet::default();
-        for node in self.holders() {
-            let content = self.content(node);
-            for element in props::elements(content).map_while(Result::ok) {
+        for node in self.reference_holders() {
+            let content = self.properties_content(node);
+            for element in props::read_elements(content).map_while(Result::ok) {
                 if matches!(element.tag, "Ref" | "Content") {
                     // It is dangling as well where it is not plain: nobody is called so.
-                    found.insert(text::decode(&content[element.inside]).into_owned());
+                    found.insert(text::decode_text(&content[element.inside]).into_owned());
                 }
             }
         }
-        found.retain(|id| self.node(id).is_none());
+        found.retain(|id| self.node_of(id).is_none());
         found
     }
 
     /// The referent of an item; nothing where it has none.
-    fn referent(&self, node: u32) -> Cow<'_, str> {
+    fn referent_of(&self, node: u32) -> Cow<'_, str> {
         text::attribute_value(self.raw_referent(node))
     }
 
     fn raw_referent(&self, node: u32) -> &[u8] {
-        self.slice(wide(self.span(node).referent))
+        self.slice(to_usize_range(self.span_of(node).referent))
     }
 
-    fn ids(&self) -> &Ids {
+    fn referent_index(&self) -> &ReferentIndex {
         self.ids.get_or_init(|| {
-            let mut ids = Ids { is_plain: true, ..Ids::default() };
+            let mut ids = ReferentIndex { is_plain: true, ..ReferentIndex::default() };
             for node in 1..self.spans.len() as u32 {
-                let referent = self.referent(node);
+                let referent = self.referent_of(node);
                 if referent.is_empty() {
                     continue;
                 }
-                let number = number(&referent);
+                let number = parse_numbered(&referent);
                 ids.highest = ids.highest.max(number.map(|(number, _)| number));
                 ids.is_plain &= number.is_some_and(|(_, is_plain)| is_plain);
                 let entry = ids.table.entry(
                     hash(referent.as_bytes()),
-                    |other| self.referent(*other) == referent,
-                    |other| hash(self.referent(*other).as_bytes()),
+                    |other| self.referent_of(*other) == referent,
+                    |other| hash(self.referent_of(*other).as_bytes()),
                 );
                 let first = *entry.or_insert(node).get();
                 if first != node {
@@ -402,37 +409,42 @@ impl Xml {
     }
 
     /// What the file calls an instance; none where it does not tell it from others.
-    pub(super) fn id(&self, node: u32) -> Option<Cow<'_, str>> {
-        let referent = self.referent(node);
+    pub(super) fn id_of(&self, node: u32) -> Option<Cow<'_, str>> {
+        let referent = self.referent_of(node);
         // `#` marks the place of an item that has no referent.
         let is_name = !referent.is_empty() && !referent.starts_with('#');
-        (is_name && !self.ids().doubled.contains(&node)).then_some(referent)
+        (is_name && !self.referent_index().doubled.contains(&node)).then_some(referent)
     }
 
     /// The instance that the file calls by a name. Of several with one name, references mean the
     /// first.
-    pub(super) fn node(&self, id: &str) -> Option<u32> {
-        let is_it = |node: &u32| self.referent(*node) == id;
-        self.ids().table.find(hash(id.as_bytes()), is_it).copied()
+    pub(super) fn node_of(&self, id: &str) -> Option<u32> {
+        let is_it = |node: &u32| self.referent_of(*node) == id;
+        self.referent_index().table.find(hash(id.as_bytes()), is_it).copied()
     }
 
     /// The number from which on instances that were not read are numbered.
     pub(super) fn next_number(&self) -> u32 {
-        self.ids().highest.map_or(0, super::ids::after)
+        self.referent_index().highest.map_or(0, super::ids::next_number)
     }
 
     /// What the file calls an instance of a number.
-    pub(super) fn called(&self, number: u32) -> String {
-        if self.ids().is_plain { number.to_string() } else { format!("RBX{number:032X}") }
+    pub(super) fn id_of_number(&self, number: u32) -> String {
+        if self.referent_index().is_plain {
+            number.to_string()
+        } else {
+            format!("RBX{number:032X}")
+        }
     }
 
     /// What the file has and nobody here understands, in a person's words.
     pub(super) fn not_understood(&self) -> Vec<String> {
         let (mut found, mut known) = (Vec::new(), FxHashSet::default());
         for node in 1..self.spans.len() as u32 {
-            for element in props::elements(self.content(node)).map_while(Result::ok) {
-                if self.read(node, &element).is_none() {
-                    let class = self.class(node);
+            for element in props::read_elements(self.properties_content(node)).map_while(Result::ok)
+            {
+                if self.read_element(node, &element).is_none() {
+                    let class = self.class_of(node);
                     let said = format!("{class}.{}: a value of type {}", element.name, element.tag);
                     if known.insert(said.clone()) {
                         found.push(said);
@@ -445,7 +457,7 @@ impl Xml {
 }
 
 /// The number that a referent is, as [`Xml::called`] makes them, and whether it is a plain one.
-fn number(text: &str) -> Option<(u32, bool)> {
+fn parse_numbered(text: &str) -> Option<(u32, bool)> {
     if let Ok(number) = text.parse() {
         return Some((number, true));
     }

@@ -12,9 +12,9 @@ use std::ops::Range;
 use quick_xml::Reader;
 use quick_xml::events::{BytesDecl, Event};
 
-use super::lexer::{self, Lexer};
-use super::props::Elements;
-use super::{Broken, text};
+use super::lexer::{self, MarkupLexer};
+use super::props::ElementReader;
+use super::{MarkupError, text};
 
 /// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,11 +40,11 @@ pub(super) enum XmlError {
 /// What is found on the way, in the order of the file. Items are numbered by their start tags,
 /// from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum ScanEvent<'a> {
     /// The start of an item. Its number is one more than that of the one before.
-    Item(Item<'a>),
+    Item(ItemStart<'a>),
     /// The first properties of an item that is open.
-    Properties(Properties<'a>),
+    Properties(ItemProperties<'a>),
     /// The end of an item that is open.
     End {
         /// The item's number.
@@ -58,7 +58,7 @@ pub(super) enum Found<'a> {
 
 /// The start of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item<'a> {
+pub(super) struct ItemStart<'a> {
     /// The number of the item around it.
     pub(super) parent: Option<u32>,
     /// Its class, without escapes.
@@ -75,7 +75,7 @@ pub(super) struct Item<'a> {
 
 /// The properties of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Properties<'a> {
+pub(super) struct ItemProperties<'a> {
     /// The item's number.
     pub(super) item: u32,
     /// Between the tags; none for `<Properties/>`.
@@ -88,7 +88,7 @@ pub(super) struct Properties<'a> {
 
 /// What is known of a file apart from its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Document {
+pub(super) struct DocumentInfo {
     /// How many items it has.
     pub(super) items: u32,
     /// Behind the start tag of the root.
@@ -105,16 +105,16 @@ pub(super) struct Document {
 ///
 /// # Errors
 /// It is too large, in another encoding, or not well formed.
-pub(super) fn scan<'a>(
+pub(super) fn scan_file<'a>(
     file: &'a [u8],
-    visit: &mut impl FnMut(Found<'a>),
-) -> Result<Document, XmlError> {
+    visit: &mut impl FnMut(ScanEvent<'a>),
+) -> Result<DocumentInfo, XmlError> {
     if u32::try_from(file.len()).is_err() {
         return Err(XmlError::TooLarge);
     }
     let base = check_mark(file)?;
     let reader = Reader::from_reader(&file[base..]);
-    let scanner = Scanner { file, base, reader, open: Vec::new(), root: None, visit };
+    let scanner = FileScanner { file, base, reader, open: Vec::new(), root: None, visit };
     scanner.run()
 }
 
@@ -130,46 +130,46 @@ fn check_mark(file: &[u8]) -> Result<usize, XmlError> {
 }
 
 /// An item that is not closed yet.
-struct Open {
+struct OpenItem {
     item: u32,
     has_properties: bool,
     has_items: bool,
 }
 
 /// A tag: where it stands, and where its attributes do.
-struct Tag {
+struct TagSpan {
     start: usize,
     end: usize,
     attributes: Range<usize>,
     is_empty: bool,
 }
 
-struct Scanner<'a, 'v, V> {
+struct FileScanner<'a, 'v, V> {
     file: &'a [u8],
     /// Where the reader began.
     base: usize,
     reader: Reader<&'a [u8]>,
-    open: Vec<Open>,
-    root: Option<Document>,
+    open: Vec<OpenItem>,
+    root: Option<DocumentInfo>,
     visit: &'v mut V,
 }
 
-impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
-    fn run(mut self) -> Result<Document, XmlError> {
+impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
+    fn run(mut self) -> Result<DocumentInfo, XmlError> {
         loop {
             let start = self.position();
-            let event = self.event()?;
+            let event = self.next_event()?;
             match event {
-                Event::Start(tag) => self.enter(start, tag.name().0, false)?,
-                Event::Empty(tag) => self.enter(start, tag.name().0, true)?,
+                Event::Start(tag) => self.enter_element(start, tag.name().0, false)?,
+                Event::Empty(tag) => self.enter_element(start, tag.name().0, true)?,
                 Event::End(_) => {
-                    if let Some(document) = self.leave(start) {
+                    if let Some(document) = self.leave_element(start) {
                         return Ok(document);
                     }
                 }
                 Event::Decl(declaration) => check_encoding(&declaration)?,
                 Event::DocType(text) if text.contains('[') => {
-                    return Err(self.wrong("it declares entities of its own", start));
+                    return Err(self.error_at("it declares entities of its own", start));
                 }
                 Event::Eof => return Err(self.cut_off(start)),
                 _ => {}
@@ -177,12 +177,12 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
         }
     }
 
-    fn event(&mut self) -> Result<Event<'a>, XmlError> {
+    fn next_event(&mut self) -> Result<Event<'a>, XmlError> {
         self.reader.read_event().map_err(|error| {
             let offset = self.base + self.reader.error_position() as usize;
             // Where a text is not UTF-8, the reader does not say where.
             let offset = if offset == self.base { self.position() } else { offset };
-            at(self.file, &error.to_string(), offset)
+            xml_error(self.file, &error.to_string(), offset)
         })
     }
 
@@ -190,12 +190,12 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
         self.base + self.reader.buffer_position() as usize
     }
 
-    fn wrong(&self, why: &str, offset: usize) -> XmlError {
-        at(self.file, why, offset)
+    fn error_at(&self, why: &str, offset: usize) -> XmlError {
+        xml_error(self.file, why, offset)
     }
 
-    fn broken(&self, broken: Broken) -> XmlError {
-        at(self.file, broken.why, broken.offset)
+    fn markup_error(&self, broken: MarkupError) -> XmlError {
+        xml_error(self.file, broken.why, broken.offset)
     }
 
     fn cut_off(&self, offset: usize) -> XmlError {
@@ -204,63 +204,64 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
             (Some(_), None) => "the file ends before `</roblox>`",
             (Some(_), Some(_)) => "the file ends before an `</Item>`",
         };
-        self.wrong(why, offset)
+        self.error_at(why, offset)
     }
 
-    fn enter(&mut self, start: usize, name: &str, is_empty: bool) -> Result<(), XmlError> {
+    fn enter_element(&mut self, start: usize, name: &str, is_empty: bool) -> Result<(), XmlError> {
         let end = self.position();
         let attributes = start + 1 + name.len()..end - 1 - usize::from(is_empty);
-        let tag = Tag { start, end, attributes, is_empty };
+        let tag = TagSpan { start, end, attributes, is_empty };
         if self.root.is_none() {
-            return self.root(name, &tag);
+            return self.enter_root(name, &tag);
         }
         let lacks_properties = self.open.last().is_some_and(|item| !item.has_properties);
         match name {
-            "Item" => self.item(&tag),
-            "Properties" if lacks_properties => self.properties(&tag),
-            "SharedStrings" if self.open.is_empty() => self.shared(&tag),
-            _ => self.skip(&tag).map(|_| ()),
+            "Item" => self.enter_item(&tag),
+            "Properties" if lacks_properties => self.enter_properties(&tag),
+            "SharedStrings" if self.open.is_empty() => self.enter_shared_strings(&tag),
+            _ => self.skip_element(&tag).map(|_| ()),
         }
     }
 
-    fn attribute(&self, tag: &Tag, name: &str) -> Option<Range<usize>> {
-        let found = lexer::attribute(&self.file[tag.attributes.clone()], name.as_bytes())?;
+    fn find_attribute(&self, tag: &TagSpan, name: &str) -> Option<Range<usize>> {
+        let found = lexer::attribute_range(&self.file[tag.attributes.clone()], name.as_bytes())?;
         Some(tag.attributes.start + found.start..tag.attributes.start + found.end)
     }
 
-    fn root(&mut self, name: &str, tag: &Tag) -> Result<(), XmlError> {
+    fn enter_root(&mut self, name: &str, tag: &TagSpan) -> Result<(), XmlError> {
         if name != "roblox" {
             let why = format!("its root is `<{name}>`, and not `<roblox>`");
-            return Err(self.wrong(&why, tag.start));
+            return Err(self.error_at(&why, tag.start));
         }
-        let version = self.attribute(tag, "version").map(|range| &self.file[range]);
+        let version = self.find_attribute(tag, "version").map(|range| &self.file[range]);
         match version.map(text::attribute_value) {
             Some(version) if version == "4" && !tag.is_empty => {
                 let (open_end, version) = (tag.end as u32, version.into_owned());
-                self.root = Some(Document { items: 0, open_end, close: 0, shared: None, version });
+                self.root =
+                    Some(DocumentInfo { items: 0, open_end, close: 0, shared: None, version });
                 Ok(())
             }
             Some(version) if version == "4" => {
-                Err(self.wrong("its root has no `</roblox>`", tag.start))
+                Err(self.error_at("its root has no `</roblox>`", tag.start))
             }
             Some(version) => {
                 let why = format!("its version is {version:?}; only version 4 can be read");
-                Err(self.wrong(&why, tag.start))
+                Err(self.error_at(&why, tag.start))
             }
-            None => Err(self.wrong("its root does not tell the version", tag.start)),
+            None => Err(self.error_at("its root does not tell the version", tag.start)),
         }
     }
 
-    fn item(&mut self, tag: &Tag) -> Result<(), XmlError> {
-        let Some(class) = self.attribute(tag, "class") else {
-            return Err(self.wrong("an item does not tell its class", tag.start));
+    fn enter_item(&mut self, tag: &TagSpan) -> Result<(), XmlError> {
+        let Some(class) = self.find_attribute(tag, "class") else {
+            return Err(self.error_at("an item does not tell its class", tag.start));
         };
         let number = self.root.as_ref().map_or(0, |root| root.items);
         if let Some(open) = self.open.last_mut() {
             open.has_items = true;
         }
-        let referent = self.attribute(tag, "referent").map(narrow);
-        (self.visit)(Found::Item(Item {
+        let referent = self.find_attribute(tag, "referent").map(to_u32_range);
+        (self.visit)(ScanEvent::Item(ItemStart {
             parent: self.open.last().map(|open| open.item),
             class: text::attribute_value(&self.file[class]),
             referent,
@@ -273,41 +274,46 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
         }
         if tag.is_empty {
             let end = tag.end as u32;
-            (self.visit)(Found::End { item: number, close: end, end });
+            (self.visit)(ScanEvent::End { item: number, close: end, end });
         } else {
-            self.open.push(Open { item: number, has_properties: false, has_items: false });
+            self.open.push(OpenItem { item: number, has_properties: false, has_items: false });
         }
         Ok(())
     }
 
-    fn properties(&mut self, tag: &Tag) -> Result<(), XmlError> {
+    fn enter_properties(&mut self, tag: &TagSpan) -> Result<(), XmlError> {
         if self.open.last().is_some_and(|open| open.has_items) {
             return Err(
-                self.wrong("the properties of an item stand behind its children", tag.start)
+                self.error_at("the properties of an item stand behind its children", tag.start)
             );
         }
         let (mut name, mut content) = (None, None);
         if !tag.is_empty {
-            let mut elements = Elements::starting_at(self.file, tag.end);
+            let mut elements = ElementReader::starting_at(self.file, tag.end);
             for element in &mut elements {
-                let element = element.map_err(|broken| self.broken(broken))?;
+                let element = element.map_err(|broken| self.markup_error(broken))?;
                 if name.is_none() && element.name == "Name" {
-                    name = Some(text::decode(&self.file[element.inside]));
+                    name = Some(text::decode_text(&self.file[element.inside]));
                 }
             }
-            content = Some(narrow(tag.end..elements.at()));
-            self.jump(tag, elements.at())?;
+            content = Some(to_u32_range(tag.end..elements.position()));
+            self.jump_to_end(tag, elements.position())?;
         }
-        let whole = narrow(tag.start..self.position());
+        let whole = to_u32_range(tag.start..self.position());
         if let Some(open) = self.open.last_mut() {
             open.has_properties = true;
-            (self.visit)(Found::Properties(Properties { item: open.item, content, whole, name }));
+            (self.visit)(ScanEvent::Properties(ItemProperties {
+                item: open.item,
+                content,
+                whole,
+                name,
+            }));
         }
         Ok(())
     }
 
-    fn shared(&mut self, tag: &Tag) -> Result<(), XmlError> {
-        let content = self.skip(tag)?.map(narrow);
+    fn enter_shared_strings(&mut self, tag: &TagSpan) -> Result<(), XmlError> {
+        let content = self.skip_element(tag)?.map(to_u32_range);
         if let Some(root) = &mut self.root {
             root.shared = root.shared.take().or(content);
         }
@@ -315,34 +321,34 @@ impl<'a, V: FnMut(Found<'a>)> Scanner<'a, '_, V> {
     }
 
     /// Goes behind an element that was just opened; gives its content.
-    fn skip(&mut self, tag: &Tag) -> Result<Option<Range<usize>>, XmlError> {
+    fn skip_element(&mut self, tag: &TagSpan) -> Result<Option<Range<usize>>, XmlError> {
         if tag.is_empty {
             return Ok(None);
         }
-        let mut lexer = Lexer::new(self.file);
-        lexer.set(tag.end);
-        let end = lexer.skip_content().map_err(|broken| self.broken(broken))?;
-        self.jump(tag, end)?;
+        let mut lexer = MarkupLexer::new(self.file);
+        lexer.set_position(tag.end);
+        let end = lexer.skip_content().map_err(|broken| self.markup_error(broken))?;
+        self.jump_to_end(tag, end)?;
         Ok(Some(tag.end..end))
     }
 
     /// Lets the reader go on at an end tag, which it compares with the start tag.
-    fn jump(&mut self, tag: &Tag, to: usize) -> Result<(), XmlError> {
+    fn jump_to_end(&mut self, tag: &TagSpan, to: usize) -> Result<(), XmlError> {
         self.reader.stream().consume(to - tag.end);
-        match self.event()? {
+        match self.next_event()? {
             Event::End(_) => Ok(()),
-            _ => Err(self.wrong("an element is never closed", tag.start)),
+            _ => Err(self.error_at("an element is never closed", tag.start)),
         }
     }
 
     /// Closes an item, or the root: then everything is known.
-    fn leave(&mut self, start: usize) -> Option<Document> {
+    fn leave_element(&mut self, start: usize) -> Option<DocumentInfo> {
         let end = self.position() as u32;
         if let Some(open) = self.open.pop() {
-            (self.visit)(Found::End { item: open.item, close: start as u32, end });
+            (self.visit)(ScanEvent::End { item: open.item, close: start as u32, end });
             return None;
         }
-        self.root.take().map(|root| Document { close: start as u32, ..root })
+        self.root.take().map(|root| DocumentInfo { close: start as u32, ..root })
     }
 }
 
@@ -355,11 +361,11 @@ fn check_encoding(declaration: &BytesDecl<'_>) -> Result<(), XmlError> {
     }
 }
 
-fn narrow(range: Range<usize>) -> Range<u32> {
+fn to_u32_range(range: Range<usize>) -> Range<u32> {
     range.start as u32..range.end as u32
 }
 
-fn at(file: &[u8], why: &str, offset: usize) -> XmlError {
+fn xml_error(file: &[u8], why: &str, offset: usize) -> XmlError {
     let offset = offset.min(file.len());
     let line = 1 + memchr::memchr_iter(b'\n', &file[..offset]).count();
     XmlError::At { why: why.to_owned(), offset, line }

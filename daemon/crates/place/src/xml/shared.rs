@@ -6,12 +6,12 @@ use std::ops::Range;
 use rbx_types::SharedString;
 
 use super::base64;
-use super::lexer::{self, Kind, Lexer};
+use super::lexer::{self, MarkupKind, MarkupLexer};
 use super::text;
 
 /// An entry of the table. Ranges count from the start of the content that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct SharedEntry<'a> {
     /// The key, as properties write it.
     pub(super) key: Cow<'a, str>,
     /// The whole element.
@@ -21,19 +21,20 @@ pub(super) struct Entry<'a> {
 }
 
 /// The entries in the content of a `<SharedStrings>`, up to the first place that is broken.
-pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = Entry<'_>> {
-    let mut lexer = Lexer::new(content);
+pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = SharedEntry<'_>> {
+    let mut lexer = MarkupLexer::new(content);
     std::iter::from_fn(move || {
         while let Ok(Some(markup)) = lexer.next() {
-            let Kind::Open { name, attributes, is_empty } = markup.kind else {
+            let MarkupKind::Open { name, attributes, is_empty } = markup.kind else {
                 continue;
             };
-            let close = if is_empty { markup.end..markup.end } else { lexer.close(name).ok()? };
+            let close =
+                if is_empty { markup.end..markup.end } else { lexer.skip_element(name).ok()? };
             let attributes = &content[attributes];
-            if let Some(key) = lexer::attribute(attributes, b"md5") {
+            if let Some(key) = lexer::attribute_range(attributes, b"md5") {
                 let key = text::attribute_value(&attributes[key]);
                 let whole = markup.start..close.end;
-                return Some(Entry { key, whole, text: markup.end..close.start });
+                return Some(SharedEntry { key, whole, text: markup.end..close.start });
             }
         }
         None
@@ -43,22 +44,22 @@ pub(super) fn read_shared(content: &[u8]) -> impl Iterator<Item = Entry<'_>> {
 /// What an entry's text stands for; none where it is no base64.
 pub(super) fn decode_shared(text: &[u8]) -> Option<Vec<u8>> {
     if memchr::memchr2(b'<', b'&', text).is_none() {
-        return base64::decode(text);
+        return base64::decode_base64(text);
     }
-    base64::decode(text::decode(text).as_bytes())
+    base64::decode_base64(text::decode_text(text).as_bytes())
 }
 
 /// The key that rbx_xml gives to a content.
 pub(super) fn key_of(shared: &SharedString) -> String {
-    base64::encode(&shared.hash().as_bytes()[..16])
+    base64::encode_base64(&shared.hash().as_bytes()[..16])
 }
 
 /// An entry of the table, as it is written.
-pub(super) fn entry(key: &str, data: &[u8]) -> Vec<u8> {
+pub(super) fn encode_entry(key: &str, data: &[u8]) -> Vec<u8> {
     let mut out = b"<SharedString md5=\"".to_vec();
     text::escape_attribute(key, &mut out);
     out.extend_from_slice(b"\">");
-    out.extend_from_slice(base64::encode(data).as_bytes());
+    out.extend_from_slice(base64::encode_base64(data).as_bytes());
     out.extend_from_slice(b"</SharedString>");
     out
 }

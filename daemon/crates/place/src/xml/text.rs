@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3, memmem};
 
-use super::lexer::{CDATA, CDATA_END, Kind, Lexer, is_space};
+use super::lexer::{CDATA, CDATA_END, MarkupKind, MarkupLexer, is_space};
 
 mod replace;
 
@@ -17,7 +17,7 @@ pub(super) use self::replace::replace_text;
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum TextStyle {
     /// In CDATA sections.
     CData,
     /// With `&lt;` and its like.
@@ -33,7 +33,7 @@ pub(super) fn can_hold(c: char) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn check(text: &str) -> Result<(), String> {
+pub(crate) fn check_text(text: &str) -> Result<(), String> {
     if let Some(c) = text.chars().find(|c| !can_hold(*c)) {
         return Err(format!(
             "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
@@ -53,12 +53,12 @@ fn is_blank(text: &[u8]) -> bool {
 }
 
 /// How the text of a string element is written: in CDATA where it has at least one section.
-pub(super) fn style_of(inside: &[u8]) -> Style {
-    if memmem::find(inside, CDATA).is_some() { Style::CData } else { Style::Escaped }
+pub(super) fn style_of(inside: &[u8]) -> TextStyle {
+    if memmem::find(inside, CDATA).is_some() { TextStyle::CData } else { TextStyle::Escaped }
 }
 
 /// The text of a string element.
-pub(super) fn decode(inside: &[u8]) -> Cow<'_, str> {
+pub(super) fn decode_text(inside: &[u8]) -> Cow<'_, str> {
     if memchr3(b'<', b'&', b'\r', inside).is_none() {
         return if is_blank(inside) { Cow::Borrowed("") } else { String::from_utf8_lossy(inside) };
     }
@@ -69,104 +69,106 @@ pub(super) fn decode(inside: &[u8]) -> Cow<'_, str> {
     {
         return String::from_utf8_lossy(literal);
     }
-    Cow::Owned(Decoder::run(inside, None).text)
+    Cow::Owned(TextDecoder::run(inside, None).text)
 }
 
 /// A place in a raw text at which a line of its decoded text begins, or it ends.
 #[derive(Debug, Clone, Copy)]
-struct Point {
+struct LinePoint {
     raw: usize,
     decoded: usize,
     is_literal: bool,
 }
 
 /// Collects a text from pieces of raw text.
-struct Decoder<'p> {
+struct TextDecoder<'p> {
     text: String,
     /// Where the stretch begins that is dropped if it stays blank.
     stretch: usize,
     is_blank: bool,
-    points: Option<&'p mut Vec<Point>>,
+    points: Option<&'p mut Vec<LinePoint>>,
 }
 
-impl<'p> Decoder<'p> {
-    fn run(inside: &[u8], points: Option<&'p mut Vec<Point>>) -> Self {
+impl<'p> TextDecoder<'p> {
+    fn run(inside: &[u8], points: Option<&'p mut Vec<LinePoint>>) -> Self {
         let text = String::with_capacity(inside.len());
         let mut decoder = Self { text, stretch: 0, is_blank: true, points };
-        let (mut lexer, mut from) = (Lexer::new(inside), 0);
-        decoder.point(0, false);
+        let (mut lexer, mut from) = (MarkupLexer::new(inside), 0);
+        decoder.add_point(0, false);
         while let Ok(Some(markup)) = lexer.next() {
-            decoder.escaped(inside, from, markup.start);
+            decoder.push_escaped(inside, from, markup.start);
             from = markup.end;
             match markup.kind {
-                Kind::Literal(range) => {
-                    decoder.settle();
-                    decoder.point(range.start, true);
-                    decoder.lines(inside, range.start, range.end, true);
-                    decoder.point(range.end, true);
+                MarkupKind::Literal(range) => {
+                    decoder.end_stretch();
+                    decoder.add_point(range.start, true);
+                    decoder.push_lines(inside, range.start, range.end, true);
+                    decoder.add_point(range.end, true);
                     decoder.stretch = decoder.text.len();
-                    decoder.point(markup.end, false);
+                    decoder.add_point(markup.end, false);
                 }
-                Kind::Comment => {}
-                Kind::Open { .. } | Kind::Close { .. } | Kind::Instruction => decoder.settle(),
+                MarkupKind::Comment => {}
+                MarkupKind::Open { .. } | MarkupKind::Close { .. } | MarkupKind::Instruction => {
+                    decoder.end_stretch()
+                }
             }
         }
-        decoder.escaped(inside, from, inside.len());
-        decoder.settle();
-        decoder.point(inside.len(), false);
+        decoder.push_escaped(inside, from, inside.len());
+        decoder.end_stretch();
+        decoder.add_point(inside.len(), false);
         decoder
     }
 
     /// Ends a stretch.
-    fn settle(&mut self) {
+    fn end_stretch(&mut self) {
         if self.is_blank {
             self.text.truncate(self.stretch);
         }
         (self.is_blank, self.stretch) = (true, self.text.len());
     }
 
-    fn point(&mut self, raw: usize, is_literal: bool) {
+    fn add_point(&mut self, raw: usize, is_literal: bool) {
         if let Some(points) = &mut self.points {
-            points.push(Point { raw, decoded: self.text.len(), is_literal });
+            points.push(LinePoint { raw, decoded: self.text.len(), is_literal });
         }
     }
 
-    fn push(&mut self, piece: &[u8]) {
+    fn push_piece(&mut self, piece: &[u8]) {
         self.is_blank &= is_blank(piece);
         self.text.push_str(&String::from_utf8_lossy(piece));
     }
 
     /// Text without references. Every end of a line becomes a line feed.
-    fn lines(&mut self, raw: &[u8], mut from: usize, end: usize, is_literal: bool) {
+    fn push_lines(&mut self, raw: &[u8], mut from: usize, end: usize, is_literal: bool) {
         while let Some(length) = memchr::memchr2(b'\n', b'\r', &raw[from..end]) {
             let stop = from + length;
-            self.push(&raw[from..stop]);
+            self.push_piece(&raw[from..stop]);
             self.text.push('\n');
             let is_pair = raw[stop] == b'\r' && stop + 1 < end && raw[stop + 1] == b'\n';
             from = stop + 1 + usize::from(is_pair);
-            self.point(from, is_literal);
+            self.add_point(from, is_literal);
         }
-        self.push(&raw[from..end]);
+        self.push_piece(&raw[from..end]);
     }
 
     /// Text with references.
-    fn escaped(&mut self, raw: &[u8], mut from: usize, end: usize) {
+    fn push_escaped(&mut self, raw: &[u8], mut from: usize, end: usize) {
         while let Some(length) = memchr(b'&', &raw[from..end]) {
             let stop = from + length;
-            self.lines(raw, from, stop, false);
-            let (c, behind) = match reference(&raw[stop..end]) {
+            self.push_lines(raw, from, stop, false);
+            let (c, behind) = match read_reference(&raw[stop..end]) {
                 Some((c, length)) => (c, stop + length),
                 None => ('&', stop + 1),
             };
-            self.push(c.encode_utf8(&mut [0; 4]).as_bytes());
+            self.push_piece(c.encode_utf8(&mut [0; 4]).as_bytes());
             from = behind;
         }
-        self.lines(raw, from, end, false);
+        self.push_lines(raw, from, end, false);
     }
 }
 
 /// The character that a reference stands for, and how long the reference is.
-fn reference(raw: &[u8]) -> Option<(char, usize)> {
+fn read_reference(raw: &[u8]) -> Option<(char, usize)> {
     let end = raw.iter().take(64).position(|byte| *byte == b';')?;
     let c = match raw.get(1..end)? {
         b"lt" => '<',
@@ -174,14 +176,14 @@ fn reference(raw: &[u8]) -> Option<(char, usize)> {
         b"amp" => '&',
         b"quot" => '"',
         b"apos" => '\'',
-        [b'#', b'x', digits @ ..] => number(digits, 16)?,
-        [b'#', digits @ ..] => number(digits, 10)?,
+        [b'#', b'x', digits @ ..] => parse_char(digits, 16)?,
+        [b'#', digits @ ..] => parse_char(digits, 10)?,
         _ => return None,
     };
     Some((c, end + 1))
 }
 
-fn number(digits: &[u8], radix: u32) -> Option<char> {
+fn parse_char(digits: &[u8], radix: u32) -> Option<char> {
     let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     let c = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
     can_hold(c).then_some(c)
@@ -196,7 +198,7 @@ pub(super) fn attribute_value(raw: &[u8]) -> Cow<'_, str> {
     while let Some(byte) = raw.get(at) {
         at += 1;
         match byte {
-            b'&' => match reference(&raw[at - 1..]) {
+            b'&' => match read_reference(&raw[at - 1..]) {
                 Some((c, length)) => {
                     value.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                     at += length - 1;
@@ -212,24 +214,24 @@ pub(super) fn attribute_value(raw: &[u8]) -> Cow<'_, str> {
 }
 
 /// Writes the inside of a string element. What [`check`] refuses is written, and not read again.
-pub(super) fn encode(text: &str, style: Style, out: &mut Vec<u8>) {
+pub(super) fn encode_text(text: &str, style: TextStyle, out: &mut Vec<u8>) {
     encode_lines(text, style, "\n", out);
 }
 
 /// The same, with line feeds written as `newline`.
-fn encode_lines(text: &str, style: Style, newline: &str, out: &mut Vec<u8>) {
+fn encode_lines(text: &str, style: TextStyle, newline: &str, out: &mut Vec<u8>) {
     let blank = !text.is_empty() && is_blank(text.as_bytes());
     // A carriage return has to be escaped, and no section has escapes.
-    if !text.contains('\r') && (style == Style::CData || blank) {
+    if !text.contains('\r') && (style == TextStyle::CData || blank) {
         out.extend_from_slice(CDATA);
-        literal(text, newline, out);
+        write_cdata(text, newline, out);
         out.extend_from_slice(CDATA_END);
     } else {
-        escape(text, newline, out);
+        write_escaped(text, newline, out);
     }
 }
 
-fn escape(text: &str, newline: &str, out: &mut Vec<u8>) {
+fn write_escaped(text: &str, newline: &str, out: &mut Vec<u8>) {
     for c in text.chars() {
         match c {
             '&' => out.extend_from_slice(b"&amp;"),
@@ -245,7 +247,7 @@ fn escape(text: &str, newline: &str, out: &mut Vec<u8>) {
 /// Writes a text within a CDATA section that is open and stays open. A carriage return has to be
 /// escaped outside of it; so is what stands next to it, up to something that is not whitespace,
 /// because readers drop a blank stretch.
-fn literal(text: &str, newline: &str, out: &mut Vec<u8>) {
+fn write_cdata(text: &str, newline: &str, out: &mut Vec<u8>) {
     let mut from = 0;
     while let Some(found) = memchr(b'\r', &text.as_bytes()[from..]) {
         let mut start = from + found;
@@ -258,16 +260,16 @@ fn literal(text: &str, newline: &str, out: &mut Vec<u8>) {
         if content.is_none() {
             start = text[from..start].rfind(is_content).map_or(start, |at| from + at);
         }
-        section(&text[from..start], newline, out);
+        write_section(&text[from..start], newline, out);
         out.extend_from_slice(CDATA_END);
-        escape(&text[start..end], newline, out);
+        write_escaped(&text[start..end], newline, out);
         out.extend_from_slice(CDATA);
         from = end;
     }
-    section(&text[from..], newline, out);
+    write_section(&text[from..], newline, out);
 }
 
-fn section(text: &str, newline: &str, out: &mut Vec<u8>) {
+fn write_section(text: &str, newline: &str, out: &mut Vec<u8>) {
     let split = text.replace("]]>", "]]]]><![CDATA[>");
     if newline == "\n" {
         out.extend_from_slice(split.as_bytes());
@@ -283,7 +285,7 @@ pub(super) fn escape_attribute(text: &str, out: &mut Vec<u8>) {
             '"' => out.extend_from_slice(b"&quot;"),
             '\t' => out.extend_from_slice(b"&#9;"),
             '\n' => out.extend_from_slice(b"&#10;"),
-            c => escape(c.encode_utf8(&mut [0; 4]), "\n", out),
+            c => write_escaped(c.encode_utf8(&mut [0; 4]), "\n", out),
         }
     }
 }

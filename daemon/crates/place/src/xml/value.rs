@@ -12,22 +12,22 @@ use rbx_types::{Content, ContentType, Enum, NetAssetRef, Ref, SharedString, Vari
 use rbx_xml::{DecodeOptions, DecodePropertyBehavior, EncodeOptions, EncodePropertyBehavior};
 
 use super::components;
-use super::lexer::{Kind, Lexer};
-use super::props::{self, Element};
-use super::text::{self, Style};
+use super::lexer::{MarkupKind, MarkupLexer};
+use super::props::{self, PropertyElement};
+use super::text::{self, TextStyle};
 
 /// What the names in elements stand for that point to something else.
-pub(super) type Shared<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
+pub(super) type SharedLookup<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
 /// The instance that a referent names; none where there is no such item.
-pub(super) type Instances<'a> = &'a dyn Fn(&str) -> Ref;
+pub(super) type InstanceLookup<'a> = &'a dyn Fn(&str) -> Ref;
 
 /// What a written value points to.
-pub(super) trait Links {
+pub(super) trait ValueLinks {
     /// The referent of an instance. Not asked for no instance at all.
-    fn referent(&mut self, to: Ref) -> String;
+    fn referent_of(&mut self, to: Ref) -> String;
     /// The key of a content, which the caller enters into the table of shared strings.
-    fn shared(&mut self, content: &SharedString) -> String;
+    fn shared_key(&mut self, content: &SharedString) -> String;
 }
 
 /// The element that holds a text.
@@ -41,50 +41,55 @@ pub(super) enum TextTag {
 
 /// The value of a property, from its whole element. None where its type is unknown or its content
 /// cannot be read.
-pub(super) fn read(element: &[u8], shared: Shared<'_>, instance: Instances<'_>) -> Option<Variant> {
-    let found = props::elements(element).next()?.ok()?;
+pub(super) fn read_value(
+    element: &[u8],
+    shared: SharedLookup<'_>,
+    instance: InstanceLookup<'_>,
+) -> Option<Variant> {
+    let found = props::read_elements(element).next()?.ok()?;
     let inside = &element[found.inside.clone()];
     match found.tag {
-        "string" | "ProtectedString" => Some(Variant::String(plain(inside)?.into_owned())),
-        "bool" => match &*plain(inside)? {
+        "string" | "ProtectedString" => Some(Variant::String(plain_text(inside)?.into_owned())),
+        "bool" => match &*plain_text(inside)? {
             "true" => Some(Variant::Bool(true)),
             "false" => Some(Variant::Bool(false)),
             _ => None,
         },
-        "int" => plain(inside)?.parse().ok().map(Variant::Int32),
-        "int64" => plain(inside)?.parse().ok().map(Variant::Int64),
-        "float" => components::float(&plain(inside)?).map(Variant::Float32),
-        "double" => components::float(&plain(inside)?).map(Variant::Float64),
-        "token" => plain(inside)?.parse().ok().map(|n| Variant::Enum(Enum::from_u32(n))),
-        "Ref" => Some(Variant::Ref(link(&plain(inside)?, instance))),
-        "SharedString" => Some(SharedString::new(shared(&plain(inside)?)?).into()),
+        "int" => plain_text(inside)?.parse().ok().map(Variant::Int32),
+        "int64" => plain_text(inside)?.parse().ok().map(Variant::Int64),
+        "float" => components::parse_float(&plain_text(inside)?).map(Variant::Float32),
+        "double" => components::parse_float(&plain_text(inside)?).map(Variant::Float64),
+        "token" => plain_text(inside)?.parse().ok().map(|n| Variant::Enum(Enum::from_u32(n))),
+        "Ref" => Some(Variant::Ref(resolve_referent(&plain_text(inside)?, instance))),
+        "SharedString" => Some(SharedString::new(shared(&plain_text(inside)?)?).into()),
         "NetAssetRef" => {
-            Some(NetAssetRef::from(SharedString::new(shared(&plain(inside)?)?)).into())
+            Some(NetAssetRef::from(SharedString::new(shared(&plain_text(inside)?)?)).into())
         }
-        "Content" => content(inside, instance).or_else(|| through_rbx_xml(&found, inside)),
-        tag => components::read(tag, inside).or_else(|| through_rbx_xml(&found, inside)),
+        "Content" => read_content(inside, instance).or_else(|| through_rbx_xml(&found, inside)),
+        tag => components::read_component(tag, inside).or_else(|| through_rbx_xml(&found, inside)),
     }
 }
 
 /// The text of an element that has nothing but text.
-fn plain(inside: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
-    let mut lexer = Lexer::new(inside);
+fn plain_text(inside: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let mut lexer = MarkupLexer::new(inside);
     while let Some(markup) = lexer.next().ok()? {
-        if !matches!(markup.kind, Kind::Literal(_) | Kind::Comment) {
+        if !matches!(markup.kind, MarkupKind::Literal(_) | MarkupKind::Comment) {
             return None;
         }
     }
-    Some(text::decode(inside))
+    Some(text::decode_text(inside))
 }
 
-fn link(referent: &str, instance: Instances<'_>) -> Ref {
+fn resolve_referent(referent: &str, instance: InstanceLookup<'_>) -> Ref {
     if referent == "null" { Ref::none() } else { instance(referent) }
 }
 
 /// A content that points to an instance.
-fn content(inside: &[u8], instance: Instances<'_>) -> Option<Variant> {
-    let object = props::elements(inside).next()?.ok().filter(|element| element.tag == "Ref")?;
-    let to = link(&plain(&inside[object.inside])?, instance);
+fn read_content(inside: &[u8], instance: InstanceLookup<'_>) -> Option<Variant> {
+    let object =
+        props::read_elements(inside).next()?.ok().filter(|element| element.tag == "Ref")?;
+    let to = resolve_referent(&plain_text(&inside[object.inside])?, instance);
     Some(Variant::Content(Content::from_referent(to)))
 }
 
@@ -120,7 +125,7 @@ pub(super) const TYPES: [&str; 24] = [
 ];
 
 /// Reads a value with rbx_xml, as the one property of a document.
-fn through_rbx_xml(element: &Element<'_>, inside: &[u8]) -> Option<Variant> {
+fn through_rbx_xml(element: &PropertyElement<'_>, inside: &[u8]) -> Option<Variant> {
     let tag = element.tag;
     if !TYPES.contains(&tag) {
         return None;
@@ -131,10 +136,10 @@ fn through_rbx_xml(element: &Element<'_>, inside: &[u8]) -> Option<Variant> {
     let end = format!("</{tag}></Properties></Item></roblox>");
     let document = [start.as_bytes(), inside, end.as_bytes()].concat();
     // A reader that panics leaves nothing behind: it works on its own tree.
-    catch_unwind(AssertUnwindSafe(|| decode(&document))).ok().flatten()
+    catch_unwind(AssertUnwindSafe(|| decode_document(&document))).ok().flatten()
 }
 
-fn decode(document: &[u8]) -> Option<Variant> {
+fn decode_document(document: &[u8]) -> Option<Variant> {
     let options = DecodeOptions::new().property_behavior(DecodePropertyBehavior::NoReflection);
     let mut dom = rbx_xml::from_reader(document, options).ok()?;
     let item = *dom.root().children().first()?;
@@ -145,29 +150,33 @@ fn decode(document: &[u8]) -> Option<Variant> {
 ///
 /// # Errors
 /// A sentence that says why the value cannot be written.
-pub(super) fn write(
+pub(super) fn write_value(
     name: &str,
     value: &Variant,
-    links: &mut impl Links,
+    links: &mut impl ValueLinks,
 ) -> Result<Vec<u8>, String> {
     let to_referent = |to: Ref, links: &mut _| match to {
         to if to.is_none() => "null".to_owned(),
-        to => Links::referent(links, to),
+        to => ValueLinks::referent_of(links, to),
     };
     match value {
         Variant::String(text) => write_text(name, TextTag::String, text, style_for(text)),
-        Variant::Ref(to) => around("Ref", name, &escaped(&to_referent(*to, links))?),
+        Variant::Ref(to) => wrap_element("Ref", name, &escape_text(&to_referent(*to, links))?),
         Variant::SharedString(content) => {
-            around("SharedString", name, &escaped(&links.shared(content))?)
+            wrap_element("SharedString", name, &escape_text(&links.shared_key(content))?)
         }
         Variant::NetAssetRef(content) => {
             let content = SharedString::from(content.clone());
-            around("NetAssetRef", name, &escaped(&links.shared(&content))?)
+            wrap_element("NetAssetRef", name, &escape_text(&links.shared_key(&content))?)
         }
         Variant::Content(content) => match content.value() {
             ContentType::Object(to) => match to_referent(*to, links).as_str() {
                 "null" => by_rbx_xml(name, &Content::none().into()),
-                to => around("Content", name, &[b"<Ref>", &escaped(to)?[..], b"</Ref>"].concat()),
+                to => wrap_element(
+                    "Content",
+                    name,
+                    &[b"<Ref>", &escape_text(to)?[..], b"</Ref>"].concat(),
+                ),
             },
             ContentType::None | ContentType::Uri(_) => by_rbx_xml(name, value),
             other => Err(format!("A content of the kind {other:?} cannot be written to XML.")),
@@ -184,31 +193,31 @@ pub(super) fn write_text(
     name: &str,
     tag: TextTag,
     text: &str,
-    style: Style,
+    style: TextStyle,
 ) -> Result<Vec<u8>, String> {
-    text::check(text)?;
+    text::check_text(text)?;
     let mut inside = Vec::with_capacity(text.len() + 16);
-    text::encode(text, style, &mut inside);
+    text::encode_text(text, style, &mut inside);
     let tag = match tag {
         TextTag::String => "string",
         TextTag::Protected => "ProtectedString",
     };
-    around(tag, name, &inside)
+    wrap_element(tag, name, &inside)
 }
 
 /// As rbx_xml does it: a section for whitespace at the edges, which some readers would drop.
-fn style_for(text: &str) -> Style {
-    if text.trim().len() == text.len() { Style::Escaped } else { Style::CData }
+fn style_for(text: &str) -> TextStyle {
+    if text.trim().len() == text.len() { TextStyle::Escaped } else { TextStyle::CData }
 }
 
-fn escaped(text: &str) -> Result<Vec<u8>, String> {
-    text::check(text)?;
+fn escape_text(text: &str) -> Result<Vec<u8>, String> {
+    text::check_text(text)?;
     let mut inside = Vec::new();
-    text::encode(text, Style::Escaped, &mut inside);
+    text::encode_text(text, TextStyle::Escaped, &mut inside);
     Ok(inside)
 }
 
-fn around(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String> {
+fn wrap_element(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String> {
     if let Some(c) = name.chars().find(|c| !text::can_hold(*c)) {
         return Err(format!(
             "The property's name has the character U+{:04X}, which an XML file cannot hold.",
@@ -230,7 +239,7 @@ fn by_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
     let cannot = |why: &str| format!("A value of type {:?} cannot be written: {why}.", value.ty());
     // It writes empty attributes in another way under this name.
     let property = if name == "PropertiesSerialize" { name } else { PROPERTY };
-    let document = catch_unwind(AssertUnwindSafe(|| encode(property, value)))
+    let document = catch_unwind(AssertUnwindSafe(|| encode_value(property, value)))
         .map_err(|_| cannot("the writer of XML gave up"))?
         .map_err(|why| cannot(&why))?;
     let (tag, inside) = cut_out(&document, property).ok_or(cannot("its XML is damaged"))?;
@@ -239,14 +248,14 @@ fn by_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
     {
         return Err(cannot("it has a character that an XML file cannot hold"));
     }
-    let element = around(tag, name, &inside)?;
-    match read(&element, &|_| None, &|_| Ref::none()) {
+    let element = wrap_element(tag, name, &inside)?;
+    match read_value(&element, &|_| None, &|_| Ref::none()) {
         Some(_) => Ok(element),
         None => Err(cannot("no reader would take it")),
     }
 }
 
-fn encode(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
+fn encode_value(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
     let builder = InstanceBuilder::new("Folder").with_property(property, value.clone());
     let dom = WeakDom::new(builder);
     let options = EncodeOptions::new().property_behavior(EncodePropertyBehavior::NoReflection);
@@ -260,14 +269,14 @@ fn encode(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
 fn cut_out<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, Vec<u8>)> {
     let from = memchr::memmem::find(document, b"<Properties>")? + b"<Properties>".len();
     let content = &document[from..];
-    let element = props::find(content, property)?;
+    let element = props::find_element(content, property)?;
     Some((element.tag, without_indents(&content[element.inside])))
 }
 
 /// Leaves out the whitespace between tags where an element has elements within.
 fn without_indents(inside: &[u8]) -> Vec<u8> {
     let (mut out, mut from) = (Vec::with_capacity(inside.len()), 0);
-    let mut lexer = Lexer::new(inside);
+    let mut lexer = MarkupLexer::new(inside);
     while let Ok(Some(markup)) = lexer.next() {
         let gap = &inside[from..markup.start];
         if !gap.trim_ascii().is_empty() {

@@ -12,44 +12,48 @@ use std::ops::Range;
 use rbx_types::{Ref, SharedString};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::value::Links;
-use super::{NAME, Xml, shared, text};
-use crate::changes::Changes;
+use super::value::ValueLinks;
+use super::{NAME, XmlFile, shared, text};
+use crate::changes::SceneChanges;
 use crate::codec::CodecError;
-use crate::edits::Slot;
-use crate::ids::Ids;
+use crate::edits::EditSlot;
+use crate::ids::NewIds;
 use crate::node_of;
-use crate::pieces::Pieces;
+use crate::splice::PieceList;
 use crate::tree::ROOT;
 
-impl Xml {
+impl XmlFile {
     /// The new file. `ids` are those of instances that were not read.
     ///
     /// # Errors
     /// A value cannot be written down.
-    pub(crate) fn write(&self, changes: &Changes<'_>, ids: &Ids) -> Result<Pieces, CodecError> {
-        let dirty = self.dirty(changes);
+    pub(crate) fn write(
+        &self,
+        changes: &SceneChanges<'_>,
+        ids: &NewIds,
+    ) -> Result<PieceList, CodecError> {
+        let dirty = self.dirty_nodes(changes);
         if dirty.is_empty() {
-            return Ok(Pieces::whole(self.file.len()));
+            return Ok(PieceList::whole(self.file.len()));
         }
         if self.changes_places_of_doubles(changes) {
             let why = "instances changed places that the file calls by the same name, so what \
                        points to them would point to others";
             return Err(CodecError::Write(why.to_owned()));
         }
-        let mut output = Output {
+        let mut output = XmlOutput {
             xml: self,
             changes,
             ids,
-            reordered: changes.tree.changed().collect(),
+            reordered: changes.tree.changed_parents().collect(),
             dirty,
-            pieces: Pieces::default(),
+            pieces: PieceList::default(),
             written: FxHashMap::default(),
             new_shared: Vec::new(),
-            style: Indentation::of(self),
+            style: FileIndentation::detect(self),
             unnamed: None,
         };
-        output.write()?;
+        output.write_items()?;
         match output.unnamed {
             None => Ok(output.pieces),
             Some(node) => Err(CodecError::Write(format!(
@@ -62,21 +66,21 @@ impl Xml {
 
     /// Whether of several items with one referent another one comes first now: references mean the
     /// first.
-    fn changes_places_of_doubles(&self, changes: &Changes<'_>) -> bool {
-        let (tree, doubled) = (changes.tree, &self.ids().doubled);
-        if doubled.is_empty() || !changes.moves() {
+    fn changes_places_of_doubles(&self, changes: &SceneChanges<'_>) -> bool {
+        let (tree, doubled) = (changes.tree, &self.referent_index().doubled);
+        if doubled.is_empty() || !changes.has_moves() {
             return false;
         }
         let mut seen = FxHashSet::default();
         tree.subtree(ROOT).filter(|node| doubled.contains(node)).any(|node| {
-            let id = self.referent(node);
-            let first = self.node(&id).filter(|first| !changes.gone.contains(first));
+            let id = self.referent_of(node);
+            let first = self.node_of(&id).filter(|first| !changes.gone.contains(first));
             seen.insert(id) && first.is_some_and(|first| first != node)
         })
     }
 
     /// The instances that were read and whose bytes change, and all above them.
-    fn dirty(&self, changes: &Changes<'_>) -> FxHashSet<u32> {
+    fn dirty_nodes(&self, changes: &SceneChanges<'_>) -> FxHashSet<u32> {
         let tree = changes.tree;
         let mut dirty = FxHashSet::default();
         let pointing = if changes.gone.is_empty() { Vec::new() } else { self.references() };
@@ -87,7 +91,7 @@ impl Xml {
             .chain(changes.renamed.iter().copied().filter(|node| {
                 *node < tree.read_len() && self.name_of(*node) != tree.name_text(*node)
             }))
-            .chain(tree.changed())
+            .chain(tree.changed_parents())
             .chain(pointing.map(|(holder, ..)| holder));
         let touched = touched.filter(|node| *node < tree.read_len());
         // What is added stands below somebody.
@@ -108,13 +112,13 @@ impl Xml {
 const DEEPEST: usize = 200;
 
 /// How a file sets its lines.
-struct Indentation {
+struct FileIndentation {
     newline: &'static str,
     unit: String,
 }
 
-impl Indentation {
-    fn of(xml: &Xml) -> Self {
+impl FileIndentation {
+    fn detect(xml: &XmlFile) -> Self {
         let first = xml.spans.get(1).map_or(xml.document.close, |span| span.start);
         let gap = xml.slice(xml.document.open_end as usize..first as usize);
         let has_line = gap.contains(&b'\n');
@@ -130,7 +134,7 @@ impl Indentation {
         Self { newline, unit: unit.unwrap_or_else(|| fallback.to_owned()) }
     }
 
-    fn line(&self, depth: usize) -> Vec<u8> {
+    fn line_start(&self, depth: usize) -> Vec<u8> {
         let mut line = self.newline.as_bytes().to_vec();
         line.extend(self.unit.as_bytes().repeat(depth.min(DEEPEST)));
         line
@@ -138,7 +142,7 @@ impl Indentation {
 }
 
 /// An item whose children are being written.
-struct Frame {
+struct ItemFrame {
     node: u32,
     children: std::vec::IntoIter<u32>,
     /// Whether its children are those that were read, in their order.
@@ -150,44 +154,47 @@ struct Frame {
     depth: usize,
 }
 
-struct Output<'a> {
-    xml: &'a Xml,
-    changes: &'a Changes<'a>,
-    ids: &'a Ids,
+struct XmlOutput<'a> {
+    xml: &'a XmlFile,
+    changes: &'a SceneChanges<'a>,
+    ids: &'a NewIds,
     dirty: FxHashSet<u32>,
     reordered: FxHashSet<u32>,
-    pieces: Pieces,
+    pieces: PieceList,
     /// Elements that were written, by the number of their value and the name of what they replace.
-    written: FxHashMap<(Slot, String), Vec<u8>>,
+    written: FxHashMap<(EditSlot, String), Vec<u8>>,
     /// New entries of the table of shared strings.
     new_shared: Vec<(String, SharedString)>,
-    style: Indentation,
+    style: FileIndentation,
     /// An instance to which something was made to point, and which no name tells from others.
     unnamed: Option<u32>,
 }
 
-impl Output<'_> {
-    fn write(&mut self) -> Result<(), CodecError> {
+impl XmlOutput<'_> {
+    fn write_items(&mut self) -> Result<(), CodecError> {
         let start = self.xml.document.open_end as usize;
         self.pieces.keep(0..start);
-        let mut frames = vec![self.frame(ROOT, start, 0)];
+        let mut frames = vec![self.frame_of(ROOT, start, 0)];
         while let Some(mut frame) = frames.pop() {
             let Some(child) = frame.children.next() else {
-                self.close(&mut frame);
+                self.write_after_children(&mut frame);
                 continue;
             };
-            self.lead(&mut frame, child);
+            self.write_before_child(&mut frame, child);
             let depth = frame.depth + 1;
             frames.push(frame);
-            let span = self.xml.span(child);
+            let span = self.xml.span_of(child);
             let is_read = child < self.changes.tree.read_len();
             if is_read && (!self.dirty.contains(&child) || self.stays_short(child)) {
                 self.pieces.keep(span.start as usize..span.end as usize);
                 continue;
             }
-            let behind =
-                if is_read { self.open(child, depth)? } else { self.open_new(child, depth)? };
-            frames.push(self.frame(child, behind, depth));
+            let behind = if is_read {
+                self.write_item_start(child, depth)?
+            } else {
+                self.open_new(child, depth)?
+            };
+            frames.push(self.frame_of(child, behind, depth));
         }
         self.write_shared();
         Ok(())
@@ -195,26 +202,26 @@ impl Output<'_> {
 
     /// Whether an item is one tag alone, and still needs no more.
     fn stays_short(&self, node: u32) -> bool {
-        let span = self.xml.span(node);
+        let span = self.xml.span_of(node);
         span.close == span.end
             && self.changes.tree.children(node).len() == 0
             && !self.has_new_properties(node)
     }
 
-    fn frame(&self, node: u32, behind: usize, depth: usize) -> Frame {
+    fn frame_of(&self, node: u32, behind: usize, depth: usize) -> ItemFrame {
         let tree = self.changes.tree;
         let is_read = node < tree.read_len();
         let children = tree.children(node).collect::<Vec<_>>().into_iter();
         let is_same = is_read && !self.reordered.contains(&node);
         // Items are numbered in the order of the file, by which `lead` searches them.
         debug_assert!(is_same || tree.read_children(node).is_sorted());
-        Frame { node, children, is_same, behind, has_remarks: false, depth }
+        ItemFrame { node, children, is_same, behind, has_remarks: false, depth }
     }
 
     /// What stands before a child.
-    fn lead(&mut self, frame: &mut Frame, child: u32) {
+    fn write_before_child(&mut self, frame: &mut ItemFrame, child: u32) {
         let tree = self.changes.tree;
-        let span = self.xml.span(child);
+        let span = self.xml.span_of(child);
         if frame.is_same {
             self.pieces.keep(frame.behind..span.start as usize);
             frame.behind = span.end as usize;
@@ -224,10 +231,10 @@ impl Output<'_> {
         let siblings = tree.read_children(frame.node);
         match siblings.binary_search(&child) {
             Ok(at) => {
-                let gap = self.gap(frame.node, at);
+                let gap = self.gap_before(frame.node, at);
                 self.pieces.keep(gap);
             }
-            Err(_) => self.pieces.add(self.style.line(frame.depth + 1)),
+            Err(_) => self.pieces.add(self.style.line_start(frame.depth + 1)),
         }
     }
 
@@ -238,22 +245,22 @@ impl Output<'_> {
         }
         match self.xml.properties_of(node) {
             Some(whole) => whole.end,
-            None => self.xml.span(node).open_end as usize,
+            None => self.xml.span_of(node).open_end as usize,
         }
     }
 
     /// What stands between a child that was read and the one before it.
-    fn gap(&self, node: u32, at: usize) -> Range<usize> {
+    fn gap_before(&self, node: u32, at: usize) -> Range<usize> {
         let siblings = self.changes.tree.read_children(node);
         let before = at.checked_sub(1).and_then(|at| siblings.get(at));
         let start =
-            before.map_or_else(|| self.front_end(node), |it| self.xml.span(*it).end as usize);
-        let end = siblings.get(at).map_or(start, |it| self.xml.span(*it).start as usize);
+            before.map_or_else(|| self.front_end(node), |it| self.xml.span_of(*it).end as usize);
+        let end = siblings.get(at).map_or(start, |it| self.xml.span_of(*it).start as usize);
         start..end
     }
 
     /// Keeps what stands before children that are gone, where it is more than whitespace.
-    fn keep_remarks(&mut self, frame: &mut Frame) {
+    fn keep_remarks(&mut self, frame: &mut ItemFrame) {
         if std::mem::replace(&mut frame.has_remarks, true) {
             return;
         }
@@ -262,7 +269,7 @@ impl Output<'_> {
             if tree.parent(*child) == Some(frame.node) {
                 continue;
             }
-            let gap = self.gap(frame.node, at);
+            let gap = self.gap_before(frame.node, at);
             let bytes = self.xml.slice(gap.clone());
             let len = bytes.trim_ascii_end().len();
             if len > 0 {
@@ -272,12 +279,12 @@ impl Output<'_> {
     }
 
     /// What stands behind the last child.
-    fn close(&mut self, frame: &mut Frame) {
+    fn write_after_children(&mut self, frame: &mut ItemFrame) {
         let tree = self.changes.tree;
-        let span = self.xml.span(frame.node);
+        let span = self.xml.span_of(frame.node);
         let is_new = frame.node >= tree.read_len();
         if is_new || frame.node != ROOT && span.close == span.end {
-            self.pieces.add(self.style.line(frame.depth));
+            self.pieces.add(self.style.line_start(frame.depth));
             self.pieces.add(b"</Item>".to_vec());
             return;
         }
@@ -285,22 +292,22 @@ impl Output<'_> {
             self.keep_remarks(frame);
         }
         let last = tree.read_children(frame.node).last();
-        let behind =
-            last.map_or_else(|| self.front_end(frame.node), |it| self.xml.span(*it).end as usize);
+        let behind = last
+            .map_or_else(|| self.front_end(frame.node), |it| self.xml.span_of(*it).end as usize);
         let end = if frame.node == ROOT { self.xml.file.len() } else { span.end as usize };
         if last.is_none() && tree.children(frame.node).len() > 0 && !frame.is_same {
             // Its first children: the end tag gets a line of its own where it had none.
             let gap = self.xml.slice(behind..span.close as usize);
             if !gap.contains(&b'\n') {
-                self.pieces.add(self.style.line(frame.depth));
+                self.pieces.add(self.style.line_start(frame.depth));
             }
         }
         self.pieces.keep(behind..end);
     }
 
     /// Writes the front of an item that was read: its start tag and its properties.
-    fn open(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
-        let span = self.xml.span(node);
+    fn write_item_start(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
+        let span = self.xml.span_of(node);
         if span.close == span.end {
             let tag = self.xml.slice(span.start as usize..span.open_end as usize);
             let tag = tag.strip_suffix(b"/>").unwrap_or(tag).trim_ascii_end().to_vec();
@@ -335,16 +342,16 @@ impl Output<'_> {
         let mut tag = b"<Item class=\"".to_vec();
         text::escape_attribute(tree.class_name(node), &mut tag);
         tag.extend_from_slice(b"\" referent=\"");
-        text::escape_attribute(&self.id(node), &mut tag);
+        text::escape_attribute(&self.referent_for(node), &mut tag);
         tag.extend_from_slice(b"\">");
         self.pieces.add(tag);
         self.new_properties(node, self.changes.bases.get(&node).copied(), depth)?;
         Ok(1)
     }
 
-    fn id(&self, node: u32) -> String {
+    fn referent_for(&self, node: u32) -> String {
         if node < self.changes.tree.read_len() {
-            return self.xml.referent(node).into_owned();
+            return self.xml.referent_of(node).into_owned();
         }
         self.ids.get(node).unwrap_or_default().to_owned()
     }
@@ -354,16 +361,16 @@ impl Output<'_> {
         if self.new_shared.is_empty() {
             return;
         }
-        let line = self.style.line(2);
+        let line = self.style.line_start(2);
         let mut entries = Vec::new();
         for (key, content) in &self.new_shared {
             entries.extend_from_slice(&line);
-            entries.extend(shared::entry(key, content.data()));
+            entries.extend(shared::encode_entry(key, content.data()));
         }
         if let Some(range) = &self.xml.document.shared {
             self.pieces.insert_at(range.end as usize, entries);
         } else {
-            let outer = self.style.line(1);
+            let outer = self.style.line_start(1);
             let section = [
                 &outer[..],
                 b"<SharedStrings>",
@@ -377,14 +384,14 @@ impl Output<'_> {
     }
 }
 
-impl Links for Output<'_> {
-    fn referent(&mut self, to: Ref) -> String {
+impl ValueLinks for XmlOutput<'_> {
+    fn referent_of(&mut self, to: Ref) -> String {
         match node_of(to).filter(|node| self.changes.is_written(*node)) {
             Some(ROOT) | None => "null".to_owned(),
             Some(node) => {
-                let id = self.id(node);
+                let id = self.referent_for(node);
                 let is_read = node < self.changes.tree.read_len();
-                if id.is_empty() || id == "null" || is_read && self.xml.node(&id) != Some(node) {
+                if id.is_empty() || id == "null" || is_read && self.xml.node_of(&id) != Some(node) {
                     self.unnamed = Some(node);
                 }
                 id
@@ -392,7 +399,7 @@ impl Links for Output<'_> {
         }
     }
 
-    fn shared(&mut self, content: &SharedString) -> String {
+    fn shared_key(&mut self, content: &SharedString) -> String {
         let known = self.xml.shared_strings().keys();
         let is_it = |key: &&String| self.xml.shared_string(key).as_deref() == Some(content.data());
         if let Some(key) = known.into_iter().find(is_it) {
@@ -406,14 +413,14 @@ impl Links for Output<'_> {
     }
 }
 
-impl Xml {
+impl XmlFile {
     /// What an item was read to be called: as its first property of that name says, and otherwise
     /// like its class.
     fn name_of(&self, node: u32) -> Cow<'_, str> {
-        let content = self.content(node);
-        match super::props::find(content, NAME) {
-            Some(element) => text::decode(&content[element.inside]),
-            None => self.class(node),
+        let content = self.properties_content(node);
+        match super::props::find_element(content, NAME) {
+            Some(element) => text::decode_text(&content[element.inside]),
+            None => self.class_of(node),
         }
     }
 
@@ -424,7 +431,7 @@ impl Xml {
 
     /// The whole element of an item's properties.
     fn properties_of(&self, node: u32) -> Option<Range<usize>> {
-        let whole = self.span(node).whole;
-        (whole != (0, 0)).then(|| super::wide(whole))
+        let whole = self.span_of(node).whole;
+        (whole != (0, 0)).then(|| super::to_usize_range(whole))
     }
 }

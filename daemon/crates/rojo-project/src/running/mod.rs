@@ -115,9 +115,10 @@ pub struct SyncState {
 
 /// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
 pub fn find_sync(scene: &Scene) -> Option<SyncState> {
-    let lock = find_lock(scene)
-        .filter(|lock| scene.stored(*lock, "Value").is_some_and(|held| held != Value::Ref(None)));
-    let workspace = scene.child(scene.root(), "Workspace");
+    let lock = find_lock(scene).filter(|lock| {
+        scene.stored_value(*lock, "Value").is_some_and(|held| held != Value::Ref(None))
+    });
+    let workspace = scene.find_child(scene.root(), "Workspace");
     let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION)) {
         Some(Value::String(url)) if !url.is_empty() => Some(url),
         _ => None,
@@ -126,8 +127,8 @@ pub fn find_sync(scene: &Scene) -> Option<SyncState> {
 }
 
 fn find_lock(scene: &Scene) -> Option<Node> {
-    let storage = scene.child(scene.root(), "ServerStorage")?;
-    scene.child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
+    let storage = scene.find_child(scene.root(), "ServerStorage")?;
+    scene.find_child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
 }
 
 /// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use rbx_types::{Ref, Variant};
-use vector_place::{Format, reference_of};
+use vector_place::{FileFormat, reference_of};
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn one_that_says_nothing_is_not_waited_for() {
 
 #[test]
 fn what_the_plugin_leaves_in_a_place_is_seen() {
-    let mut scene = Scene::empty(Format::Xml);
+    let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();
     assert_eq!(find_sync(&scene), None);
     let storage = scene.create(root, "ServerStorage", "ServerStorage");

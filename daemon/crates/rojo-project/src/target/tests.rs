@@ -59,7 +59,7 @@ impl Bench {
 
 /// Something else was approved than what the files would be read as.
 fn other() -> Scene {
-    Scene::empty(vector_place::Format::Binary)
+    Scene::empty(vector_place::FileFormat::Binary)
 }
 
 #[test]

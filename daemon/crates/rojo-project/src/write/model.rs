@@ -7,7 +7,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject};
 use rbx_types::Variant;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scene_schemas::refusal::{Refusal, refuse};
-use vector_place::{Format, Node, Scene, reference_of};
+use vector_place::{FileFormat, Node, Scene, reference_of};
 
 use super::ChangePlanner;
 use super::json::{self, JsonDocument};
@@ -166,7 +166,7 @@ impl ChangePlanner<'_> {
     /// # Errors
     /// It refers to something outside of it.
     pub(super) fn roblox_model(&self, root: Node) -> Result<Vec<u8>, Refusal> {
-        let mut model = Scene::empty(Format::Binary);
+        let mut model = Scene::empty(FileFormat::Binary);
         let mut copies = FxHashMap::default();
         let below = model.root();
         self.copy_into(&mut model, below, root, &mut copies);
@@ -273,7 +273,7 @@ impl ChangePlanner<'_> {
                             .ok_or_else(|| self.outside_reference(node, name))?;
                         model.know_property(copy, name, value);
                     }
-                    None => model.set(copy, name, None)?,
+                    None => model.set_property(copy, name, None)?,
                 }
             }
         }

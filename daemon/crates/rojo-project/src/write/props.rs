@@ -90,7 +90,7 @@ impl ChangePlanner<'_> {
                 );
             }
             ("Source", _) if reflection::is_script(&instance.class) => {
-                self.scene.source(node).unwrap_or_default().into_owned()
+                self.scene.script_text(node).unwrap_or_default().into_owned()
             }
             ("Value", Some(FileMiddleware::Text)) => match self.stored_property(node, "Value") {
                 Some(Variant::String(text)) => text,
@@ -124,7 +124,7 @@ impl ChangePlanner<'_> {
         let is_other = |other: &u32| {
             let node = self.node_of(*other);
             let theirs = match name {
-                "Source" => self.scene.source(node).map(std::borrow::Cow::into_owned),
+                "Source" => self.scene.script_text(node).map(std::borrow::Cow::into_owned),
                 _ => match self.stored_property(node, name) {
                     Some(Variant::String(text)) => Some(text),
                     _ => None,
@@ -353,7 +353,7 @@ impl ChangePlanner<'_> {
 
 /// Whether two names stand for one property.
 fn is_alias(class: &str, one: &str, other: &str) -> bool {
-    let name = |name| reflection::written(class, name).map(|(name, _)| name);
+    let name = |name| reflection::stored_name(class, name).map(|(name, _)| name);
     name(one).is_some_and(|one| Some(one) == name(other))
 }
 

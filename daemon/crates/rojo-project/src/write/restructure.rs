@@ -391,7 +391,7 @@ impl ChangePlanner<'_> {
             }
             return self.make_model(node, folder, name);
         };
-        let text = self.scene.source(node).unwrap_or_default().into_owned().into_bytes();
+        let text = self.scene.script_text(node).unwrap_or_default().into_owned().into_bytes();
         let (suffix, end) = (names::kind_suffix(kind), self.extension);
         let file = format!("{name}{suffix}.{end}");
         let is_set = class != "Script" || kind.class_and_context(legacy).1 == Some(run_context);

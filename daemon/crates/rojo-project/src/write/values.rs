@@ -69,7 +69,7 @@ fn implicit_json(class: &str, name: &str, variant: &Variant) -> Option<Json> {
         Variant::Int32(value) => json!(value),
         Variant::Int64(value) => json!(value),
         Variant::Enum(item) => {
-            let Some(DataType::Enum(enum_name)) = reflection::declared(class, name) else {
+            let Some(DataType::Enum(enum_name)) = reflection::declared_type(class, name) else {
                 return None;
             };
             json!(reflection::enum_name(enum_name, item.to_u32())?)

@@ -10,10 +10,10 @@ use std::ops::Range;
 use scene_schemas::text::{Position, TextEdit};
 
 use super::super::lines::{LineEnd, before_line, split_end};
-use super::super::space::{indent, reindented, squeezed};
-use super::parse::{Hunk, Line, Sign};
-use super::place::{Base, Place};
-use super::{PatchError, Patched, Stage};
+use super::super::space::{indentation_of, reindent_lines, squeeze_space};
+use super::parse::{HunkLine, LineSign, PatchHunk};
+use super::place::{BaseText, HunkPlace};
+use super::{MatchStage, PatchError, PatchResult};
 
 /// Lines that give way to others. One of both may be empty.
 #[derive(Debug)]
@@ -28,10 +28,10 @@ pub(super) struct Change<'a> {
 
 /// The changes of a hunk that has its place.
 pub(super) fn changes<'a>(
-    base: &Base<'_>,
-    hunk: &Hunk<'a>,
+    base: &BaseText<'_>,
+    hunk: &PatchHunk<'a>,
     number: usize,
-    place: &Place,
+    place: &HunkPlace,
 ) -> Result<Vec<Change<'a>>, PatchError> {
     let lines = &hunk.lines[place.lines.clone()];
     let added = added(base, lines, place);
@@ -39,15 +39,15 @@ pub(super) fn changes<'a>(
     let mut added = added.into_iter();
     // A mark on either side is said of both; on both sides it changes nothing.
     let is_marked = lines.iter().any(|line| line.is_last);
-    let last = |other: Sign| lines.iter().rfind(|line| line.sign != other);
-    let is_last = |other: Sign| last(other).is_some_and(|line| line.is_last);
-    let stays = is_last(Sign::Added) && is_last(Sign::Removed);
-    let is_ended = (is_marked && !stays).then(|| !is_last(Sign::Removed));
+    let last = |other: LineSign| lines.iter().rfind(|line| line.sign != other);
+    let is_last = |other: LineSign| last(other).is_some_and(|line| line.is_last);
+    let stays = is_last(LineSign::Added) && is_last(LineSign::Removed);
+    let is_ended = (is_marked && !stays).then(|| !is_last(LineSign::Removed));
     let mut changes: Vec<Change<'a>> = Vec::new();
     let mut at = place.at;
     let mut is_open = false;
     for line in lines {
-        if line.sign == Sign::Context {
+        if line.sign == LineSign::Context {
             at += 1;
             is_open = false;
             continue;
@@ -57,7 +57,7 @@ pub(super) fn changes<'a>(
             is_open = true;
         }
         let Some(change) = changes.last_mut() else { continue };
-        if line.sign == Sign::Removed {
+        if line.sign == LineSign::Removed {
             at += 1;
             change.old.end = at;
         } else {
@@ -68,10 +68,14 @@ pub(super) fn changes<'a>(
 }
 
 /// Whether a hunk marks a line as the last one, without an end, that is not so in the text.
-pub(super) fn contradicts_end(base: &Base<'_>, hunk: &Hunk<'_>, place: &Place) -> bool {
+pub(super) fn contradicts_end(
+    base: &BaseText<'_>,
+    hunk: &PatchHunk<'_>,
+    place: &HunkPlace,
+) -> bool {
     let mut at = place.at;
     for line in &hunk.lines[place.lines.clone()] {
-        let is_old = line.sign != Sign::Added;
+        let is_old = line.sign != LineSign::Added;
         let there = base.lines.get(at).filter(|_| is_old);
         at += usize::from(is_old);
         let has_end = there.is_some_and(|there| split_end(there).1 != LineEnd::None);
@@ -84,17 +88,21 @@ pub(super) fn contradicts_end(base: &Base<'_>, hunk: &Hunk<'_>, place: &Place) -
 }
 
 /// The lines that are put in, as they are to be written.
-fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<Cow<'a, str>>> {
-    let added = lines.iter().filter(|line| line.sign == Sign::Added).map(|line| line.text);
-    if place.stage == Stage::Exact {
+fn added<'a>(
+    base: &BaseText<'_>,
+    lines: &[HunkLine<'a>],
+    place: &HunkPlace,
+) -> Option<Vec<Cow<'a, str>>> {
+    let added = lines.iter().filter(|line| line.sign == LineSign::Added).map(|line| line.text);
+    if place.stage == MatchStage::Exact {
         return Some(added.map(Cow::Borrowed).collect());
     }
-    let old = lines.iter().filter(|line| line.sign != Sign::Added).map(|line| line.text);
-    let there = base.contents().get(place.at..).unwrap_or_default().iter().copied();
+    let old = lines.iter().filter(|line| line.sign != LineSign::Added).map(|line| line.text);
+    let there = base.line_contents().get(place.at..).unwrap_or_default().iter().copied();
     let both: Vec<(&str, &str)> =
-        old.zip(there).filter(|(line, _)| !squeezed(line).is_empty()).collect();
+        old.zip(there).filter(|(line, _)| !squeeze_space(line).is_empty()).collect();
     let mut pairs: Vec<_> =
-        both.iter().map(|(line, there)| (indent(line), indent(there))).collect();
+        both.iter().map(|(line, there)| (indentation_of(line), indentation_of(there))).collect();
     if is_unsigned(base, lines, place) {
         // The lines that are put in have their signs.
         pairs.retain(|(line, there)| there.strip_prefix(' ') != Some(line));
@@ -110,33 +118,35 @@ fn added<'a>(base: &Base<'_>, lines: &[Line<'a>], place: &Place) -> Option<Vec<C
         added.map(Cow::Borrowed).collect()
     };
     let plain: Vec<&str> = plain.iter().map(AsRef::as_ref).collect();
-    let removed = lines.iter().find(|line| line.sign == Sign::Removed).map(|line| line.text);
-    Some(reindented(&plain, pairs, removed)?.into_iter().map(Cow::Owned).collect())
+    let removed = lines.iter().find(|line| line.sign == LineSign::Removed).map(|line| line.text);
+    Some(reindent_lines(&plain, pairs, removed)?.into_iter().map(Cow::Owned).collect())
 }
 
 /// Whether lines that stay have lost their signs, and have one space less than stands there.
-fn is_unsigned(base: &Base<'_>, lines: &[Line<'_>], place: &Place) -> bool {
-    let old = lines.iter().filter(|line| line.sign != Sign::Added);
-    let there = base.contents().get(place.at..).unwrap_or_default();
-    let stays = |line: &Line<'_>| line.sign == Sign::Context && !line.text.trim().is_empty();
-    old.zip(there)
-        .filter(|(line, _)| stays(line))
-        .all(|(line, there)| indent(there).strip_prefix(' ') == Some(indent(line.text)))
+fn is_unsigned(base: &BaseText<'_>, lines: &[HunkLine<'_>], place: &HunkPlace) -> bool {
+    let old = lines.iter().filter(|line| line.sign != LineSign::Added);
+    let there = base.line_contents().get(place.at..).unwrap_or_default();
+    let stays =
+        |line: &HunkLine<'_>| line.sign == LineSign::Context && !line.text.trim().is_empty();
+    old.zip(there).filter(|(line, _)| stays(line)).all(|(line, there)| {
+        indentation_of(there).strip_prefix(' ') == Some(indentation_of(line.text))
+    })
 }
 
 /// What an envelope that adds a file does to one that is there.
-pub(super) fn overwrite(base: &Base<'_>, hunks: &[Hunk<'_>]) -> Patched {
-    let lines = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == Sign::Added);
+pub(super) fn overwrite(base: &BaseText<'_>, hunks: &[PatchHunk<'_>]) -> PatchResult {
+    let lines =
+        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == LineSign::Added);
     let text: String = lines.flat_map(|line| [line.text, "\n"]).collect();
     let start = Position { line: 0, character: 0 };
     let end = before_line(&base.lines, base.lines.len());
     let edits = vec![TextEdit { start, end, text }];
-    Patched { confirm: !base.lines.is_empty(), ..Patched::exact(edits) }
+    PatchResult { confirm: !base.lines.is_empty(), ..PatchResult::from_exact(edits) }
 }
 
 /// The edits of all changes, in order.
 pub(super) fn edits(
-    base: &Base<'_>,
+    base: &BaseText<'_>,
     mut changes: Vec<Change<'_>>,
     text: &str,
 ) -> Result<Vec<TextEdit>, PatchError> {
@@ -156,7 +166,7 @@ pub(super) fn edits(
     Ok(edits.collect())
 }
 
-fn edit(base: &Base<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit> {
+fn edit(base: &BaseText<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit> {
     let lines = &base.lines;
     let end_of = |at: usize| lines.get(at).map(|line| split_end(line).1);
     let reaches_end = change.old.end == lines.len();
@@ -208,7 +218,7 @@ fn end_of_line(lines: &[&str], at: usize) -> Position {
 }
 
 /// How lines around a place end.
-fn usual_end(base: &Base<'_>, at: usize) -> LineEnd {
+fn usual_end(base: &BaseText<'_>, at: usize) -> LineEnd {
     let above = base.lines[..at.min(base.lines.len())].iter().rev().map(|line| split_end(line).1);
     let below = base.lines.get(at..).unwrap_or_default().iter().map(|line| split_end(line).1);
     above.chain(below).find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)

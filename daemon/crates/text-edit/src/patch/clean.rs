@@ -2,26 +2,26 @@
 //!
 //! Only what cannot be meant is taken away here. Which lines are hunks is `parse`'s business.
 
-use super::super::space::{indent, visible};
+use super::super::space::{indentation_of, strip_invisible};
 use super::PatchError;
 
 /// A line of a patch and its number, from 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbered<'a> {
+pub(super) struct NumberedLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
 /// A patch without the noise around it.
 #[derive(Debug)]
-pub(super) struct Clean<'a> {
-    pub(super) lines: Vec<Numbered<'a>>,
+pub(super) struct CleanPatch<'a> {
+    pub(super) lines: Vec<NumberedLine<'a>>,
     /// Whether its last line has no end, or a fence is open: something may be missing.
     pub(super) is_open: bool,
 }
 
 /// Takes the noise away.
-pub(super) fn clean(patch: &str) -> Result<Clean<'_>, PatchError> {
+pub(super) fn clean_patch(patch: &str) -> Result<CleanPatch<'_>, PatchError> {
     let patch = patch.strip_prefix('\u{feff}').unwrap_or(patch);
     if patch.trim_end().lines().count() <= 1 && patch.matches("\\n").count() > 2 {
         return Err(PatchError::EscapedTwice);
@@ -30,16 +30,16 @@ pub(super) fn clean(patch: &str) -> Result<Clean<'_>, PatchError> {
         let line = line.strip_suffix('\n').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
     });
-    let lines = lines.zip(1..).map(|(text, number)| Numbered { number, text }).collect();
+    let lines = lines.zip(1..).map(|(text, number)| NumberedLine { number, text }).collect();
     let (mut lines, is_fence_open) = without_fences(lines);
-    dedent(&mut lines);
-    Ok(Clean { lines, is_open: !patch.ends_with('\n') || is_fence_open })
+    dedent_lines(&mut lines);
+    Ok(CleanPatch { lines, is_open: !patch.ends_with('\n') || is_fence_open })
 }
 
 /// Whether a line can be the first one of a patch.
 pub(super) fn is_start(line: &str, next: Option<&str>) -> bool {
-    let line = visible(line);
-    let next = || visible(next.unwrap_or_default()).trim_start().to_owned();
+    let line = strip_invisible(line);
+    let next = || strip_invisible(next.unwrap_or_default()).trim_start().to_owned();
     line.starts_with("@@")
         || ["diff --git ", "*** Begin Patch", "*** Update File: ", "*** Add File: "]
             .iter()
@@ -49,30 +49,30 @@ pub(super) fn is_start(line: &str, next: Option<&str>) -> bool {
         || line.starts_with("+++ ") && next().starts_with("@@")
 }
 
-fn start_of(lines: &[Numbered<'_>]) -> Option<usize> {
+fn start_of(lines: &[NumberedLine<'_>]) -> Option<usize> {
     let next = |at: usize| lines.get(at + 1).map(|line| line.text);
     lines.iter().enumerate().position(|(at, line)| is_start(line.text.trim_start(), next(at)))
 }
 
-fn fence(line: &str) -> Option<(&str, &str)> {
+fn parse_fence(line: &str) -> Option<(&str, &str)> {
     let inside = line.trim_start();
     let len = inside.len() - inside.trim_start_matches('`').len();
-    (len >= 3).then(|| (indent(line), inside[len..].trim()))
+    (len >= 3).then(|| (indentation_of(line), inside[len..].trim()))
 }
 
 /// What stands inside of fences, where the patch does; says whether the last one is open.
-fn without_fences(lines: Vec<Numbered<'_>>) -> (Vec<Numbered<'_>>, bool) {
-    let first = lines.iter().position(|line| fence(line.text).is_some());
+fn without_fences(lines: Vec<NumberedLine<'_>>) -> (Vec<NumberedLine<'_>>, bool) {
+    let first = lines.iter().position(|line| parse_fence(line.text).is_some());
     let Some(first) = first.filter(|at| start_of(&lines).is_none_or(|start| *at < start)) else {
         return (lines, false);
     };
     let (mut kept, mut is_open) = (Vec::new(), false);
     let mut rest = &lines[first..];
-    while let Some(at) = rest.iter().position(|line| fence(line.text).is_some()) {
-        let (margin, info) = fence(rest[at].text).unwrap_or_default();
+    while let Some(at) = rest.iter().position(|line| parse_fence(line.text).is_some()) {
+        let (margin, info) = parse_fence(rest[at].text).unwrap_or_default();
         let block = &rest[at + 1..];
         // A line of the patch has a sign before it, so that its own fences stand further in.
-        let is_end = |line: &Numbered<'_>| fence(line.text) == Some((margin, ""));
+        let is_end = |line: &NumberedLine<'_>| parse_fence(line.text) == Some((margin, ""));
         let end = block.iter().position(is_end);
         let inside = &block[..end.unwrap_or(block.len())];
         let has_signs = || inside.iter().any(|line| line.text.trim_start().starts_with(['+', '-']));
@@ -89,12 +89,12 @@ fn without_fences(lines: Vec<Numbered<'_>>) -> (Vec<Numbered<'_>>, bool) {
 }
 
 /// Moves a patch that is indented as a whole back to the margin.
-fn dedent(lines: &mut [Numbered<'_>]) {
+fn dedent_lines(lines: &mut [NumberedLine<'_>]) {
     let start = start_of(lines);
-    let is_signed = |line: &&Numbered<'_>| line.text.trim_start().starts_with(['+', '-']);
-    let margins = lines.iter().filter(is_signed).map(|line| indent(line.text));
+    let is_signed = |line: &&NumberedLine<'_>| line.text.trim_start().starts_with(['+', '-']);
+    let margins = lines.iter().filter(is_signed).map(|line| indentation_of(line.text));
     let least = || margins.min_by_key(|margin| margin.len());
-    let margin = start.map_or_else(least, |start| Some(indent(lines[start].text)));
+    let margin = start.map_or_else(least, |start| Some(indentation_of(lines[start].text)));
     let margin = margin.unwrap_or_default().to_owned();
     let inside = &mut lines[start.unwrap_or(0)..];
     let is_within = |line: &str| line.starts_with(&margin) || line.trim().is_empty();
@@ -112,7 +112,7 @@ mod tests {
 
     #[track_caller]
     fn check(patch: &str, lines: &[&str], is_open: bool) {
-        let clean = clean(patch).unwrap();
+        let clean = clean_patch(patch).unwrap();
         let texts: Vec<_> = clean.lines.iter().map(|line| line.text).collect();
         assert_eq!((texts.as_slice(), clean.is_open), (lines, is_open));
     }
@@ -141,6 +141,6 @@ mod tests {
 
     #[test]
     fn refuses_a_single_line() {
-        assert!(matches!(clean("@@\\n-a\\n+b\\n"), Err(PatchError::EscapedTwice)));
+        assert!(matches!(clean_patch("@@\\n-a\\n+b\\n"), Err(PatchError::EscapedTwice)));
     }
 }

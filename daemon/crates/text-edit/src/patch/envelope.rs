@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::apply as apply_edits;
-use super::parse::{Action, FilePatch};
-use super::place::Base;
-use super::{PatchError, apply, clean, parse, without_mark};
+use super::super::apply_edits;
+use super::parse::{FileAction, FilePatch};
+use super::place::BaseText;
+use super::{PatchError, apply_file_patch, clean, parse, without_mark};
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub fn apply_to_files(
     files: &BTreeMap<String, String>,
     patch: &str,
 ) -> Result<BTreeMap<String, FileChange>, PatchError> {
-    let cleaned = clean::clean(patch)?;
+    let cleaned = clean::clean_patch(patch)?;
     let mut changed: BTreeMap<String, FileChange> = BTreeMap::new();
-    for file in parse::parse(&cleaned)? {
+    for file in parse::parse_patch(&cleaned)? {
         let Some(name) = file.name().map(str::to_owned) else {
             return Err(PatchError::NoHunks);
         };
@@ -65,16 +65,18 @@ fn change_of(
         PatchError::File { name, what: "is not there", instead }
     };
     match (file.action, now) {
-        (Action::Delete, Some(_)) => Ok(FileChange { text: None, confirm: false }),
-        (Action::Delete, None) => Err(missing("Leave it out, or correct its name.")),
-        (Action::Update, None) => Err(missing("Correct its name, or add it with `*** Add File:`.")),
-        (Action::Update, Some(text)) if file.hunks.is_empty() && file.moved.is_some() => {
+        (FileAction::Delete, Some(_)) => Ok(FileChange { text: None, confirm: false }),
+        (FileAction::Delete, None) => Err(missing("Leave it out, or correct its name.")),
+        (FileAction::Update, None) => {
+            Err(missing("Correct its name, or add it with `*** Add File:`."))
+        }
+        (FileAction::Update, Some(text)) if file.hunks.is_empty() && file.moved.is_some() => {
             Ok(FileChange { text: Some(text.to_owned()), confirm: false })
         }
-        (Action::Update, Some(_)) if file.hunks.is_empty() => Err(PatchError::NoHunks),
-        (Action::Add | Action::Update, text) => {
+        (FileAction::Update, Some(_)) if file.hunks.is_empty() => Err(PatchError::NoHunks),
+        (FileAction::Add | FileAction::Update, text) => {
             let text = text.unwrap_or_default();
-            let patched = apply(&Base::new(without_mark(text)), file, text)?;
+            let patched = apply_file_patch(&BaseText::new(without_mark(text)), file, text)?;
             let after = apply_edits(text, &patched.edits).unwrap_or_else(|_| text.to_owned());
             Ok(FileChange { text: Some(after), confirm: patched.confirm })
         }

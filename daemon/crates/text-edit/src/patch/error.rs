@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::super::nearest::Nearest;
+use super::super::nearest::NearestText;
 
 /// A refused patch. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -111,10 +111,10 @@ pub enum PatchError {
         /// Where it was looked for.
         near: String,
         /// What stands there instead.
-        hint: Nearest,
+        hint: NearestText,
     },
     /// A hunk fits in several places.
-    #[error("Hunk {hunk} fits in several places, from lines {}, and {why}. Add lines above or below until it fits one, or give the right line number.", listed(.lines))]
+    #[error("Hunk {hunk} fits in several places, from lines {}, and {why}. Add lines above or below until it fits one, or give the right line number.", join_numbers(.lines))]
     FitsSeveral {
         /// Which hunk, from 1.
         hunk: usize,
@@ -185,7 +185,7 @@ pub enum PatchError {
 
 impl PatchError {
     /// What stands there instead of what a hunk expects.
-    pub fn nearest(&self) -> Option<&Nearest> {
+    pub fn nearest(&self) -> Option<&NearestText> {
         match self {
             Self::NotFound { hint, .. } => Some(hint),
             _ => None,
@@ -193,7 +193,7 @@ impl PatchError {
     }
 }
 
-fn listed(lines: &[usize]) -> String {
+fn join_numbers(lines: &[usize]) -> String {
     let shown: Vec<_> = lines.iter().take(8).map(ToString::to_string).collect();
     let more = if lines.len() > 8 { " and more" } else { "" };
     format!("{}{more}", shown.join(", "))

@@ -23,11 +23,11 @@ pub use envelope::{FileChange, apply_to_files};
 pub use error::PatchError;
 
 use self::build::Change;
-use self::clean::Clean;
-use self::parse::{Action, FilePatch, Sign};
-use self::place::{Base, Drift, Indexes};
-use super::elision::elided;
-use super::space::{has_invisible, visible};
+use self::clean::CleanPatch;
+use self::parse::{FileAction, FilePatch, LineSign};
+use self::place::{BaseIndexes, BaseText, HunkDrift};
+use super::elision::find_elision;
+use super::space::{has_invisible, strip_invisible};
 
 /// How many lines stay behind the last change of a hunk that is whole.
 const CONTEXT: usize = 3;
@@ -43,7 +43,7 @@ const SURE_OFFSET: usize = 10;
 
 /// What had to be forgiven for a patch to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum MatchStage {
     /// Nothing.
     Exact,
     /// White space.
@@ -54,7 +54,7 @@ pub enum Stage {
     Fuzz2,
 }
 
-impl Stage {
+impl MatchStage {
     /// Its name: `exact`, `whitespace`, `fuzz1` or `fuzz2`.
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    fn fuzz(self) -> Option<usize> {
+    fn fuzz_level(self) -> Option<usize> {
         match self {
             Self::Exact | Self::Whitespace => None,
             Self::Fuzz1 => Some(1),
@@ -76,11 +76,11 @@ impl Stage {
 
 /// What a patch comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patched {
+pub struct PatchResult {
     /// Sorted edits over the text before.
     pub edits: Vec<TextEdit>,
     /// The highest stage that a hunk needed.
-    pub stage: Stage,
+    pub stage: MatchStage,
     /// The farthest that a hunk stands from where it says, in lines; negative is above.
     pub offset: isize,
     /// Whether somebody should look again: a stage above the first, an offset over 10 lines, or
@@ -90,10 +90,10 @@ pub struct Patched {
     pub notes: Vec<&'static str>,
 }
 
-impl Patched {
+impl PatchResult {
     /// Edits that say exactly what they mean.
-    pub fn exact(edits: Vec<TextEdit>) -> Self {
-        Self { edits, stage: Stage::Exact, offset: 0, confirm: false, notes: Vec::new() }
+    pub fn from_exact(edits: Vec<TextEdit>) -> Self {
+        Self { edits, stage: MatchStage::Exact, offset: 0, confirm: false, notes: Vec::new() }
     }
 
     /// Asks for another look, for this reason.
@@ -105,12 +105,12 @@ impl Patched {
     }
 
     /// Why somebody should look again, each reason for itself; empty where nobody has to.
-    pub fn doubts(&self) -> Vec<String> {
+    pub fn list_doubts(&self) -> Vec<String> {
         let stage = match self.stage {
-            Stage::Exact => None,
-            Stage::Whitespace => Some("it fits but for white space"),
-            Stage::Fuzz1 => Some("an outermost line of its context differs"),
-            Stage::Fuzz2 => Some("the two outermost lines of its context differ"),
+            MatchStage::Exact => None,
+            MatchStage::Whitespace => Some("it fits but for white space"),
+            MatchStage::Fuzz1 => Some("an outermost line of its context differs"),
+            MatchStage::Fuzz2 => Some("the two outermost lines of its context differ"),
         };
         let away = self.offset.unsigned_abs();
         let offset =
@@ -131,13 +131,13 @@ impl Patched {
 ///
 /// # Errors
 /// It is no patch of this text, or does not fit. Nothing of it is applied then.
-pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
+pub fn apply_patch(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult, PatchError> {
     let Some(entity) = suspected_entity(text, patch) else {
-        return placed(text, patch, targets);
+        return place_hunks(text, patch, targets);
     };
     // They may be meant: a script can be about XML. Where they are not, the lines do not fit.
-    match placed(text, patch, targets) {
-        Ok(mut patched) if patched.stage == Stage::Exact => {
+    match place_hunks(text, patch, targets) {
+        Ok(mut patched) if patched.stage == MatchStage::Exact => {
             patched.ask_for(ENTITIES);
             Ok(patched)
         }
@@ -146,21 +146,22 @@ pub fn patch(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, Patch
 }
 
 /// Finds the place of each hunk of a patch.
-fn placed(text: &str, patch: &str, targets: &[&str]) -> Result<Patched, PatchError> {
+fn place_hunks(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult, PatchError> {
     let cleaned;
-    let (base, mut source) = (Base::new(without_mark(text)), patch);
+    let (base, mut source) = (BaseText::new(without_mark(text)), patch);
     let is_tainted = has_invisible(patch);
     if is_tainted {
         // They may be meant. Where they are not, they would not fit.
-        let exact = parsed(source, targets).and_then(|file| apply(&base, &file, text));
+        let exact =
+            parse_single(source, targets).and_then(|file| apply_file_patch(&base, &file, text));
         match exact {
-            Ok(patched) if patched.stage == Stage::Exact => return Ok(patched),
+            Ok(patched) if patched.stage == MatchStage::Exact => return Ok(patched),
             _ => cleaned = without_invisible(patch),
         }
         source = &cleaned;
     }
-    let file = parsed(source, targets)?;
-    let mut patched = apply(&base, &file, text)?;
+    let file = parse_single(source, targets)?;
+    let mut patched = apply_file_patch(&base, &file, text)?;
     let is_added = |line: &str| line.starts_with('+') && has_invisible(line);
     patched.confirm |= is_tainted && patch.lines().any(is_added);
     Ok(patched)
@@ -172,13 +173,13 @@ fn without_mark(text: &str) -> &str {
 }
 
 fn without_invisible(patch: &str) -> String {
-    patch.split_inclusive('\n').map(visible).collect()
+    patch.split_inclusive('\n').map(strip_invisible).collect()
 }
 
 /// Reads a patch that may be of one text only.
-fn parsed<'a>(patch: &'a str, targets: &[&str]) -> Result<FilePatch<'a>, PatchError> {
-    let clean: Clean<'a> = clean::clean(patch)?;
-    let mut files = parse::parse(&clean)?;
+fn parse_single<'a>(patch: &'a str, targets: &[&str]) -> Result<FilePatch<'a>, PatchError> {
+    let clean: CleanPatch<'a> = clean::clean_patch(patch)?;
+    let mut files = parse::parse_patch(&clean)?;
     let mut names: Vec<String> =
         files.iter().filter_map(FilePatch::name).map(str::to_owned).collect();
     names.sort();
@@ -202,7 +203,7 @@ fn check_action(file: &FilePatch<'_>) -> Result<(), PatchError> {
     let is_null = |name: &Option<_>| name.as_deref() == Some("/dev/null");
     let create = "Use create_instance for a new script, or a diff against its text as it is.";
     let (what, instead) = match file.action {
-        Action::Delete => ("deletes", "Use delete_instance for that."),
+        FileAction::Delete => ("deletes", "Use delete_instance for that."),
         _ if is_null(&file.new) => ("deletes", "Use delete_instance for that."),
         _ if is_null(&file.old) => ("creates", create),
         _ if file.moved.is_some() => ("renames", "Use rename_instance for that."),
@@ -251,12 +252,12 @@ fn is_name_of(name: &str, target: &str) -> bool {
         return false;
     };
     let is_same = last == other
-        || stem(last).is_some_and(|last| last == other)
-        || stem(other).is_some_and(|other| last == other);
+        || file_stem(last).is_some_and(|last| last == other)
+        || file_stem(other).is_some_and(|other| last == other);
     is_same && names.zip(targets).all(|(one, other)| one == other)
 }
 
-fn stem(file: &str) -> Option<&str> {
+fn file_stem(file: &str) -> Option<&str> {
     let stem = file.strip_suffix(".luau").or_else(|| file.strip_suffix(".lua"))?;
     let kinds = [".server", ".client", ".plugin"];
     Some(kinds.iter().find_map(|kind| stem.strip_suffix(kind)).unwrap_or(stem))
@@ -274,19 +275,23 @@ fn suspected_entity(text: &str, patch: &str) -> Option<&'static str> {
 }
 
 /// What a patch of one file does to its text.
-fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, PatchError> {
+fn apply_file_patch(
+    base: &BaseText<'_>,
+    file: &FilePatch<'_>,
+    text: &str,
+) -> Result<PatchResult, PatchError> {
     check_elisions(file, text)?;
-    if file.action == Action::Add {
+    if file.action == FileAction::Add {
         return Ok(build::overwrite(base, &file.hunks));
     }
-    let (mut changes, mut drift): (Vec<Change<'_>>, Drift) = (Vec::new(), Drift::default());
+    let (mut changes, mut drift): (Vec<Change<'_>>, HunkDrift) = (Vec::new(), HunkDrift::default());
     // Where the hunk before says that it begins.
     let mut before = 0;
-    let mut patched = Patched::exact(Vec::new());
-    let indexes = Indexes::new(base);
+    let mut patched = PatchResult::from_exact(Vec::new());
+    let indexes = BaseIndexes::new(base);
     for (hunk, number) in file.hunks.iter().zip(1..) {
         let is_last = number == file.hunks.len();
-        if hunk.lines.iter().all(|line| line.sign == Sign::Context) {
+        if hunk.lines.iter().all(|line| line.sign == LineSign::Context) {
             if is_last {
                 check_whole(base, hunk, None)?;
             }
@@ -294,13 +299,14 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
         }
         let is_in_order = hunk.start.is_some_and(|start| start > before);
         drift.floor = if is_in_order { drift.floor } else { 0 };
-        let place = place::place(&indexes, hunk, number, drift)?;
+        let place = place::find_place(&indexes, hunk, number, drift)?;
         if is_last {
             patched.confirm |= check_whole(base, hunk, Some(&place))?;
         }
-        let old = hunk.lines[place.lines.clone()].iter().filter(|line| line.sign != Sign::Added);
+        let old =
+            hunk.lines[place.lines.clone()].iter().filter(|line| line.sign != LineSign::Added);
         if let Some(start) = hunk.start {
-            drift = Drift { offset: place.offset, floor: place.at + old.count() };
+            drift = HunkDrift { offset: place.offset, floor: place.at + old.count() };
             before = start;
         }
         if let Some(doubt) = place.doubt {
@@ -313,11 +319,12 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
         if place.offset.unsigned_abs() > patched.offset.unsigned_abs() {
             patched.offset = place.offset;
         }
-        let is_bare = |line: &parse::Line<'_>| line.is_bare && !line.text.is_empty();
+        let is_bare = |line: &parse::HunkLine<'_>| line.is_bare && !line.text.is_empty();
         patched.confirm |= hunk.lines.iter().any(is_bare) || is_guessed(hunk, &place);
         changes.extend(build::changes(base, hunk, number, &place)?);
     }
-    patched.confirm |= patched.stage > Stage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
+    patched.confirm |=
+        patched.stage > MatchStage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
     patched.edits = build::edits(base, changes, text)?;
     if changes_nothing(base, text, &patched.edits) {
         return Err(PatchError::ChangesNothing);
@@ -328,27 +335,27 @@ fn apply(base: &Base<'_>, file: &FilePatch<'_>, text: &str) -> Result<Patched, P
 /// Refuses a last hunk that has fewer lines than it says, and too few behind its last change: more was
 /// to come. Otherwise it may be miscounted, and somebody should look.
 fn check_whole(
-    base: &Base<'_>,
-    hunk: &parse::Hunk<'_>,
-    place: Option<&place::Place>,
+    base: &BaseText<'_>,
+    hunk: &parse::PatchHunk<'_>,
+    place: Option<&place::HunkPlace>,
 ) -> Result<bool, PatchError> {
-    let lets_go = |place: &place::Place| {
+    let lets_go = |place: &place::HunkPlace| {
         let mut dropped = hunk.lines[place.lines.end..].iter();
-        dropped.any(|line| place.stage.fuzz().is_some() || !line.is_bare)
+        dropped.any(|line| place.stage.fuzz_level().is_some() || !line.is_bare)
     };
     if hunk.is_open && place.is_some_and(lets_go) {
         let how = "its last line is not that of the script, and has no end".to_owned();
         return Err(PatchError::CutOff { how });
     }
-    let (old, new) = hunk.size();
+    let (old, new) = hunk.line_counts();
     let missing =
         hunk.counts.map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
     // Whoever writes diffs leaves three lines at the end, where there are as many.
     let is_whole = place.is_some_and(|place| {
         let lines = &hunk.lines[place.lines.clone()];
-        let stays = |line: &&parse::Line<'_>| line.sign == Sign::Context;
+        let stays = |line: &&parse::HunkLine<'_>| line.sign == LineSign::Context;
         let tail = lines.iter().rev().take_while(stays).count();
-        let old = lines.iter().filter(|line| line.sign != Sign::Added).count();
+        let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
         tail >= CONTEXT || tail > 0 && place.at + old == base.lines.len()
     });
     if missing > 0 && !(is_whole && missing <= MISCOUNTED) {
@@ -360,19 +367,19 @@ fn check_whole(
 
 /// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part
 /// of it.
-fn is_guessed(hunk: &parse::Hunk<'_>, place: &place::Place) -> bool {
+fn is_guessed(hunk: &parse::PatchHunk<'_>, place: &place::HunkPlace) -> bool {
     let dropped = hunk.lines.len() - place.lines.end;
-    let is_blank = |line: &&parse::Line<'_>| line.is_bare && line.text.is_empty();
+    let is_blank = |line: &&parse::HunkLine<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     let is_miscounted = hunk.counts.is_some_and(|(old, new)| {
-        let size = hunk.size();
+        let size = hunk.line_counts();
         (0..=blanks).all(|less| (old, new) != (size.0 - less, size.1 - less))
     });
-    place.stage == Stage::Exact && dropped > 0 && is_miscounted
+    place.stage == MatchStage::Exact && dropped > 0 && is_miscounted
 }
 
 /// Whether the text after is the text before.
-fn changes_nothing(base: &Base<'_>, text: &str, edits: &[TextEdit]) -> bool {
+fn changes_nothing(base: &BaseText<'_>, text: &str, edits: &[TextEdit]) -> bool {
     let ends = |text: &str| text.matches('\n').count();
     let come: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
     let go: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();
@@ -384,13 +391,13 @@ fn changes_nothing(base: &Base<'_>, text: &str, edits: &[TextEdit]) -> bool {
     if come != go || first == Some(true) && edits.len() == 1 {
         return false;
     }
-    super::apply(text, edits).is_ok_and(|after| after == text)
+    super::apply_edits(text, edits).is_ok_and(|after| after == text)
 }
 
 fn check_elisions(file: &FilePatch<'_>, text: &str) -> Result<(), PatchError> {
     let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
-    let added = lines.filter(|line| line.sign == Sign::Added).map(|line| line.text);
-    match elided(added, text) {
+    let added = lines.filter(|line| line.sign == LineSign::Added).map(|line| line.text);
+    match find_elision(added, text) {
         Some(line) => Err(PatchError::Elision { line: line.trim().to_owned() }),
         None => Ok(()),
     }

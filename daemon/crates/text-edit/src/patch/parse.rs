@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 
-use super::super::space::visible;
+use super::super::space::strip_invisible;
 use super::PatchError;
-use super::clean::{Clean, Numbered};
+use super::clean::{CleanPatch, NumberedLine};
 
 /// What a line of a hunk is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum LineSign {
     Context,
     Removed,
     Added,
@@ -19,8 +19,8 @@ pub(super) enum Sign {
 
 /// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line<'a> {
-    pub(super) sign: Sign,
+pub(super) struct HunkLine<'a> {
+    pub(super) sign: LineSign,
     pub(super) text: &'a str,
     /// Its number in the patch, from 1.
     pub(super) number: usize,
@@ -32,7 +32,7 @@ pub(super) struct Line<'a> {
 
 /// A hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hunk<'a> {
+pub(super) struct PatchHunk<'a> {
     /// Where its header says that it begins, from 1; none where it does not say.
     pub(super) start: Option<usize>,
     /// How many lines it has before and after, as its header says.
@@ -43,27 +43,27 @@ pub(super) struct Hunk<'a> {
     pub(super) is_at_end: bool,
     /// Whether its last line may be cut off: nothing ends it.
     pub(super) is_open: bool,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<HunkLine<'a>>,
 }
 
-impl Hunk<'_> {
-    fn count(&self, sign: Sign) -> usize {
+impl PatchHunk<'_> {
+    fn count_lines(&self, sign: LineSign) -> usize {
         self.lines.iter().filter(|line| line.sign != sign).count()
     }
 
     /// How many lines it has before and after.
-    pub(super) fn size(&self) -> (usize, usize) {
-        (self.count(Sign::Added), self.count(Sign::Removed))
+    pub(super) fn line_counts(&self) -> (usize, usize) {
+        (self.count_lines(LineSign::Added), self.count_lines(LineSign::Removed))
     }
 
-    fn changes(&self) -> bool {
-        self.lines.iter().any(|line| line.sign != Sign::Context)
+    fn has_changes(&self) -> bool {
+        self.lines.iter().any(|line| line.sign != LineSign::Context)
     }
 }
 
 /// What a patch does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum FileAction {
     Update,
     Add,
     Delete,
@@ -75,18 +75,18 @@ pub(super) struct FilePatch<'a> {
     /// The names before and after, where headers name them.
     pub(super) old: Option<Cow<'a, str>>,
     pub(super) new: Option<Cow<'a, str>>,
-    pub(super) action: Action,
+    pub(super) action: FileAction,
     /// The name that it is given.
     pub(super) moved: Option<&'a str>,
-    pub(super) hunks: Vec<Hunk<'a>>,
+    pub(super) hunks: Vec<PatchHunk<'a>>,
 }
 
 impl<'a> FilePatch<'a> {
-    fn new(old: Option<Cow<'a, str>>, new: Option<Cow<'a, str>>, action: Action) -> Self {
+    fn new(old: Option<Cow<'a, str>>, new: Option<Cow<'a, str>>, action: FileAction) -> Self {
         Self { old, new, action, moved: None, hunks: Vec::new() }
     }
 
-    fn named(name: &'a str, action: Action) -> Self {
+    fn with_name(name: &'a str, action: FileAction) -> Self {
         let name = Some(Cow::Borrowed(name.trim()));
         Self::new(name.clone(), name, action)
     }
@@ -99,8 +99,8 @@ impl<'a> FilePatch<'a> {
 }
 
 /// What a patch says, file by file.
-pub(super) fn parse<'a>(clean: &Clean<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
-    let mut parser = Parser {
+pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a>>, PatchError> {
+    let mut parser = PatchParser {
         lines: &clean.lines,
         at: 0,
         speaking: 0,
@@ -139,7 +139,7 @@ fn check_end(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
     let Some(counts) = hunk.counts else {
         return Ok(());
     };
-    let (old, new) = hunk.size();
+    let (old, new) = hunk.line_counts();
     if old >= counts.0 && new >= counts.1 {
         return Ok(());
     }
@@ -152,8 +152,8 @@ fn check_end(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
 }
 
 /// Lines with signs and nothing else are a hunk.
-fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
-    let mut hunk = Hunk {
+fn without_headers<'a>(lines: &[NumberedLine<'a>]) -> Option<FilePatch<'a>> {
+    let mut hunk = PatchHunk {
         start: None,
         counts: None,
         anchor: None,
@@ -162,10 +162,10 @@ fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
         lines: vec![],
     };
     for line in lines {
-        let line = signed(*line)?;
+        let line = parse_line(*line)?;
         hunk.lines.push(line);
     }
-    let blank = |line: &Line<'_>| line.text.is_empty() && line.is_bare;
+    let blank = |line: &HunkLine<'_>| line.text.is_empty() && line.is_bare;
     while hunk.lines.last().is_some_and(blank) {
         hunk.lines.pop();
     }
@@ -173,33 +173,33 @@ fn without_headers<'a>(lines: &[Numbered<'a>]) -> Option<FilePatch<'a>> {
     hunk.lines.drain(..lead);
     // The name of a file is what is left of a patch.
     if lines.first().is_some_and(|line| line.text.starts_with("--- "))
-        && hunk.lines.iter().all(|line| line.sign == Sign::Removed)
+        && hunk.lines.iter().all(|line| line.sign == LineSign::Removed)
     {
         return None;
     }
-    let says = |line: &Line<'_>| line.sign == Sign::Added || !line.text.trim().is_empty();
-    if !hunk.changes() || !hunk.lines.iter().any(says) {
+    let says = |line: &HunkLine<'_>| line.sign == LineSign::Added || !line.text.trim().is_empty();
+    if !hunk.has_changes() || !hunk.lines.iter().any(says) {
         return None;
     }
-    let mut file = FilePatch::new(None, None, Action::Update);
+    let mut file = FilePatch::new(None, None, FileAction::Update);
     file.hunks.push(hunk);
     Some(file)
 }
 
 /// A line by its sign; a blank one is a blank line that stays.
-fn signed(line: Numbered<'_>) -> Option<Line<'_>> {
+fn parse_line(line: NumberedLine<'_>) -> Option<HunkLine<'_>> {
     let (sign, text, is_bare) = match line.text.as_bytes().first() {
-        None => (Sign::Context, "", true),
-        Some(b' ') => (Sign::Context, &line.text[1..], false),
-        Some(b'-') => (Sign::Removed, &line.text[1..], false),
-        Some(b'+') => (Sign::Added, &line.text[1..], false),
+        None => (LineSign::Context, "", true),
+        Some(b' ') => (LineSign::Context, &line.text[1..], false),
+        Some(b'-') => (LineSign::Removed, &line.text[1..], false),
+        Some(b'+') => (LineSign::Added, &line.text[1..], false),
         Some(_) => return None,
     };
-    Some(Line { sign, text, number: line.number, is_bare, is_last: false })
+    Some(HunkLine { sign, text, number: line.number, is_bare, is_last: false })
 }
 
-struct Parser<'p, 'a> {
-    lines: &'p [Numbered<'a>],
+struct PatchParser<'p, 'a> {
+    lines: &'p [NumberedLine<'a>],
     at: usize,
     /// The next line with a sign or of a header, once it was looked for.
     speaking: usize,
@@ -212,7 +212,7 @@ struct Parser<'p, 'a> {
 
 /// `path` of `--- path<tab>time`.
 fn header_name(header: &str) -> Cow<'static, str> {
-    let header = visible(header);
+    let header = strip_invisible(header);
     let name = header.split('\t').next().unwrap_or_default().trim();
     // Some write the time behind spaces.
     let dated = name.split_once("  ").map_or(name, |(name, _)| name);
@@ -221,29 +221,29 @@ fn header_name(header: &str) -> Cow<'static, str> {
     Cow::Owned(name.to_owned())
 }
 
-impl<'a> Parser<'_, 'a> {
-    fn text(&self, ahead: usize) -> Option<&'a str> {
+impl<'a> PatchParser<'_, 'a> {
+    fn peek_text(&self, ahead: usize) -> Option<&'a str> {
         self.lines.get(self.at + ahead).map(|line| line.text)
     }
 
-    fn starts(&self, ahead: usize, with: &str) -> bool {
-        self.text(ahead).is_some_and(|line| visible(line).starts_with(with))
+    fn is_start(&self, ahead: usize, with: &str) -> bool {
+        self.peek_text(ahead).is_some_and(|line| strip_invisible(line).starts_with(with))
     }
 
     fn run(&mut self) -> Result<(), PatchError> {
         while let Some(line) = self.lines.get(self.at).copied() {
-            if self.marker(line)? {
+            if self.parse_marker(line)? {
                 if self.is_ended {
                     return Ok(());
                 }
-            } else if let Some(header) = visible(line.text).strip_prefix("@@") {
+            } else if let Some(header) = strip_invisible(line.text).strip_prefix("@@") {
                 if header.starts_with('@') {
                     return Err(PatchError::OtherKind { what: "a combined diff of a merge" });
                 }
                 self.at += 1;
-                self.hunk(header_of(line.text));
+                self.parse_hunk(header_of(line.text));
             } else if self.is_bare_hunk() {
-                self.hunk(Header::default());
+                self.parse_hunk(HunkHeader::default());
             } else {
                 self.file_header(line)?;
                 self.at += 1;
@@ -255,49 +255,50 @@ impl<'a> Parser<'_, 'a> {
     /// A hunk that follows the names of its file without a header of its own.
     fn is_bare_hunk(&self) -> bool {
         let is_first = self.files.last().is_some_and(|file| {
-            file.hunks.is_empty() && file.action == Action::Update && file.name().is_some()
+            file.hunks.is_empty() && file.action == FileAction::Update && file.name().is_some()
         });
         is_first && !self.is_names(0) && self.starts_signed()
     }
 
     fn starts_signed(&self) -> bool {
-        self.text(0).is_some_and(|line| line.starts_with([' ', '+', '-']))
+        self.peek_text(0).is_some_and(|line| line.starts_with([' ', '+', '-']))
     }
 
     /// Whether two lines name a file before and after.
     fn is_names(&self, ahead: usize) -> bool {
-        self.starts(ahead, "--- ") && self.starts(ahead + 1, "+++ ")
+        self.is_start(ahead, "--- ") && self.is_start(ahead + 1, "+++ ")
     }
 
-    fn file_header(&mut self, line: Numbered<'a>) -> Result<(), PatchError> {
-        let seen = visible(line.text);
+    fn file_header(&mut self, line: NumberedLine<'a>) -> Result<(), PatchError> {
+        let seen = strip_invisible(line.text);
         let open = |file: &&mut FilePatch<'a>| file.hunks.is_empty();
         if let Some(names) = seen.strip_prefix("diff --git ") {
             let name = names.rsplit_once(' ').map(|(_, name)| header_name(name));
-            self.files.push(FilePatch::new(name.clone(), name, Action::Update));
+            self.files.push(FilePatch::new(name.clone(), name, FileAction::Update));
         } else if let Some(name) = seen.strip_prefix("Index: ") {
             let name = Some(header_name(name));
-            self.files.push(FilePatch::new(name.clone(), name, Action::Update));
+            self.files.push(FilePatch::new(name.clone(), name, FileAction::Update));
         } else if let Some(old) = seen.strip_prefix("--- ")
-            && (self.is_names(0) || self.starts(1, "@@"))
+            && (self.is_names(0) || self.is_start(1, "@@"))
         {
             let old = Some(header_name(old));
-            let new = self.text(1).filter(|_| self.is_names(0));
-            let new = new.and_then(|new| Some(header_name(visible(new).strip_prefix("+++ ")?)));
+            let new = self.peek_text(1).filter(|_| self.is_names(0));
+            let new =
+                new.and_then(|new| Some(header_name(strip_invisible(new).strip_prefix("+++ ")?)));
             self.at += usize::from(new.is_some());
             match self.files.last_mut().filter(open) {
                 Some(file) => (file.old, file.new) = (old, new),
-                None => self.files.push(FilePatch::new(old, new, Action::Update)),
+                None => self.files.push(FilePatch::new(old, new, FileAction::Update)),
             }
         } else if let Some(new) = seen.strip_prefix("+++ ") {
             let new = Some(header_name(new));
             match self.files.last_mut().filter(open) {
                 Some(file) => file.new = new,
-                None => self.files.push(FilePatch::new(None, new, Action::Update)),
+                None => self.files.push(FilePatch::new(None, new, FileAction::Update)),
             }
         } else if seen.starts_with("deleted file mode ") {
             if let Some(file) = self.files.last_mut() {
-                file.action = Action::Delete;
+                file.action = FileAction::Delete;
             }
         } else if seen.starts_with("rename from ") || seen.starts_with("copy from ") {
             return Err(PatchError::NotAnUpdate {
@@ -313,7 +314,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Reads a line of the envelope; false where it is none.
-    fn marker(&mut self, line: Numbered<'a>) -> Result<bool, PatchError> {
+    fn parse_marker(&mut self, line: NumberedLine<'a>) -> Result<bool, PatchError> {
         let Some(marker) = marker_of(line.text) else {
             return Ok(false);
         };
@@ -323,18 +324,20 @@ impl<'a> Parser<'_, 'a> {
         } else if marker == "End Patch" {
             self.is_ended = true;
         } else if let Some(name) = marker.strip_prefix("Update File:") {
-            self.files.push(FilePatch::named(name, Action::Update));
+            self.files.push(FilePatch::with_name(name, FileAction::Update));
             // Its first hunk may do without a header.
-            if self.text(0).is_some_and(|line| line.is_empty() || line.starts_with(['+', '-', ' ']))
-                && self.text(0).and_then(marker_of).is_none()
+            if self
+                .peek_text(0)
+                .is_some_and(|line| line.is_empty() || line.starts_with(['+', '-', ' ']))
+                && self.peek_text(0).and_then(marker_of).is_none()
             {
-                self.hunk(Header::default());
+                self.parse_hunk(HunkHeader::default());
             }
         } else if let Some(name) = marker.strip_prefix("Delete File:") {
-            self.files.push(FilePatch::named(name, Action::Delete));
+            self.files.push(FilePatch::with_name(name, FileAction::Delete));
         } else if let Some(name) = marker.strip_prefix("Add File:") {
-            self.files.push(FilePatch::named(name, Action::Add));
-            self.hunk(Header::default());
+            self.files.push(FilePatch::with_name(name, FileAction::Add));
+            self.parse_hunk(HunkHeader::default());
         } else if let Some(name) = marker.strip_prefix("Move to:") {
             if let Some(file) = self.files.last_mut() {
                 file.moved = Some(name.trim());
@@ -354,10 +357,16 @@ impl<'a> Parser<'_, 'a> {
         Ok(true)
     }
 
-    fn hunk(&mut self, header: Header<'a>) {
-        let Header { start, counts, anchor } = header;
-        let mut hunk =
-            Hunk { start, counts, anchor, is_at_end: false, is_open: false, lines: Vec::new() };
+    fn parse_hunk(&mut self, header: HunkHeader<'a>) {
+        let HunkHeader { start, counts, anchor } = header;
+        let mut hunk = PatchHunk {
+            start,
+            counts,
+            anchor,
+            is_at_end: false,
+            is_open: false,
+            lines: Vec::new(),
+        };
         // Its size so far.
         let (mut old, mut new) = (0, 0);
         while let Some(line) = self.lines.get(self.at).copied() {
@@ -372,21 +381,21 @@ impl<'a> Parser<'_, 'a> {
                 if let Some(last) = hunk.lines.last_mut() {
                     last.is_last = true;
                 }
-            } else if let Some(line) = signed(line) {
-                old += usize::from(line.sign != Sign::Added);
-                new += usize::from(line.sign != Sign::Removed);
+            } else if let Some(line) = parse_line(line) {
+                old += usize::from(line.sign != LineSign::Added);
+                new += usize::from(line.sign != LineSign::Removed);
                 hunk.lines.push(line);
             } else if is_full || is_prose(line.text) && self.is_over() {
                 break;
             } else {
-                let Numbered { number, text } = line;
-                let sign = Sign::Context;
-                hunk.lines.push(Line { sign, text, number, is_bare: true, is_last: false });
+                let NumberedLine { number, text } = line;
+                let sign = LineSign::Context;
+                hunk.lines.push(HunkLine { sign, text, number, is_bare: true, is_last: false });
                 (old, new) = (old + 1, new + 1);
             }
         }
         if self.files.is_empty() {
-            self.files.push(FilePatch::new(None, None, Action::Update));
+            self.files.push(FilePatch::new(None, None, FileAction::Update));
         }
         self.is_cut = hunk.lines.is_empty() && self.at >= self.lines.len();
         if let Some(file) = self.files.last_mut()
@@ -398,12 +407,12 @@ impl<'a> Parser<'_, 'a> {
 
     /// Whether a line belongs to what follows a hunk.
     fn ends_hunk(&self, line: &str, is_full: bool, has_room: bool) -> bool {
-        let seen = visible(line);
+        let seen = strip_invisible(line);
         seen.starts_with("@@")
             || seen.starts_with("diff --git ")
             || seen.starts_with("Index: ")
             || marker_of(line).is_some()
-            || self.is_names(0) && (is_full || !has_room && self.starts(2, "@@"))
+            || self.is_names(0) && (is_full || !has_room && self.is_start(2, "@@"))
             // The signature of a mail.
             || is_full && line == "-- "
     }
@@ -412,7 +421,7 @@ impl<'a> Parser<'_, 'a> {
     fn is_over(&mut self) -> bool {
         if self.speaking < self.at {
             let rest = &self.lines[self.at..];
-            let speaks = |line: &Numbered<'_>| {
+            let speaks = |line: &NumberedLine<'_>| {
                 line.text.starts_with(['+', '-', ' ']) || line.text.starts_with("@@")
             };
             self.speaking = self.at + rest.iter().position(speaks).unwrap_or(rest.len());
@@ -439,32 +448,35 @@ fn is_prose(line: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Header<'a> {
+struct HunkHeader<'a> {
     start: Option<usize>,
     counts: Option<(usize, usize)>,
     anchor: Option<&'a str>,
 }
 
 /// Reads `@@ -1,2 +3,4 @@ anything`, and forms of it that say less.
-fn header_of(line: &str) -> Header<'_> {
+fn header_of(line: &str) -> HunkHeader<'_> {
     let behind =
         line.trim_start_matches(|c| c == '@' || super::super::space::is_invisible(c)).trim();
-    let seen = visible(behind);
+    let seen = strip_invisible(behind);
     let numbers = seen.split("@@").next().unwrap_or_default();
-    if let Some((old, new)) = ranges(numbers) {
+    if let Some((old, new)) = parse_ranges(numbers) {
         // Nobody's line is line 0 but that of an empty range.
         let start = Some(old.0).filter(|start| *start > 0 || old.1 == Some(0));
         let counts = Some((old.1.unwrap_or(1), new.1.unwrap_or(1)));
-        return Header { start, counts, anchor: None };
+        return HunkHeader { start, counts, anchor: None };
     }
     let anchor = behind.trim_end_matches('@').trim();
     let says = anchor.chars().any(char::is_alphabetic) && !anchor.starts_with('-');
-    Header { anchor: Some(anchor).filter(|_| says && !anchor.contains("@@")), ..Header::default() }
+    HunkHeader {
+        anchor: Some(anchor).filter(|_| says && !anchor.contains("@@")),
+        ..HunkHeader::default()
+    }
 }
 
-type Range = (usize, Option<usize>);
+type HeaderRange = (usize, Option<usize>);
 
-fn ranges(numbers: &str) -> Option<(Range, Range)> {
+fn parse_ranges(numbers: &str) -> Option<(HeaderRange, HeaderRange)> {
     let mut words = numbers.split_whitespace();
     // No file has more lines than this can count.
     let number = |word: &str| word.parse::<u32>().ok().map(|number| number as usize);

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use super::super::lines::{Index, split_end, with_ends};
-use super::super::nearest::{Nearest, nearest};
-use super::super::space::{MAX_LOOSE, squeezed};
-use super::parse::{Hunk, Line, Sign};
-use super::{PatchError, Stage};
+use super::super::lines::{NumberedLines, split_end, with_ends};
+use super::super::nearest::{NearestText, find_nearest};
+use super::super::space::{MAX_LOOSE, squeeze_space};
+use super::parse::{HunkLine, LineSign, PatchHunk};
+use super::{MatchStage, PatchError};
 
 /// How far a hunk may stand from the line that it says.
 pub(super) const MAX_OFFSET: usize = 50;
@@ -20,7 +20,7 @@ pub(super) const MAX_OFFSET: usize = 50;
 const MAX_SCANNED: usize = 3;
 
 /// A text by its lines.
-pub(super) struct Base<'a> {
+pub(super) struct BaseText<'a> {
     /// With their ends.
     pub(super) lines: Vec<&'a str>,
     /// Without.
@@ -33,50 +33,51 @@ pub(super) struct Base<'a> {
 
 /// The lines of a text by numbers, as they are and by their keys. Made when a hunk is not where it
 /// says, and once for all of them.
-pub(super) struct Indexes<'i, 'a> {
-    base: &'i Base<'a>,
-    exact: OnceCell<Index<'i>>,
-    keys: OnceCell<Index<'i>>,
+pub(super) struct BaseIndexes<'i, 'a> {
+    base: &'i BaseText<'a>,
+    exact: OnceCell<NumberedLines<'i>>,
+    keys: OnceCell<NumberedLines<'i>>,
 }
 
-impl<'i, 'a> Indexes<'i, 'a> {
-    pub(super) fn new(base: &'i Base<'a>) -> Self {
+impl<'i, 'a> BaseIndexes<'i, 'a> {
+    pub(super) fn new(base: &'i BaseText<'a>) -> Self {
         Self { base, exact: OnceCell::new(), keys: OnceCell::new() }
     }
 
-    fn exact(&self) -> &Index<'i> {
-        self.exact.get_or_init(|| Index::of(self.base.contents()))
+    fn exact_lines(&self) -> &NumberedLines<'i> {
+        self.exact.get_or_init(|| NumberedLines::from_lines(self.base.line_contents()))
     }
 
-    fn keys(&self) -> &Index<'i> {
-        self.keys.get_or_init(|| Index::of(self.base.keys()))
+    fn key_lines(&self) -> &NumberedLines<'i> {
+        self.keys.get_or_init(|| NumberedLines::from_lines(self.base.line_keys()))
     }
 }
 
-impl<'a> Base<'a> {
+impl<'a> BaseText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let is_long = text.len() > MAX_LOOSE;
         Self { lines: with_ends(text), is_long, contents: OnceCell::new(), keys: OnceCell::new() }
     }
 
     /// The lines without their ends.
-    pub(super) fn contents(&self) -> &[&'a str] {
+    pub(super) fn line_contents(&self) -> &[&'a str] {
         self.contents.get_or_init(|| self.lines.iter().map(|line| split_end(line).0).collect())
     }
 
-    fn keys(&self) -> &[Cow<'a, str>] {
-        self.keys.get_or_init(|| self.contents().iter().map(|line| squeezed(line)).collect())
+    fn line_keys(&self) -> &[Cow<'a, str>] {
+        self.keys
+            .get_or_init(|| self.line_contents().iter().map(|line| squeeze_space(line)).collect())
     }
 }
 
 /// Where a hunk goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct HunkPlace {
     /// The line, from 0, of the first of its lines that is not let go.
     pub(super) at: usize,
     /// Which of its lines count: those of its edges may be let go.
     pub(super) lines: Range<usize>,
-    pub(super) stage: Stage,
+    pub(super) stage: MatchStage,
     /// How far from where it says, in lines.
     pub(super) offset: isize,
     /// Why this place was taken where the hunk fits another one too.
@@ -85,7 +86,7 @@ pub(super) struct Place {
 
 /// What the hunks before a hunk say of its place.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Drift {
+pub(super) struct HunkDrift {
     /// How far the hunk before it stands from where it says, in lines.
     pub(super) offset: isize,
     /// The line of the text, from 0, behind that hunk; 0 where the two are not in order.
@@ -98,7 +99,7 @@ const BELOW_PREVIOUS: &str =
     "a hunk fits in several places, of which one is below the hunk before it";
 
 /// Some of a hunk's lines, as they are looked for.
-struct Wanted {
+struct WantedLines {
     /// Which lines of the hunk.
     range: Range<usize>,
     /// How many of them stand in the text before.
@@ -108,20 +109,20 @@ struct Wanted {
 }
 
 /// Where the first lines of a hunk stand, and how many of its lines agree there.
-struct Agreeing {
+struct PrefixMatches {
     places: Vec<(usize, usize)>,
     most: usize,
 }
 
-impl Agreeing {
-    fn of(index: &Index<'_>, wanted: &[Option<u32>]) -> Self {
-        let places = index.agreeing(wanted);
+impl PrefixMatches {
+    fn find_prefixes(index: &NumberedLines<'_>, wanted: &[Option<u32>]) -> Self {
+        let places = index.longest_prefixes(wanted);
         let most = places.iter().map(|(_, count)| *count).max().unwrap_or(0);
         Self { places, most }
     }
 
     /// The places where so many lines agree.
-    fn all(&self, count: usize) -> Vec<usize> {
+    fn full_matches(&self, count: usize) -> Vec<usize> {
         if count > self.most {
             return Vec::new();
         }
@@ -129,7 +130,7 @@ impl Agreeing {
     }
 
     /// Those of them that lie in a range.
-    fn within(&self, count: usize, range: Range<isize>) -> impl Iterator<Item = usize> {
+    fn matches_within(&self, count: usize, range: Range<isize>) -> impl Iterator<Item = usize> {
         let from = self.places.partition_point(|(at, _)| (*at as isize) < range.start);
         let places = if count > self.most { &[] } else { &self.places[from..] };
         let near = places.iter().take_while(move |(at, _)| (*at as isize) < range.end);
@@ -138,38 +139,38 @@ impl Agreeing {
 }
 
 /// Finds the place of a hunk, the `number`th of its patch.
-pub(super) fn place(
-    indexes: &Indexes<'_, '_>,
-    hunk: &Hunk<'_>,
+pub(super) fn find_place(
+    indexes: &BaseIndexes<'_, '_>,
+    hunk: &PatchHunk<'_>,
     number: usize,
-    drift: Drift,
-) -> Result<Place, PatchError> {
+    drift: HunkDrift,
+) -> Result<HunkPlace, PatchError> {
     let base = indexes.base;
     if let Some(count) = added_alone(base, hunk) {
         return bare_insertion(base, hunk, number, count);
     }
-    let mut finder = Finder::new(indexes, hunk, number, drift);
+    let mut finder = PlaceFinder::new(indexes, hunk, number, drift);
     if let Some(place) = finder.as_it_is()? {
         finder.check_not_there(&place)?;
         return Ok(place);
     }
-    let ends = finder.ends();
-    let stages = [Stage::Exact, Stage::Whitespace, Stage::Fuzz1, Stage::Fuzz2];
+    let ends = finder.possible_ends();
+    let stages = [MatchStage::Exact, MatchStage::Whitespace, MatchStage::Fuzz1, MatchStage::Fuzz2];
     for stage in stages.into_iter().take(if base.is_long { 1 } else { stages.len() }) {
         for end in &ends {
-            let Some(wanted) = finder.wanted(*end, stage) else {
+            let Some(wanted) = finder.wanted_lines(*end, stage) else {
                 continue;
             };
-            finder.look(wanted.dropped, stage);
-            if let Some(place) = finder.find(&wanted, stage)? {
+            finder.search_stage(wanted.dropped, stage);
+            if let Some(place) = finder.find_stage(&wanted, stage)? {
                 finder.check_not_there(&place)?;
                 return Ok(place);
             }
         }
         match stage {
-            Stage::Exact => finder.check_not_applied(false)?,
-            Stage::Whitespace => finder.check_not_applied(true)?,
-            Stage::Fuzz1 | Stage::Fuzz2 => {}
+            MatchStage::Exact => finder.check_not_applied(false)?,
+            MatchStage::Whitespace => finder.check_not_applied(true)?,
+            MatchStage::Fuzz1 | MatchStage::Fuzz2 => {}
         }
     }
     Err(finder.not_found())
@@ -177,22 +178,23 @@ pub(super) fn place(
 
 /// How many lines a hunk has that only adds lines. Blank lines at its end are no part of it where
 /// nothing can stand around them.
-fn added_alone(base: &Base<'_>, hunk: &Hunk<'_>) -> Option<usize> {
-    let is_blank = |line: &&Line<'_>| line.is_bare && line.text.is_empty();
+fn added_alone(base: &BaseText<'_>, hunk: &PatchHunk<'_>) -> Option<usize> {
+    let is_blank = |line: &&HunkLine<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     let added = &hunk.lines[..hunk.lines.len() - blanks];
     let has_none = base.lines.is_empty() || hunk.counts.is_some_and(|(old, _)| old == 0);
-    let is_alone = added.iter().all(|line| line.sign == Sign::Added) && (blanks == 0 || has_none);
+    let is_alone =
+        added.iter().all(|line| line.sign == LineSign::Added) && (blanks == 0 || has_none);
     (is_alone && !added.is_empty()).then_some(added.len())
 }
 
 /// Lines that stand for themselves: only a header can say where they go.
 fn bare_insertion(
-    base: &Base<'_>,
-    hunk: &Hunk<'_>,
+    base: &BaseText<'_>,
+    hunk: &PatchHunk<'_>,
     number: usize,
     count: usize,
-) -> Result<Place, PatchError> {
+) -> Result<HunkPlace, PatchError> {
     let says_so = hunk.counts.is_some_and(|(old, _)| old == 0);
     let at = match hunk.start.filter(|_| says_so) {
         Some(start) => start,
@@ -202,42 +204,47 @@ fn bare_insertion(
     if at > base.lines.len() {
         let n = base.lines.len();
         let lines = if n == 1 { "line" } else { "lines" };
-        let hint = Nearest::none(format!("The script has {n} {lines}."));
+        let hint = NearestText::nothing_near(format!("The script has {n} {lines}."));
         let near = format!(" at line {at}");
         return Err(PatchError::NotFound { hunk: number, near, hint });
     }
-    Ok(Place { at, lines: 0..count, stage: Stage::Exact, offset: 0, doubt: None })
+    Ok(HunkPlace { at, lines: 0..count, stage: MatchStage::Exact, offset: 0, doubt: None })
 }
 
-struct Finder<'f, 'i, 'b, 'a> {
-    indexes: &'f Indexes<'i, 'b>,
-    base: &'f Base<'b>,
-    hunk: &'f Hunk<'a>,
+struct PlaceFinder<'f, 'i, 'b, 'a> {
+    indexes: &'f BaseIndexes<'i, 'b>,
+    base: &'f BaseText<'b>,
+    hunk: &'f PatchHunk<'a>,
     number: usize,
-    drift: Drift,
+    drift: HunkDrift,
     /// How many lines stay at its two ends.
     lead: usize,
     tail: usize,
     /// How many of the hunk's lines up to each one stand in the text before, and how many of those
     /// say that they are at their place, are removed, and stay.
-    sums: Vec<Sums>,
+    sums: Vec<PrefixSums>,
     /// Where its lines agree, when so many are let go at its front.
-    agreeing: [[Option<Agreeing>; 3]; 2],
+    agreeing: [[Option<PrefixMatches>; 3]; 2],
     /// The first two of those that are looked for now.
     current: (usize, usize),
 }
 
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct PrefixSums {
     old: usize,
     telling: usize,
     removed: usize,
     context: usize,
 }
 
-impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
-    fn new(indexes: &'f Indexes<'i, 'b>, hunk: &'f Hunk<'a>, number: usize, drift: Drift) -> Self {
-        let is_context = |line: &&Line<'_>| line.sign == Sign::Context;
+impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
+    fn new(
+        indexes: &'f BaseIndexes<'i, 'b>,
+        hunk: &'f PatchHunk<'a>,
+        number: usize,
+        drift: HunkDrift,
+    ) -> Self {
+        let is_context = |line: &&HunkLine<'_>| line.sign == LineSign::Context;
         let lines = &hunk.lines;
         Self {
             indexes,
@@ -255,9 +262,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
 
     /// The place of a hunk all of whose lines stand where it says, or where those before it say, or
     /// just once anywhere. Most do, and need no index.
-    fn as_it_is(&self) -> Result<Option<Place>, PatchError> {
+    fn as_it_is(&self) -> Result<Option<HunkPlace>, PatchError> {
         let lines = &self.hunk.lines;
-        let old = lines.iter().filter(|line| line.sign != Sign::Added);
+        let old = lines.iter().filter(|line| line.sign != LineSign::Added);
         let old: Vec<&str> = old.map(|line| line.text).collect();
         // A long hunk may almost fit everywhere.
         let steps = Cell::new(4 * self.base.lines.len().max(old.len()));
@@ -273,7 +280,13 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         };
         let place = |at: isize, offset| {
             let lines = 0..lines.len();
-            Some(Place { at: at.unsigned_abs(), lines, stage: Stage::Exact, offset, doubt: None })
+            Some(HunkPlace {
+                at: at.unsigned_abs(),
+                lines,
+                stage: MatchStage::Exact,
+                offset,
+                doubt: None,
+            })
         };
         // Many hunks are quicker with an index.
         let only = || {
@@ -297,7 +310,7 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         };
         if let Some(at) = fits(said) {
             let doubt = Some(FITS_NUMBER_TOO);
-            let drifted = drifted().map(|drifted| Place { doubt, ..drifted });
+            let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
             return Ok(drifted.or_else(|| place(at, 0)));
         }
         self.check_not_applied(false)?;
@@ -316,53 +329,54 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     }
 
     /// Looks for the hunk's lines, of which the first ones are let go, unless that was done.
-    fn look(&mut self, dropped: usize, stage: Stage) {
-        let by_key = usize::from(stage != Stage::Exact);
+    fn search_stage(&mut self, dropped: usize, stage: MatchStage) {
+        let by_key = usize::from(stage != MatchStage::Exact);
         self.current = (by_key, dropped);
         let slot = &mut self.agreeing[by_key][dropped];
         if slot.is_some() {
             return;
         }
-        let lines = self.hunk.lines[dropped..].iter().filter(|line| line.sign != Sign::Added);
-        let agreeing = if stage == Stage::Exact {
-            let index = self.indexes.exact();
-            let wanted: Vec<_> = lines.map(|line| index.number(line.text)).collect();
-            Agreeing::of(index, &wanted)
+        let lines = self.hunk.lines[dropped..].iter().filter(|line| line.sign != LineSign::Added);
+        let agreeing = if stage == MatchStage::Exact {
+            let index = self.indexes.exact_lines();
+            let wanted: Vec<_> = lines.map(|line| index.number_of(line.text)).collect();
+            PrefixMatches::find_prefixes(index, &wanted)
         } else {
-            let index = self.indexes.keys();
-            let wanted: Vec<_> = lines.map(|line| index.number(&squeezed(line.text))).collect();
-            Agreeing::of(index, &wanted)
+            let index = self.indexes.key_lines();
+            let wanted: Vec<_> =
+                lines.map(|line| index.number_of(&squeeze_space(line.text))).collect();
+            PrefixMatches::find_prefixes(index, &wanted)
         };
         *slot = Some(agreeing);
     }
 
-    fn agreeing(&self) -> Option<&Agreeing> {
+    fn stage_matches(&self) -> Option<&PrefixMatches> {
         let (by_key, dropped) = self.current;
         self.agreeing[by_key][dropped].as_ref()
     }
 
     /// Up to where the hunk's lines may count: blank lines at its end may be no part of it.
-    fn ends(&mut self) -> Vec<usize> {
+    fn possible_ends(&mut self) -> Vec<usize> {
         let lines = &self.hunk.lines;
-        let mut sum = Sums::default();
+        let mut sum = PrefixSums::default();
         self.sums = vec![sum];
         self.sums.extend(lines.iter().map(|line| {
-            let is_context = line.sign == Sign::Context;
-            sum.old += usize::from(line.sign != Sign::Added);
-            sum.removed += usize::from(line.sign == Sign::Removed);
+            let is_context = line.sign == LineSign::Context;
+            sum.old += usize::from(line.sign != LineSign::Added);
+            sum.removed += usize::from(line.sign == LineSign::Removed);
             sum.context += usize::from(is_context);
             sum.telling += usize::from(is_context && says_something(line.text));
             sum
         }));
-        let is_blank = |line: &&Line<'_>| line.is_bare && line.text.is_empty();
+        let is_blank = |line: &&HunkLine<'_>| line.is_bare && line.text.is_empty();
         let blanks = lines.iter().rev().take_while(is_blank).count();
         (0..=blanks).map(|less| lines.len() - less).collect()
     }
 
     /// What is looked for; none where a stage lets go of nothing more, or of too much.
-    fn wanted(&self, end: usize, stage: Stage) -> Option<Wanted> {
+    fn wanted_lines(&self, end: usize, stage: MatchStage) -> Option<WantedLines> {
         let (mut front, mut back) = (0, 0);
-        if let Some(fuzz) = stage.fuzz() {
+        if let Some(fuzz) = stage.fuzz_level() {
             let lead = self.lead.min(end);
             // What is cut off at the end is context too.
             let tail = self.tail.saturating_sub(self.hunk.lines.len() - end);
@@ -377,40 +391,45 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         let range = front..end.checked_sub(back).filter(|end| front <= *end)?;
         let (before, sum) = (self.sums.get(range.start)?, self.sums.get(range.end)?);
         // Something has to stay that tells the place from others.
-        let is_blank = |line: &Line<'_>| line.sign == Sign::Added || line.text.trim().is_empty();
-        if stage != Stage::Exact && self.hunk.lines[range.clone()].iter().all(is_blank) {
+        let is_blank =
+            |line: &HunkLine<'_>| line.sign == LineSign::Added || line.text.trim().is_empty();
+        if stage != MatchStage::Exact && self.hunk.lines[range.clone()].iter().all(is_blank) {
             return None;
         }
-        let is_enough = stage.fuzz().is_none()
+        let is_enough = stage.fuzz_level().is_none()
             || sum.telling > before.telling
             || sum.removed > before.removed && sum.context > before.context;
         let count = sum.old - before.old;
         if count == 0 || !is_enough {
             return None;
         }
-        Some(Wanted { range, count, dropped: front })
+        Some(WantedLines { range, count, dropped: front })
     }
 
-    fn find(&self, wanted: &Wanted, stage: Stage) -> Result<Option<Place>, PatchError> {
-        let Some(agreeing) = self.agreeing().filter(|agreeing| wanted.count <= agreeing.most)
+    fn find_stage(
+        &self,
+        wanted: &WantedLines,
+        stage: MatchStage,
+    ) -> Result<Option<HunkPlace>, PatchError> {
+        let Some(agreeing) = self.stage_matches().filter(|agreeing| wanted.count <= agreeing.most)
         else {
             return Ok(None);
         };
         let place = |at: usize, offset| {
-            Some(Place { at, lines: wanted.range.clone(), stage, offset, doubt: None })
+            Some(HunkPlace { at, lines: wanted.range.clone(), stage, offset, doubt: None })
         };
         let Some(start) = self.hunk.start else {
-            let all = self.anchored(agreeing.all(wanted.count), wanted);
+            let all = self.below_anchor(agreeing.full_matches(wanted.count), wanted);
             return match all.as_slice() {
                 [] => Ok(None),
                 [at] => Ok(place(*at, 0)),
-                _ => Err(self.several(&all, "it has no line number")),
+                _ => Err(self.ambiguous(&all, "it has no line number")),
             };
         };
         let said = (start + wanted.dropped).saturating_sub(1) as isize;
         let fits = |offset: isize| {
             let at = said + offset;
-            agreeing.within(wanted.count, at..at + 1).next().is_some()
+            agreeing.matches_within(wanted.count, at..at + 1).next().is_some()
         };
         let drifted = || {
             let offset = self.drift_in_reach().filter(|offset| fits(*offset))?;
@@ -418,10 +437,10 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         };
         if fits(0) {
             let doubt = Some(FITS_NUMBER_TOO);
-            let drifted = drifted().map(|drifted| Place { doubt, ..drifted });
+            let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
             return Ok(drifted.or_else(|| place(said.unsigned_abs(), 0)));
         }
-        if stage == Stage::Exact {
+        if stage == MatchStage::Exact {
             self.check_not_applied(false)?;
         }
         if let Some(drifted) = drifted() {
@@ -430,9 +449,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         let is_near = |offset: isize| offset.unsigned_abs() <= MAX_OFFSET;
         // Fuzz does not look far: what it would find there is too little to go by.
         let max = MAX_OFFSET as isize;
-        let all: Vec<usize> = match stage.fuzz() {
-            Some(_) => agreeing.within(wanted.count, said - max..said + max + 1).collect(),
-            None => agreeing.all(wanted.count),
+        let all: Vec<usize> = match stage.fuzz_level() {
+            Some(_) => agreeing.matches_within(wanted.count, said - max..said + max + 1).collect(),
+            None => agreeing.full_matches(wanted.count),
         };
         let offset = |at: usize| at as isize - said;
         match all.as_slice() {
@@ -444,9 +463,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
                 match below {
                     [at] if is_near(offset(*at)) => {
                         let found = place(*at, offset(*at));
-                        Ok(found.map(|found| Place { doubt: Some(BELOW_PREVIOUS), ..found }))
+                        Ok(found.map(|found| HunkPlace { doubt: Some(BELOW_PREVIOUS), ..found }))
                     }
-                    _ => Err(self.several(all, "none of them is where it says")),
+                    _ => Err(self.ambiguous(all, "none of them is where it says")),
                 }
             }
             [at, ..] => Err(PatchError::Stale {
@@ -458,12 +477,17 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     }
 
     /// The first place below the hunk's anchor, where that stands just once and is needed.
-    fn anchored(&self, all: Vec<usize>, wanted: &Wanted) -> Vec<usize> {
+    fn below_anchor(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let Some(anchor) = self.hunk.anchor.filter(|_| all.len() > 1) else {
-            return if self.hunk.is_at_end && all.len() > 1 { self.last(all, wanted) } else { all };
+            return if self.hunk.is_at_end && all.len() > 1 {
+                self.at_text_end(all, wanted)
+            } else {
+                all
+            };
         };
-        let index = self.indexes.keys();
-        let anchors = index.number(&squeezed(anchor)).map(|number| index.places(number));
+        let index = self.indexes.key_lines();
+        let anchors =
+            index.number_of(&squeeze_space(anchor)).map(|number| index.positions_of(number));
         let Some([line]) = anchors else {
             return all;
         };
@@ -474,20 +498,20 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     }
 
     /// Those places behind which the text ends.
-    fn last(&self, all: Vec<usize>, wanted: &Wanted) -> Vec<usize> {
+    fn at_text_end(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let end = self.base.lines.len();
         let last: Vec<usize> = all.iter().copied().filter(|at| at + wanted.count == end).collect();
         if last.is_empty() { all } else { last }
     }
 
-    fn several(&self, all: &[usize], why: &'static str) -> PatchError {
+    fn ambiguous(&self, all: &[usize], why: &'static str) -> PatchError {
         let lines = all.iter().map(|at| at + 1).collect();
         PatchError::FitsSeveral { hunk: self.number, lines, why }
     }
 
     /// The lines after the change.
     fn new_lines(&self) -> Vec<&'a str> {
-        let new = self.hunk.lines.iter().filter(|line| line.sign != Sign::Removed);
+        let new = self.hunk.lines.iter().filter(|line| line.sign != LineSign::Removed);
         new.map(|line| line.text).collect()
     }
 
@@ -499,10 +523,10 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
     fn check_not_applied(&self, also_removals: bool) -> Result<(), PatchError> {
         let new = self.new_lines();
         let lines = &self.hunk.lines;
-        let adds = lines.iter().any(|line| line.sign == Sign::Added);
+        let adds = lines.iter().any(|line| line.sign == LineSign::Added);
         let is_within = also_removals && self.hunk.start.is_some()
-            || lines.first().is_some_and(|line| line.sign == Sign::Context)
-                && lines.last().is_some_and(|line| line.sign == Sign::Context);
+            || lines.first().is_some_and(|line| line.sign == LineSign::Context)
+                && lines.last().is_some_and(|line| line.sign == LineSign::Context);
         let says = self.hunk.start.is_some() || new.iter().any(|line| says_something(line));
         if !says || !(adds || is_within || self.hunk.start.is_some()) {
             return Ok(());
@@ -521,9 +545,9 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
                 both.all(|(there, new)| split_end(there).0 == *new).then_some(at)
             })
         } else {
-            let index = self.indexes.exact();
-            let wanted: Vec<_> = new.iter().map(|line| index.number(line)).collect();
-            Agreeing::of(index, &wanted).all(new.len()).first().copied()
+            let index = self.indexes.exact_lines();
+            let wanted: Vec<_> = new.iter().map(|line| index.number_of(line)).collect();
+            PrefixMatches::find_prefixes(index, &wanted).full_matches(new.len()).first().copied()
         };
         match at {
             Some(at) => Err(PatchError::AlreadyThere { hunk: self.number, line: at + 1 }),
@@ -533,13 +557,13 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
 
     /// Refuses lines that go below others, with nothing said of what stands below, where they stand
     /// there.
-    fn check_not_there(&self, place: &Place) -> Result<(), PatchError> {
+    fn check_not_there(&self, place: &HunkPlace) -> Result<(), PatchError> {
         let lines = &self.hunk.lines[place.lines.clone()];
-        let added = lines.iter().rev().take_while(|line| line.sign == Sign::Added);
+        let added = lines.iter().rev().take_while(|line| line.sign == LineSign::Added);
         let mut added: Vec<&str> = added.map(|line| line.text).collect();
         added.reverse();
-        let removes = lines.iter().any(|line| line.sign == Sign::Removed);
-        let old = lines.iter().filter(|line| line.sign != Sign::Added).count();
+        let removes = lines.iter().any(|line| line.sign == LineSign::Removed);
+        let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
         let below = self.base.lines.get(place.at + old..).unwrap_or_default();
         let mut both = below.iter().zip(&added);
         let stands = below.len() >= added.len() && both.all(|(it, new)| split_end(it).0 == *new);
@@ -554,17 +578,17 @@ impl<'f, 'i, 'b, 'a> Finder<'f, 'i, 'b, 'a> {
         if let Some(line) = self.hunk.lines.iter().find(|line| {
             line.is_bare
                 && !line.text.is_empty()
-                && self.indexes.exact().number(line.text).is_none()
+                && self.indexes.exact_lines().number_of(line.text).is_none()
         }) {
             return PatchError::NoSign { line: line.number, text: line.text.to_owned() };
         }
-        let old = self.hunk.lines.iter().filter(|line| line.sign != Sign::Added);
+        let old = self.hunk.lines.iter().filter(|line| line.sign != LineSign::Added);
         let old: Vec<&str> = old.map(|line| line.text).collect();
         let near = match self.hunk.start {
             Some(start) => format!(" at line {start} or within {MAX_OFFSET} lines of it"),
             None => String::new(),
         };
-        let hint = nearest(&self.base.contents().join("\n"), &old.join("\n"));
+        let hint = find_nearest(&self.base.line_contents().join("\n"), &old.join("\n"));
         PatchError::NotFound { hunk: self.number, near, hint }
     }
 }

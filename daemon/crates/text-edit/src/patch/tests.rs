@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::super::apply;
+use super::super::apply_edits;
 use super::*;
 
 const SCRIPT: &str = "local a = 1\nlocal b = 2\n\nlocal function add()\n\treturn a + b\nend\n\nlocal function sub()\n\treturn a - b\nend\n\nreturn add\n";
 
 #[track_caller]
-fn patched(text: &str, patch: &str) -> (String, Patched) {
-    match super::patch(text, patch, &["Main.luau"]) {
-        Ok(patched) => (apply(text, &patched.edits).unwrap(), patched),
+fn patched(text: &str, patch: &str) -> (String, PatchResult) {
+    match super::apply_patch(text, patch, &["Main.luau"]) {
+        Ok(patched) => (apply_edits(text, &patched.edits).unwrap(), patched),
         Err(error) => panic!("{error}"),
     }
 }
@@ -19,20 +19,20 @@ fn patched(text: &str, patch: &str) -> (String, Patched) {
 #[track_caller]
 fn check(text: &str, patch: &str, after: &str) {
     let (found, patched) = patched(text, patch);
-    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, Stage::Exact, false));
+    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, MatchStage::Exact, false));
 }
 
 /// A patch that fits, and at which somebody should look again.
 #[track_caller]
-fn doubted(text: &str, patch: &str, after: &str, stage: Stage) {
+fn doubted(text: &str, patch: &str, after: &str, stage: MatchStage) {
     let (found, patched) = patched(text, patch);
     assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, stage, true));
 }
 
 #[track_caller]
 fn refused(text: &str, patch: &str, says: &str) {
-    match super::patch(text, patch, &["Main.luau"]) {
-        Ok(patched) => panic!("{:?}", apply(text, &patched.edits)),
+    match super::apply_patch(text, patch, &["Main.luau"]) {
+        Ok(patched) => panic!("{:?}", apply_edits(text, &patched.edits)),
         Err(error) => assert!(error.to_string().contains(says), "{error}"),
     }
 }
@@ -79,7 +79,7 @@ fn forgives_what_models_write() {
         format!("@@ -4,3 +4,3 @@\n{body}\nThis swaps the operands (again).\n"),
     ] {
         let (found, patched) = patched(SCRIPT, &patch);
-        assert_eq!((found.as_str(), patched.stage), (after.as_str(), Stage::Exact), "{patch}");
+        assert_eq!((found.as_str(), patched.stage), (after.as_str(), MatchStage::Exact), "{patch}");
         assert!(!patched.confirm, "{patch}");
     }
 }
@@ -113,8 +113,8 @@ fn places_by_number_or_by_being_the_only_one() {
 fn numbers_may_be_anything() {
     for number in ["0", "4294967295", "18446744073709551615", "99999999999999999999", "-1"] {
         let patch = format!("@@ -{number},{number} +{number},{number} @@\n-a\n+b\n c\n c\n c\n");
-        let _ = super::patch("a\nc\nc\nc\n", &patch, &[]);
-        let _ = super::patch("a\n", &format!("@@ -{number},0 +1 @@\n+b\n"), &[]);
+        let _ = super::apply_patch("a\nc\nc\nc\n", &patch, &[]);
+        let _ = super::apply_patch("a\n", &format!("@@ -{number},0 +1 @@\n+b\n"), &[]);
     }
 }
 
@@ -147,22 +147,22 @@ fn forgives_white_space_and_context_with_a_second_look() {
         SCRIPT,
         spaces,
         &with("\treturn a + b", "\tif a then\n\t\treturn b\n\tend"),
-        Stage::Whitespace,
+        MatchStage::Whitespace,
     );
-    doubted("a  \nb\n", "@@\n a\n-b\n+c\n", "a  \nc\n", Stage::Whitespace);
-    doubted("a b\nc\n", "@@\n a\u{a0}b\n-c\n+d\u{a0}e\n", "a b\nd e\n", Stage::Whitespace);
+    doubted("a  \nb\n", "@@\n a\n-b\n+c\n", "a  \nc\n", MatchStage::Whitespace);
+    doubted("a b\nc\n", "@@\n a\u{a0}b\n-c\n+d\u{a0}e\n", "a b\nd e\n", MatchStage::Whitespace);
     let text = "1\n2\n3\n4\n5\n6\n7\n";
     doubted(
         text,
         "@@ -1,7 +1,7 @@\n X\n 2\n 3\n-4\n+D\n 5\n 6\n 7\n",
         "1\n2\n3\nD\n5\n6\n7\n",
-        Stage::Fuzz1,
+        MatchStage::Fuzz1,
     );
     doubted(
         text,
         "@@ -1,7 +1,7 @@\n X\n X\n 3\n-4\n+D\n 5\n 6\n Z\n",
         "1\n2\n3\nD\n5\n6\n7\n",
-        Stage::Fuzz2,
+        MatchStage::Fuzz2,
     );
     refused(text, "@@ -1,7 +1,7 @@\n X\n X\n X\n-4\n+D\n 5\n 6\n 7\n", "does not fit");
     refused(text, "@@ -3,3 +3,3 @@\n 3\n-X\n+D\n 5\n", "does not fit");
@@ -173,7 +173,7 @@ fn forgives_white_space_and_context_with_a_second_look() {
 #[test]
 fn lines_without_a_sign_are_lines_that_stay() {
     let patch = "@@\nlocal function add()\n-\treturn a + b\n+\treturn b\nend\n";
-    doubted(SCRIPT, patch, &with("return a + b", "return b"), Stage::Exact);
+    doubted(SCRIPT, patch, &with("return a + b", "return b"), MatchStage::Exact);
     refused(SCRIPT, &patch.replace("local f", "lokal f"), "Line 2 of the patch, `lokal function");
 }
 
@@ -257,7 +257,7 @@ fn refuses_what_is_cut_off() {
     );
     refused("a\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b\n", "cut off");
     refused("a\nb\nc\n", "@@ -1,2 +1 @@\n-a\n b\n@@ -3,4 +2,4 @@\n c\n", "cut off");
-    doubted("a\nb\n", "@@ -1,4 +1,4 @@\n-a\n+x\n b\n", "x\nb\n", Stage::Exact);
+    doubted("a\nb\n", "@@ -1,4 +1,4 @@\n-a\n+x\n b\n", "x\nb\n", MatchStage::Exact);
     refused("a\nb\n", "@@ -1,6 +1,6 @@\n-a\n+x\n b\n", "cut off");
 }
 
@@ -286,7 +286,7 @@ fn indentation_that_can_mean_two_things_is_refused() {
         "    a\n    b\n",
         "@@ -1,2 +1,3 @@\n    a\n    b\n+\tc\n",
         "    a\n    b\n\tc\n",
-        Stage::Whitespace,
+        MatchStage::Whitespace,
     );
 }
 
@@ -363,8 +363,8 @@ fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
         format!("{head}\n{}", lines.concat())
     };
     // Three lines above its number, as the first one is.
-    doubted(&text, &patch, &with_stop("ANCHOR", 4), Stage::Exact);
-    let doubts = patched(&text, &patch).1.doubts();
+    doubted(&text, &patch, &with_stop("ANCHOR", 4), MatchStage::Exact);
+    let doubts = patched(&text, &patch).1.list_doubts();
     assert!(doubts.iter().any(|it| it.contains("fits at its own line number too")), "{doubts:?}");
     // Without a drift, and where the drift leads nowhere, its number counts.
     check(&text, second, &with_stop("anchor", 7));
@@ -372,7 +372,7 @@ fn a_later_hunk_follows_the_drift_though_it_fits_at_its_number() {
     check(&text, &other, &with_stop("ANCHOR", 7));
     // The same by keys: the lines fit but for white space.
     let loose = patch.replace(" if a then\n-\tstep", " if  a  then\n-\tstep");
-    doubted(&text, &loose, &with_stop("ANCHOR", 4), Stage::Whitespace);
+    doubted(&text, &loose, &with_stop("ANCHOR", 4), MatchStage::Whitespace);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_later_hunk_is_below_the_one_before_it() {
     refused(text, second, "fits in several places, from lines 1, 7");
     let patch = format!("@@ -4,2 +4,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
     let after = "x\nend\n0\n0\nANCHOR\n0\ny\nend\n";
-    doubted(text, &patch, after, Stage::Exact);
+    doubted(text, &patch, after, MatchStage::Exact);
     // Hunks that are not in order say nothing of each other.
     let patch = format!("@@ -6,2 +6,2 @@\n-anchor\n+ANCHOR\n 0\n{second}");
     refused(text, &patch, "fits in several places");
@@ -393,14 +393,14 @@ fn a_mark_of_the_last_line_that_contradicts_the_text_needs_a_look() {
     let mark = "\\ No newline at end of file\n";
     let text = "foo\nbar\nbaz\nbanana\n";
     let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
-    doubted(text, &patch, "foo\nbar\nbaz\nbabaco\n", Stage::Exact);
-    let doubts = patched(text, &patch).1.doubts();
+    doubted(text, &patch, "foo\nbar\nbaz\nbabaco\n", MatchStage::Exact);
+    let doubts = patched(text, &patch).1.list_doubts();
     assert!(doubts.iter().any(|it| it.contains("No newline")), "{doubts:?}");
     let patch = format!("@@ -3,2 +3,2 @@\n-baz\n+BAZ\n banana\n{mark}");
-    doubted(text, &patch, "foo\nbar\nBAZ\nbanana\n", Stage::Exact);
+    doubted(text, &patch, "foo\nbar\nBAZ\nbanana\n", MatchStage::Exact);
     // More text follows the line that is to be the last one.
     let patch = format!("@@ -1 +1 @@\n-foo\n+FOO\n{mark}");
-    doubted("foo\nbar\n", &patch, "FOO\nbar\n", Stage::Exact);
+    doubted("foo\nbar\n", &patch, "FOO\nbar\n", MatchStage::Exact);
     // Where they agree, nobody has to look.
     let patch = format!("@@ -2,3 +2,3 @@\n bar\n baz\n-banana\n{mark}+babaco\n{mark}");
     check("foo\nbar\nbaz\nbanana", &patch, "foo\nbar\nbaz\nbabaco");
@@ -419,8 +419,8 @@ fn an_indented_patch_fits_an_empty_text() {
 fn entities_that_fit_as_they_are_need_a_look() {
     let text = "if a < b then\n\tf()\nend\n";
     let patch = "@@ -2,2 +2,2 @@\n-\tf()\n+\tf(\"&lt;cyclic&gt;\")\n end\n";
-    doubted(text, patch, "if a < b then\n\tf(\"&lt;cyclic&gt;\")\nend\n", Stage::Exact);
-    let doubts = patched(text, patch).1.doubts();
+    doubted(text, patch, "if a < b then\n\tf(\"&lt;cyclic&gt;\")\nend\n", MatchStage::Exact);
+    let doubts = patched(text, patch).1.list_doubts();
     assert!(doubts.iter().any(|it| it.contains("entities")), "{doubts:?}");
     refused(text, "@@ -1 +1 @@\n-if a &lt; b then\n+if b &lt; a then\n", "escaped as for XML");
 }

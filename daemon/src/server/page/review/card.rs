@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
 use vector_core::proposal::by_instance;
 use vector_core::safe_line::safe_line;
-use vector_text_edit::Words;
+use vector_text_edit::WordDiff;
 
 use super::proposal_view::{ELSEWHERE, decided_by, outcome_text, reason_view, warnings_view};
 use super::{diff, proposal_url, table};
@@ -53,7 +53,7 @@ fn instance_list(view: &ProposalView) -> Markup {
 
 /// The first lines of all texts.
 fn first_lines(view: &ProposalView) -> Markup {
-    let mut compared = Words::default();
+    let mut compared = WordDiff::default();
     let (mut left, mut more) = (LINES, 0);
     let mut shown = Vec::new();
     for script in &view.proposal.preview.scripts {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use maud::{Markup, html};
 use scene_schemas::proposal::{Conflict, DiffLine, Passage};
 use vector_core::safe_line::safe_line;
-use vector_luau::{Pieces, highlight};
-use vector_text_edit::Words;
+use vector_luau::{LinePieces, highlight_lines};
+use vector_text_edit::WordDiff;
 
 use super::diff_line::line_view;
 use crate::server::page::format;
@@ -15,7 +15,7 @@ use crate::server::page::format;
 /// A conflict, as an item of a conversation.
 pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup {
     let path = conflict.path.to_string();
-    let mut compared = Words::default();
+    let mut compared = WordDiff::default();
     html! {
         article.item.conflict data-key=(key) aria-label={ "Changed twice: " (safe_line(&path)) } {
             p.title { "Changed twice: " span.path { (safe_line(&path)) } }
@@ -28,7 +28,7 @@ pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup 
     }
 }
 
-fn passage_columns(passage: &Passage, compared: &mut Words) -> Markup {
+fn passage_columns(passage: &Passage, compared: &mut WordDiff) -> Markup {
     let line = Some(passage.line as usize);
     let of = |title, text| TextVersion { title, line, text };
     let others = [of("As it is now", &passage.theirs), of("As asked for", &passage.ours)];
@@ -52,7 +52,7 @@ pub(in super::super) fn version_columns(
     label: &str,
     base: TextVersion<'_>,
     others: [TextVersion<'_>; 2],
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
     let lines = base.text.lines().count();
     let plain = (vec![false; lines], vec![Vec::new(); lines]);
@@ -71,14 +71,14 @@ pub(in super::super) fn version_columns(
 fn compare_lines(
     base: &str,
     text: &str,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> (Vec<bool>, Vec<Vec<Range<usize>>>) {
     let removed = base.lines().map(|line| DiffLine::Removed(line.to_owned()));
     let added = text.lines().map(|line| DiffLine::Added(line.to_owned()));
     let lines: Vec<DiffLine> = removed.chain(added).collect();
     let first = base.lines().count();
-    let beside = compared.beside(&lines);
-    let marks = compared.marks(&lines, &beside).split_off(first);
+    let beside = compared.pair_lines(&lines);
+    let marks = compared.changed_ranges(&lines, &beside).split_off(first);
     let mut is_new = vec![true; marks.len()];
     for pair in &beside {
         if let (Some(a), Some(b)) = (pair.old, pair.new)
@@ -96,9 +96,9 @@ fn version_column(
     marks: &[Vec<Range<usize>>],
 ) -> Markup {
     let TextVersion { title, line: first, text } = version;
-    let pieces: Vec<Pieces> = match first {
-        Some(_) => highlight(text.lines()),
-        None => text.lines().map(|_| Pieces::default()).collect(),
+    let pieces: Vec<LinePieces> = match first {
+        Some(_) => highlight_lines(text.lines()),
+        None => text.lines().map(|_| LinePieces::default()).collect(),
     };
     html! {
         section aria-label=(title) {

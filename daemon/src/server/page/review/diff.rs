@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use scene_schemas::proposal::{DiffLine, Hunk, Proposal, ScriptDiff};
 use vector_core::proposal::ProposalUnit;
 use vector_core::safe_line::safe_line;
-use vector_luau::{Pieces, highlight};
-use vector_text_edit::{Beside, Words};
+use vector_luau::{LinePieces, highlight_lines};
+use vector_text_edit::{LinePair, WordDiff};
 
 use super::diff_line::line_view;
 use super::unit_key;
@@ -34,7 +34,7 @@ pub(super) fn text_changes(
     pieces: &[ProposalUnit],
     layout: DiffLayout,
 ) -> Markup {
-    let mut compared = Words::default();
+    let mut compared = WordDiff::default();
     html! {
         @for (at, script) in proposal.preview.scripts.iter().enumerate() {
             (text_change(at, script, pieces, layout, &mut compared))
@@ -47,7 +47,7 @@ fn text_change(
     script: &ScriptDiff,
     pieces: &[ProposalUnit],
     layout: DiffLayout,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
     let whole = ProposalUnit::Command(script.command as usize);
     let is_memory = is_memory(script);
@@ -98,7 +98,7 @@ fn hunk_section(
     script: &ScriptDiff,
     unit: Option<ProposalUnit>,
     layout: DiffLayout,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
     let Some(hunk) = script.hunks.get(number) else {
         return html! {};
@@ -146,8 +146,8 @@ fn hunk_label(hunk: &Hunk) -> String {
 pub(super) fn plain_text(text: &str) -> Markup {
     let lines = text.lines().map(|line| DiffLine::Context(line.to_owned())).collect();
     let hunk = Hunk { old_start: 1, new_start: 1, lines };
-    let pieces = highlight_lines(&hunk.lines);
-    let line_of = |(it, pieces): (&DiffLine, &Pieces)| line_view(text_of(it), pieces, &[]);
+    let pieces = color_lines(&hunk.lines);
+    let line_of = |(it, pieces): (&DiffLine, &LinePieces)| line_view(text_of(it), pieces, &[]);
     let cells = hunk.lines.iter().zip(&pieces).map(line_of).collect();
     let digits = hunk.lines.len().to_string().len().clamp(2, 7);
     let old: Vec<u32> = (1..).take(hunk.lines.len()).collect();
@@ -158,7 +158,7 @@ pub(super) fn plain_text(text: &str) -> Markup {
 pub(super) fn preview_lines(
     script: &ScriptDiff,
     most: usize,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> (Markup, usize) {
     let mut left = most;
     let mut cut = Vec::new();
@@ -181,14 +181,14 @@ fn hunk_lines(
     hunk: &Hunk,
     script: &ScriptDiff,
     layout: DiffLayout,
-    compared: &mut Words,
+    compared: &mut WordDiff,
 ) -> Markup {
-    let beside = compared.beside(&hunk.lines);
-    let marks = compared.marks(&hunk.lines, &beside);
+    let beside = compared.pair_lines(&hunk.lines);
+    let marks = compared.changed_ranges(&hunk.lines, &beside);
     let pieces = if is_memory(script) {
-        vec![Pieces::new(); hunk.lines.len()]
+        vec![LinePieces::new(); hunk.lines.len()]
     } else {
-        highlight_lines(&hunk.lines)
+        color_lines(&hunk.lines)
     };
     let last = script.hunks.last().unwrap_or(hunk);
     let digits = last.old_start.max(last.new_start) as usize + last.lines.len();
@@ -215,14 +215,14 @@ fn text_of(line: &DiffLine) -> &str {
 }
 
 /// The pieces of each line: of what goes as they are before, of all others as they are afterwards.
-fn highlight_lines(lines: &[DiffLine]) -> Vec<Pieces> {
+fn color_lines(lines: &[DiffLine]) -> Vec<LinePieces> {
     let side = |gone: bool| {
         let on = move |line: &&DiffLine| match line {
             DiffLine::Context(_) => true,
             DiffLine::Removed(_) => gone,
             DiffLine::Added(_) => !gone,
         };
-        highlight(lines.iter().filter(on).map(text_of)).into_iter()
+        highlight_lines(lines.iter().filter(on).map(text_of)).into_iter()
     };
     let (mut old, mut new) = (side(true), side(false));
     let pieces = lines.iter().map(|line| match line {
@@ -293,7 +293,7 @@ impl RenderedHunk<'_> {
         }
     }
 
-    fn render_split(&self, beside: &[Beside]) -> Markup {
+    fn render_split(&self, beside: &[LinePair]) -> Markup {
         html! {
             div class={ "lines p w" (self.digits) } {
                 @for rows in beside.chunks(BLOCK) {

@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 use vector_core::safe_line::safe_line;
-use vector_luau::{Piece, Pieces};
+use vector_luau::{HighlightKind, LinePieces};
 
 /// Bytes of a line that are shown at once. What is behind them is a press away, and plain.
 const LONGEST: usize = 2_000;
 
 /// The text of a line.
-pub(super) fn line_view(text: &str, pieces: &Pieces, marks: &[Range<usize>]) -> Markup {
+pub(super) fn line_view(text: &str, pieces: &LinePieces, marks: &[Range<usize>]) -> Markup {
     let (front, behind) = text.split_at(cut_length(text));
     html! {
         @for (text, class) in split_segments(front, pieces, marks) {
@@ -39,7 +39,7 @@ fn cut_length(text: &str) -> usize {
 /// A text in parts that look alike, each with its class.
 fn split_segments<'a>(
     text: &'a str,
-    pieces: &Pieces,
+    pieces: &LinePieces,
     marks: &[Range<usize>],
 ) -> Vec<(&'a str, Option<&'static str>)> {
     let (mut segments, mut at) = (Vec::new(), 0);
@@ -61,18 +61,18 @@ fn split_segments<'a>(
     segments
 }
 
-fn segment_class(piece: Option<Piece>, is_marked: bool) -> Option<&'static str> {
+fn segment_class(piece: Option<HighlightKind>, is_marked: bool) -> Option<&'static str> {
     let Some(piece) = piece else {
         return is_marked.then_some("m");
     };
     let (plain, marked) = match piece {
-        Piece::Keyword => ("k", "k m"),
-        Piece::Text => ("s", "s m"),
-        Piece::Comment => ("c", "c m"),
-        Piece::Constant => ("n", "n m"),
-        Piece::Global => ("g", "g m"),
-        Piece::Type => ("t", "t m"),
-        Piece::Called => ("f", "f m"),
+        HighlightKind::Keyword => ("k", "k m"),
+        HighlightKind::Text => ("s", "s m"),
+        HighlightKind::Comment => ("c", "c m"),
+        HighlightKind::Constant => ("n", "n m"),
+        HighlightKind::Global => ("g", "g m"),
+        HighlightKind::Type => ("t", "t m"),
+        HighlightKind::Called => ("f", "f m"),
     };
     Some(if is_marked { marked } else { plain })
 }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn pieces_and_words_that_differ_may_overlap() {
         let text = "local x = \"<b>\"";
-        let pieces = vec![(0..5, Piece::Keyword), (10..15, Piece::Text)];
+        let pieces = vec![(0..5, HighlightKind::Keyword), (10..15, HighlightKind::Text)];
         assert_eq!(
             line_view(text, &pieces, &[6..8, 8..12]).into_string(),
             "<i class=\"k\">local</i> <i class=\"m\">x </i><i class=\"m\">= </i><i class=\"s m\">&quot;&lt;</i>\
@@ -101,7 +101,8 @@ mod tests {
     #[test]
     fn a_long_line_is_a_press_away() {
         let text = format!("{}é{}", "x".repeat(LONGEST - 1), "y".repeat(50));
-        let shown = line_view(&text, &vec![(0..LONGEST + 20, Piece::Comment)], &[]).into_string();
+        let shown =
+            line_view(&text, &vec![(0..LONGEST + 20, HighlightKind::Comment)], &[]).into_string();
         assert!(shown.contains("<summary>… 51 more characters</summary>éyy"), "{shown}");
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use vector_luau::index;
-use vector_place::Format;
+use vector_place::FileFormat;
 
 use super::super::*;
 use super::{at, place};
@@ -65,7 +65,7 @@ fn many_uses_in_one_script_are_found() {
 #[test]
 fn many_scripts_that_require_one_are_found() {
     let many = 5_000;
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let lib = scene.create(storage, "ModuleScript", "Lib");
     scene.set_source(lib, "return { open = function() end }".to_owned());
@@ -88,7 +88,7 @@ fn many_scripts_that_require_one_are_found() {
 #[test]
 fn rings_of_many_scripts_and_chains_of_many_are_followed() {
     let many = 20_000;
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     for number in 0..many {
         let node = scene.create(storage, "ModuleScript", &format!("M{number}"));
@@ -109,7 +109,7 @@ fn one_script_may_require_very_often() {
     let name = "n".repeat(900);
     let mut text = format!("local p = script.{name}\n");
     text.push_str(&"require(p)".repeat(many));
-    let script = index::read(&text);
+    let script = index::summarize(&text);
     assert_eq!(script.requires.len(), many);
     let scene = place(&[
         ("ReplicatedStorage/Main", "ModuleScript", &text),

@@ -6,7 +6,7 @@ use super::*;
 
 /// A place whose services hold what new instances could get in the way of.
 fn yard() -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let game = scene.root();
     for name in [
         "Workspace",
@@ -235,7 +235,7 @@ fn a_list_says_how_to_call_what_changes_nothing() {
 
 #[test]
 fn what_needs_studio_says_so_whatever_is_left_out() {
-    let mut project = Scene::empty(Format::Binary);
+    let mut project = Scene::empty(FileFormat::Binary);
     let game = project.root();
     project.create(game, "ServerScriptService", "ServerScriptService");
     let refused = call(&mut project, "insert_asset", json!({ "assetId": 123 })).unwrap_err();

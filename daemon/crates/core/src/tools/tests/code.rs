@@ -1,13 +1,13 @@
 //! What the tools that find their way in code answer and refuse.
 
 use serde_json::{Value as Json, json};
-use vector_place::{Format, Scene};
+use vector_place::{FileFormat, Scene};
 
 use super::{Plan, call};
 
 /// A module, a script that requires it twice, and one that does not compile.
 fn place() -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let server = scene.create(scene.root(), "ServerScriptService", "ServerScriptService");
     let folder = scene.create(storage, "Folder", "Shops");
@@ -196,7 +196,7 @@ fn a_cursor_that_no_page_gave_is_refused_by_every_tool_that_takes_one() {
 
 /// A module that many scripts with long names require, each several times on a long line.
 fn crowd(line: &str) -> Scene {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let lib = scene.create(storage, "ModuleScript", "Lib");
     scene.set_source(lib, "return { open = 1 }".to_owned());
@@ -267,7 +267,7 @@ fn answers_stay_short_and_their_pages_leave_nothing_out() {
 
 #[test]
 fn rings_and_paths_of_an_answer_are_cut() {
-    let mut scene = Scene::empty(Format::Binary);
+    let mut scene = Scene::empty(FileFormat::Binary);
     let storage = scene.create(scene.root(), "ReplicatedStorage", "ReplicatedStorage");
     let folder = scene.create(storage, "Folder", &"\u{1}".repeat(100_000));
     for number in 0..300 {

@@ -25,7 +25,7 @@ pub(super) fn place() -> Scene {
         names: ["Workspace", "Wall", "House"].map(text).to_vec(),
     };
     for part in [ScenePart::Begin { total: 3 }, ScenePart::Nodes { nodes }, ScenePart::End {}] {
-        scene.hear(&part).unwrap();
+        scene.update_mirror(&part).unwrap();
     }
     scene
 }
@@ -113,7 +113,7 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
     let mark = scene.mark();
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     scene.rollback(mark);
-    scene.begin(Seq(7));
+    scene.begin_scope(Seq(7));
     let done = perform_command(&mut scene, &proposal.commands[0], &BlobStore::new()).unwrap();
     let back = crate::proposal::build_inverse(&mut scene, done.backs).unwrap().commands;
     let gone: Vec<_> = back.iter().map(Command::target).collect();
@@ -218,12 +218,12 @@ fn what_was_meant_once_is_meant_again() {
     let delete = |scene: &mut Scene| call(scene, "delete_instance", json!({}));
     let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
     let mut scene = place();
-    scene.mean(meant.clone());
+    scene.set_implicit_target(meant.clone());
     scene.know_selection(&[InstanceId("studio:3".to_owned())], 1);
     assert_eq!(proposed(delete(&mut scene)).commands[0].target().id.0, "studio:2");
     let mut scene = place();
-    scene.hear(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
-    scene.mean(meant);
+    scene.update_mirror(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
+    scene.set_implicit_target(meant);
     assert!(delete(&mut scene).unwrap_err().contains("game.Workspace.Wall, which was meant"));
 }
 

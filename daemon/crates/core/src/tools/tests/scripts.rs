@@ -34,7 +34,7 @@ fn a_script_is_formatted_by_the_projects_settings() {
         ("Format game.ServerScriptService.Main", &json!(true))
     );
     let main = at(&scene, MAIN_PATH);
-    assert_eq!(scene.source(main).unwrap(), MAIN.replace('\t', "  "));
+    assert_eq!(scene.script_text(main).unwrap(), MAIN.replace('\t', "  "));
     let again = call(&mut scene, "format", args);
     assert!(matches!(again, Ok(Plan::Answer(_))), "{again:?}");
 }
@@ -46,7 +46,7 @@ fn only_the_lines_that_are_meant_are_formatted() {
     scene.set_source(main, "local  a = 1\nlocal  b = 2\nlocal  c = 3\n".to_owned());
     let args = json!({ "path": MAIN_PATH, "startLine": 2, "endLine": 2 });
     assert!(matches!(call(&mut scene, "format", args), Ok(Plan::Propose(..))));
-    assert_eq!(scene.source(main).unwrap(), "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
+    assert_eq!(scene.script_text(main).unwrap(), "local  a = 1\nlocal b = 2\nlocal  c = 3\n");
     let behind = json!({ "path": MAIN_PATH, "startLine": 90 });
     let refusal = call(&mut scene, "format", behind).unwrap_err();
     assert!(refusal.contains("line 90 to 4 is not in it"), "{refusal}");
@@ -150,7 +150,7 @@ fn dormant() -> Scene {
         scene.set_source(script, backdoor.to_owned());
     }
     let off = at(&scene, "game.ServerScriptService.Off");
-    scene.set(off, "Disabled", Some(&Value::Bool(true))).unwrap();
+    scene.set_property(off, "Disabled", Some(&Value::Bool(true))).unwrap();
     scene
 }
 

@@ -152,7 +152,7 @@ fn rewrite(path: &str, before: &str, after: &str) -> Plan {
             path: path.parse().unwrap(),
             added: 0,
             removed: 0,
-            hunks: vector_text_edit::hunks(before, after, 3),
+            hunks: vector_text_edit::diff_hunks(before, after, 3),
         }];
     }
     plan

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use rbx_types::Ref;
 
 use super::super::cell;
-use super::super::container::{CHUNK, HEADER, Header, Packing, chunks, pack, unpack, unpack_front};
+use super::super::container::{
+    CHUNK, ChunkPacking, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk, unpack_front,
+};
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 
 /// The binary files among the shared places; none where nobody says where those are.
@@ -26,21 +28,22 @@ pub(super) fn places() -> Vec<(PathBuf, Vec<u8>)> {
 fn chunks_are_packed_and_unpacked_again() {
     let mut packings = BTreeMap::new();
     for (path, file) in places() {
-        let all = chunks(&file).unwrap();
-        assert_eq!(Header::parse(&file).unwrap().print(), file[..HEADER]);
+        let all = read_chunks(&file).unwrap();
+        assert_eq!(FileHeader::parse(&file).unwrap().to_bytes(), file[..HEADER]);
         assert_eq!(all.last().unwrap().at.end, file.len(), "{path:?}");
         for chunk in &all {
-            let content = unpack(&file, chunk).unwrap();
-            let packing = Packing::of(&file, chunk);
+            let content = unpack_chunk(&file, chunk).unwrap();
+            let packing = ChunkPacking::of_chunk(&file, chunk);
             *packings.entry(format!("{packing:?}")).or_insert(0) += 1;
-            let own = [&file[..HEADER], &pack(chunk.name, &content, packing).unwrap()].concat();
-            let copy = super::Chunk {
+            let own =
+                [&file[..HEADER], &pack_chunk(chunk.name, &content, packing).unwrap()].concat();
+            let copy = super::ChunkSpan {
                 at: HEADER..own.len(),
                 packed: u32::from_le_bytes(own[HEADER + 4..HEADER + 8].try_into().unwrap()),
                 ..chunk.clone()
             };
-            assert_eq!(Packing::of(&own, &copy), packing);
-            assert_eq!(unpack(&own, &copy).unwrap(), content);
+            assert_eq!(ChunkPacking::of_chunk(&own, &copy), packing);
+            assert_eq!(unpack_chunk(&own, &copy).unwrap(), content);
             for n in [0, 1, CHUNK, 300, content.len() / 2, content.len(), content.len() + 9] {
                 let front = unpack_front(&file, chunk, n).unwrap();
                 assert_eq!(front, content[..n.min(content.len())]);
@@ -75,22 +78,22 @@ fn columns_are_made_again_of_their_cells() {
 fn cells_are_values_and_are_written_again() {
     let (mut cells, mut without, mut changed) = (0, BTreeMap::new(), BTreeMap::new());
     for (_, file) in places() {
-        let count = Header::parse(&file).unwrap().instances as usize;
+        let count = FileHeader::parse(&file).unwrap().instances as usize;
         let refs = (0..count).map(|_| Ref::new()).collect();
         let mut links = Table { refs, shared: shared_strings(&file) };
         for prop in props(&file) {
             let Ok(column) = prop.read() else { continue };
-            for row in 0..column.rows() {
+            for row in 0..column.row_count() {
                 cells += 1;
                 let stored = super::cell(&column, row);
-                let Some(value) = cell::read(column.ty(), &stored, &links) else {
-                    *without.entry((column.ty(), prop.name.clone())).or_insert(0) += 1;
+                let Some(value) = cell::read_cell(column.type_byte(), &stored, &links) else {
+                    *without.entry((column.type_byte(), prop.name.clone())).or_insert(0) += 1;
                     continue;
                 };
                 let mut own = Vec::new();
-                assert!(cell::write(column.ty(), &value, &mut links, &mut own));
+                assert!(cell::write_cell(column.type_byte(), &value, &mut links, &mut own));
                 if own != stored {
-                    *changed.entry((column.ty(), prop.name.clone())).or_insert(0) += 1;
+                    *changed.entry((column.type_byte(), prop.name.clone())).or_insert(0) += 1;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Columns and files that lie.
 
 use super::super::cell;
-use super::super::column::{Column, Opaque};
-use super::super::container::{Header, chunks, unpack, unpack_front};
+use super::super::column::{OpaqueReason, PropertyColumn};
+use super::super::container::{FileHeader, read_chunks, unpack_chunk, unpack_front};
 use super::super::layout::ty;
 use super::files::places;
 use super::{Chance, Table, assert_rewrites, props};
@@ -19,11 +19,11 @@ fn columns() -> Vec<(Vec<u8>, usize, usize)> {
 
 /// Whatever it is, it is opaque or made again as it is.
 fn check(bytes: Vec<u8>, offset: usize, rows: usize, chance: &mut Chance) {
-    let Ok(column) = Column::read(bytes, offset, rows) else { return };
+    let Ok(column) = PropertyColumn::parse(bytes, offset, rows) else { return };
     assert_rewrites(&column, chance);
-    for row in 0..column.rows() {
-        let _ = cell::read(column.ty(), &super::cell(&column, row), &Table::default());
-        let _ = (column.text(row), column.reference(row));
+    for row in 0..column.row_count() {
+        let _ = cell::read_cell(column.type_byte(), &super::cell(&column, row), &Table::default());
+        let _ = (column.text_at(row), column.reference_at(row));
     }
 }
 
@@ -70,10 +70,10 @@ fn bent_files_never_panic() {
             for _ in 0..=chance.below(4) {
                 bend(&mut bent, 0, &mut chance);
             }
-            let _ = Header::parse(&bent);
-            let Ok(all) = chunks(&bent) else { continue };
+            let _ = FileHeader::parse(&bent);
+            let Ok(all) = read_chunks(&bent) else { continue };
             for chunk in &all {
-                let _ = unpack(&bent, chunk);
+                let _ = unpack_chunk(&bent, chunk);
                 let _ = unpack_front(&bent, chunk, 300);
             }
         }
@@ -82,12 +82,14 @@ fn bent_files_never_panic() {
 
 #[test]
 fn opaque_columns_say_why() {
-    let read = |bytes: &[u8], rows| Column::read(bytes.to_vec(), 0, rows).map(|_| ()).unwrap_err();
-    assert_eq!(read(&[], 3), Opaque::NoType);
-    assert_eq!(read(&[0x1d, 1, 2], 3), Opaque::Unknown(0x1d));
-    assert_eq!(read(&[ty::BOOL, 1, 2], 3), Opaque::Malformed(ty::BOOL));
-    assert_eq!(read(&[ty::BOOL, 1, 2, 3, 4], 3), Opaque::Malformed(ty::BOOL));
-    assert_eq!(read(&[ty::PHYSICAL, 4], 1), Opaque::Malformed(ty::PHYSICAL));
+    let read = |bytes: &[u8], rows| {
+        PropertyColumn::parse(bytes.to_vec(), 0, rows).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(read(&[], 3), OpaqueReason::NoType);
+    assert_eq!(read(&[0x1d, 1, 2], 3), OpaqueReason::Unknown(0x1d));
+    assert_eq!(read(&[ty::BOOL, 1, 2], 3), OpaqueReason::Malformed(ty::BOOL));
+    assert_eq!(read(&[ty::BOOL, 1, 2, 3, 4], 3), OpaqueReason::Malformed(ty::BOOL));
+    assert_eq!(read(&[ty::PHYSICAL, 4], 1), OpaqueReason::Malformed(ty::PHYSICAL));
     let content = |kind: u8, uris: u8, objects: u8, externals: u8| {
         let mut bytes = vec![ty::CONTENT, 0, 0, 0, kind, uris, 0, 0, 0];
         bytes.extend(vec![0; 4 * usize::from(uris)]);
@@ -99,22 +101,28 @@ fn opaque_columns_say_why() {
     };
     for (kind, uris, objects) in [(0, 0, 0), (2, 1, 0), (4, 0, 1)] {
         check(content(kind, uris, objects, 0), 0, 1, &mut Chance(10));
-        assert!(Column::read(content(kind, uris, objects, 0), 0, 1).is_ok());
-        assert_eq!(read(&content(kind, uris + 1, objects, 0), 1), Opaque::Malformed(ty::CONTENT));
-        assert_eq!(read(&content(kind, uris, objects + 1, 0), 1), Opaque::Malformed(ty::CONTENT));
-        assert_eq!(read(&content(kind, uris, objects, 2), 1), Opaque::External);
+        assert!(PropertyColumn::parse(content(kind, uris, objects, 0), 0, 1).is_ok());
+        assert_eq!(
+            read(&content(kind, uris + 1, objects, 0), 1),
+            OpaqueReason::Malformed(ty::CONTENT)
+        );
+        assert_eq!(
+            read(&content(kind, uris, objects + 1, 0), 1),
+            OpaqueReason::Malformed(ty::CONTENT)
+        );
+        assert_eq!(read(&content(kind, uris, objects, 2), 1), OpaqueReason::External);
     }
-    assert_eq!(read(&content(1, 0, 0, 0), 1), Opaque::Malformed(ty::CONTENT));
-    assert_eq!(read(&content(6, 0, 0, 0), 1), Opaque::Malformed(ty::CONTENT));
+    assert_eq!(read(&content(1, 0, 0, 0), 1), OpaqueReason::Malformed(ty::CONTENT));
+    assert_eq!(read(&content(6, 0, 0, 0), 1), OpaqueReason::Malformed(ty::CONTENT));
 }
 
 #[test]
 fn rows_are_told_by_their_type() {
-    let text = Column::read(b"\x01\x02\0\0\0ab\0\0\0\0".to_vec(), 0, 2).unwrap();
-    assert_eq!((text.text(0), text.text(1)), (Some(&b"ab"[..]), Some(&b""[..])));
-    assert_eq!((text.text(2), text.reference(0)), (None, None));
+    let text = PropertyColumn::parse(b"\x01\x02\0\0\0ab\0\0\0\0".to_vec(), 0, 2).unwrap();
+    assert_eq!((text.text_at(0), text.text_at(1)), (Some(&b"ab"[..]), Some(&b""[..])));
+    assert_eq!((text.text_at(2), text.reference_at(0)), (None, None));
     // Distances 1, -1 and 5, folded and in planes.
     let refs = [&[ty::REF][..], &[0; 9], &[2, 1, 10]].concat();
-    let refs = Column::read(refs, 0, 3).unwrap();
-    assert_eq!([0, 1, 2, 3].map(|row| refs.reference(row)), [Some(1), Some(0), Some(5), None]);
+    let refs = PropertyColumn::parse(refs, 0, 3).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|row| refs.reference_at(row)), [Some(1), Some(0), Some(5), None]);
 }

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 
 use rbx_types::{Ref, SharedString};
 
-use super::cell::{Reading, Writing};
-use super::column::{Column, Opaque};
-use super::container::{Chunk, chunks, unpack};
-use super::writer::Writer;
+use super::cell::{ReadLinks, WriteLinks};
+use super::column::{OpaqueReason, PropertyColumn};
+use super::container::{ChunkSpan, read_chunks, unpack_chunk};
+use super::writer::ColumnWriter;
 
 /// Chance that is the same in every run.
 pub(super) struct Chance(u64);
@@ -37,7 +37,7 @@ impl Chance {
 
 /// A column as it stands in a file, not yet taken apart.
 pub(super) struct Prop {
-    pub(super) chunk: Chunk,
+    pub(super) chunk: ChunkSpan,
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
     pub(super) offset: usize,
@@ -45,8 +45,8 @@ pub(super) struct Prop {
 }
 
 impl Prop {
-    pub(super) fn read(&self) -> Result<Column, Opaque> {
-        Column::read(self.bytes.clone(), self.offset, self.rows)
+    pub(super) fn read(&self) -> Result<PropertyColumn, OpaqueReason> {
+        PropertyColumn::parse(self.bytes.clone(), self.offset, self.rows)
     }
 }
 
@@ -57,8 +57,8 @@ fn number(bytes: &[u8], at: usize) -> usize {
 /// Every column of a file.
 pub(super) fn props(file: &[u8]) -> Vec<Prop> {
     let (mut counts, mut props) = (HashMap::new(), Vec::new());
-    for chunk in chunks(file).unwrap() {
-        let content = unpack(file, &chunk).unwrap();
+    for chunk in read_chunks(file).unwrap() {
+        let content = unpack_chunk(file, &chunk).unwrap();
         if chunk.name == *b"INST" {
             counts.insert(number(&content, 0), number(&content, 9 + number(&content, 4)));
         } else if chunk.name == *b"PROP" {
@@ -78,19 +78,19 @@ pub(super) struct Table {
     pub(super) shared: Vec<SharedString>,
 }
 
-impl Reading for Table {
-    fn instance(&self, referent: i32) -> Ref {
+impl ReadLinks for Table {
+    fn instance_of(&self, referent: i32) -> Ref {
         let at = usize::try_from(referent).ok();
         at.and_then(|at| self.refs.get(at)).copied().unwrap_or(Ref::none())
     }
 
-    fn shared(&self, index: u32) -> Option<&SharedString> {
+    fn shared_string(&self, index: u32) -> Option<&SharedString> {
         self.shared.get(index as usize)
     }
 }
 
-impl Writing for Table {
-    fn referent(&self, to: Ref) -> i32 {
+impl WriteLinks for Table {
+    fn referent_of(&self, to: Ref) -> i32 {
         self.refs.iter().position(|known| *known == to).map_or(-1, |at| at as i32)
     }
 
@@ -105,11 +105,11 @@ impl Writing for Table {
 
 /// The shared strings of a file.
 pub(super) fn shared_strings(file: &[u8]) -> Vec<SharedString> {
-    let all = chunks(file).unwrap();
+    let all = read_chunks(file).unwrap();
     let Some(chunk) = all.iter().find(|chunk| chunk.name == *b"SSTR") else {
         return Vec::new();
     };
-    let content = unpack(file, chunk).unwrap();
+    let content = unpack_chunk(file, chunk).unwrap();
     let (mut at, mut found) = (8, Vec::new());
     for _ in 0..number(&content, 4) {
         let len = number(&content, at + 16);
@@ -119,34 +119,34 @@ pub(super) fn shared_strings(file: &[u8]) -> Vec<SharedString> {
     found
 }
 
-pub(super) fn cell(column: &Column, row: usize) -> Vec<u8> {
+pub(super) fn cell(column: &PropertyColumn, row: usize) -> Vec<u8> {
     let mut out = Vec::new();
-    column.cell(row, &mut out);
+    column.append_cell(row, &mut out);
     out
 }
 
 /// The column made again of its cells, then of runs that chance picks; both must give its payload.
-pub(super) fn assert_rewrites(column: &Column, chance: &mut Chance) {
-    let hints = [0, column.rows(), 2 * column.rows() + 1];
-    let mut one = Writer::new(column.ty(), hints[chance.below(3)]).unwrap();
+pub(super) fn assert_rewrites(column: &PropertyColumn, chance: &mut Chance) {
+    let hints = [0, column.row_count(), 2 * column.row_count() + 1];
+    let mut one = ColumnWriter::new(column.type_byte(), hints[chance.below(3)]).unwrap();
     let mut buffer = Vec::new();
-    for row in 0..column.rows() {
+    for row in 0..column.row_count() {
         buffer.clear();
-        column.cell(row, &mut buffer);
-        assert!(one.push(&buffer));
+        column.append_cell(row, &mut buffer);
+        assert!(one.push_row(&buffer));
     }
-    assert!(one.finish() == column.payload(), "cells of type {:#x}", column.ty());
+    assert!(one.finish() == column.payload(), "cells of type {:#x}", column.type_byte());
 
-    let mut other = Writer::new(column.ty(), hints[chance.below(3)]).unwrap();
+    let mut other = ColumnWriter::new(column.type_byte(), hints[chance.below(3)]).unwrap();
     let mut row = 0;
-    while row < column.rows() {
-        let end = (row + chance.below(column.rows() + 1)).min(column.rows());
+    while row < column.row_count() {
+        let end = (row + chance.below(column.row_count() + 1)).min(column.row_count());
         assert!(other.push_rows(column, row..end));
         row = end;
-        if row < column.rows() {
-            assert!(other.push(&cell(column, row)));
+        if row < column.row_count() {
+            assert!(other.push_row(&cell(column, row)));
             row += 1;
         }
     }
-    assert!(other.finish() == column.payload(), "runs of type {:#x}", column.ty());
+    assert!(other.finish() == column.payload(), "runs of type {:#x}", column.type_byte());
 }

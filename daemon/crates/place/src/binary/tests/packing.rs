@@ -1,20 +1,21 @@
 //! Chunks, packed in every way and seen from the front.
 
 use super::super::container::{
-    CHUNK, ContainerError, HEADER, Header, Packing, chunks, pack, unpack, unpack_front,
+    CHUNK, ChunkPacking, ContainerError, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk,
+    unpack_front,
 };
 use super::Chance;
 
-const PACKINGS: [Packing; 3] = [Packing::Stored, Packing::Lz4, Packing::Zstd];
+const PACKINGS: [ChunkPacking; 3] = [ChunkPacking::Stored, ChunkPacking::Lz4, ChunkPacking::Zstd];
 
 /// A file of these chunks.
-fn file(contents: &[(&[u8; 4], &[u8], Packing)]) -> Vec<u8> {
+fn file(contents: &[(&[u8; 4], &[u8], ChunkPacking)]) -> Vec<u8> {
     let mut file = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0".to_vec();
     file.extend_from_slice(&[0; 16]);
     for (name, content, packing) in contents {
-        file.extend_from_slice(&pack(**name, content, *packing).unwrap());
+        file.extend_from_slice(&pack_chunk(**name, content, *packing).unwrap());
     }
-    file.extend_from_slice(&pack(*b"END\0", b"</roblox>", Packing::Stored).unwrap());
+    file.extend_from_slice(&pack_chunk(*b"END\0", b"</roblox>", ChunkPacking::Stored).unwrap());
     file
 }
 
@@ -44,9 +45,9 @@ fn what_is_packed_is_unpacked_again_and_seen_from_the_front() {
         let content = content(&mut chance);
         for packing in PACKINGS {
             let file = file(&[(b"PROP", &content, packing)]);
-            let chunk = &chunks(&file).unwrap()[0];
-            assert_eq!(Packing::of(&file, chunk), packing);
-            assert_eq!(unpack(&file, chunk).unwrap(), content);
+            let chunk = &read_chunks(&file).unwrap()[0];
+            assert_eq!(ChunkPacking::of_chunk(&file, chunk), packing);
+            assert_eq!(unpack_chunk(&file, chunk).unwrap(), content);
             for n in [0, 1, 100, chance.below(content.len() + 1), content.len(), usize::MAX] {
                 let front = unpack_front(&file, chunk, n).unwrap();
                 assert_eq!(front, &content[..n.min(content.len())], "{packing:?} {n}");
@@ -57,15 +58,16 @@ fn what_is_packed_is_unpacked_again_and_seen_from_the_front() {
 
 #[test]
 fn chunks_end_where_the_file_does() {
-    let mut bytes = file(&[(b"META", b"abc", Packing::Lz4), (b"PRNT", b"", Packing::Zstd)]);
+    let mut bytes =
+        file(&[(b"META", b"abc", ChunkPacking::Lz4), (b"PRNT", b"", ChunkPacking::Zstd)]);
     let end = bytes.len();
     bytes.extend_from_slice(b"behind");
-    let all = chunks(&bytes).unwrap();
+    let all = read_chunks(&bytes).unwrap();
     let names: Vec<_> = all.iter().map(|chunk| &chunk.name).collect();
     assert_eq!(names, [b"META", b"PRNT", b"END\0"]);
     assert_eq!((all[0].at.start, all[2].at.end), (HEADER, end));
     for cut in 0..end {
-        assert_eq!(chunks(&bytes[..cut]), Err(ContainerError::CutOff), "{cut}");
+        assert_eq!(read_chunks(&bytes[..cut]), Err(ContainerError::CutOff), "{cut}");
     }
 }
 
@@ -73,15 +75,15 @@ fn chunks_end_where_the_file_does() {
 fn the_head_is_printed_as_it_was() {
     let mut bytes = file(&[]);
     bytes[24..32].copy_from_slice(b"whatever");
-    let mut header = Header::parse(&bytes).unwrap();
-    assert_eq!(header.print(), bytes[..HEADER]);
+    let mut header = FileHeader::parse(&bytes).unwrap();
+    assert_eq!(header.to_bytes(), bytes[..HEADER]);
     header.instances = 258;
-    assert_eq!(header.print()[20..], *b"\x02\x01\0\0whatever");
-    assert_eq!(Header::parse(&bytes[..31]), Err(ContainerError::CutOff));
+    assert_eq!(header.to_bytes()[20..], *b"\x02\x01\0\0whatever");
+    assert_eq!(FileHeader::parse(&bytes[..31]), Err(ContainerError::CutOff));
     bytes[14] = 7;
-    assert_eq!(Header::parse(&bytes), Err(ContainerError::Version(7)));
+    assert_eq!(FileHeader::parse(&bytes), Err(ContainerError::Version(7)));
     bytes[0] = 7;
-    assert_eq!(Header::parse(&bytes), Err(ContainerError::Damaged));
+    assert_eq!(FileHeader::parse(&bytes), Err(ContainerError::Damaged));
 }
 
 #[test]
@@ -89,8 +91,8 @@ fn content_that_is_far_larger_than_its_packing_is_unpacked() {
     let content = vec![7; 40_000_000];
     for packing in PACKINGS {
         let file = file(&[(b"PROP", &content, packing)]);
-        let chunk = &chunks(&file).unwrap()[0];
-        assert_eq!(unpack(&file, chunk).unwrap().len(), content.len(), "{packing:?}");
+        let chunk = &read_chunks(&file).unwrap()[0];
+        assert_eq!(unpack_chunk(&file, chunk).unwrap().len(), content.len(), "{packing:?}");
         assert_eq!(unpack_front(&file, chunk, 2_000_000).unwrap(), &content[..2_000_000]);
     }
 }
@@ -103,7 +105,7 @@ fn a_size_that_is_not_true_is_damage() {
         for size in [0_u32, 999, 1001, 30_000, u32::MAX] {
             let mut bent = bytes.clone();
             bent[HEADER + 8..HEADER + 12].copy_from_slice(&size.to_le_bytes());
-            let read = chunks(&bent).and_then(|all| unpack(&bent, &all[0]).map(|_| ()));
+            let read = read_chunks(&bent).and_then(|all| unpack_chunk(&bent, &all[0]).map(|_| ()));
             assert!(read.is_err(), "{packing:?} {size}");
         }
     }
@@ -120,12 +122,12 @@ fn bent_bodies_never_panic() {
             let at = body.start + chance.below(body.len());
             bytes[at] ^= 1 << chance.below(8);
         }
-        let Ok(all) = chunks(&bytes) else { continue };
-        let whole = unpack(&bytes, &all[0]);
+        let Ok(all) = read_chunks(&bytes) else { continue };
+        let whole = unpack_chunk(&bytes, &all[0]);
         let n = chance.below(content.len() + 1);
         let front = unpack_front(&bytes, &all[0], n);
         // Where the whole can be read, so can its front; it says the same.
-        if let (Ok(whole), Packing::Lz4) = (&whole, Packing::of(&bytes, &all[0])) {
+        if let (Ok(whole), ChunkPacking::Lz4) = (&whole, ChunkPacking::of_chunk(&bytes, &all[0])) {
             assert_eq!(front.unwrap(), whole[..n]);
         }
     }

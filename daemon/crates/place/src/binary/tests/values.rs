@@ -6,11 +6,11 @@ use rbx_types::{
     SharedString, Tags, Variant, VariantType, Vector3,
 };
 
-use super::super::cell::{self, Writing};
-use super::super::column::Column;
-use super::super::container::{Packing, pack};
+use super::super::cell::{self, WriteLinks};
+use super::super::column::PropertyColumn;
+use super::super::container::{ChunkPacking, pack_chunk};
 use super::super::layout::ty;
-use super::super::writer::Writer;
+use super::super::writer::ColumnWriter;
 use super::chance::KINDS;
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 
@@ -66,7 +66,7 @@ fn as_stored(value: &Variant, refs: &[Ref]) -> Variant {
     }
 }
 
-fn column_named(file: &[u8], name: &str) -> (Column, super::Prop) {
+fn column_named(file: &[u8], name: &str) -> (PropertyColumn, super::Prop) {
     let prop = props(file).into_iter().find(|prop| prop.name == name).unwrap();
     (prop.read().unwrap(), prop)
 }
@@ -83,28 +83,28 @@ fn check_kind(kind: VariantType, rows: usize, chance: &mut Chance) {
     }
     let file = encode(&dom);
     let (column, prop) = column_named(&file, stored);
-    assert_eq!(Some(column.ty()), cell::type_of(kind));
+    assert_eq!(Some(column.type_byte()), cell::type_of(kind));
     let mut links = Table { refs: refs.clone(), shared: shared_strings(&file) };
-    let mut writer = Writer::new(column.ty(), rows).unwrap();
+    let mut writer = ColumnWriter::new(column.type_byte(), rows).unwrap();
     for (row, value) in values.iter().enumerate() {
         let stored = super::cell(&column, row);
-        let read = cell::read(column.ty(), &stored, &links).unwrap();
+        let read = cell::read_cell(column.type_byte(), &stored, &links).unwrap();
         assert_eq!(format!("{read:?}"), format!("{:?}", as_stored(value, &refs)), "{kind:?}");
         let mut own = vec![1, 2, 3];
-        assert!(cell::write(column.ty(), value, &mut links, &mut own));
+        assert!(cell::write_cell(column.type_byte(), value, &mut links, &mut own));
         if is_lost(value, &links) {
             // An object that is nobody is nothing; rbx_binary writes it as an object all the same.
             assert_eq!(own[3..], [0; 4], "{value:?}");
             own.splice(3.., stored.clone());
         }
         assert_eq!(own[3..], stored, "{kind:?} {value:?}");
-        assert!(writer.push(&own[3..]));
+        assert!(writer.push_row(&own[3..]));
     }
     assert_rewrites(&column, chance);
     assert_eq!(writer.finish(), column.payload());
     let expected = decode(&file, property);
-    for packing in [Packing::Stored, Packing::Lz4, Packing::Zstd] {
-        let own = pack(*b"PROP", &prop.bytes, packing).unwrap();
+    for packing in [ChunkPacking::Stored, ChunkPacking::Lz4, ChunkPacking::Zstd] {
+        let own = pack_chunk(*b"PROP", &prop.bytes, packing).unwrap();
         let at = prop.chunk.at.clone();
         let file = [&file[..at.start], &own, &file[at.end..]].concat();
         assert_eq!(decode(&file, property), expected, "{kind:?}");
@@ -115,7 +115,7 @@ fn is_lost(value: &Variant, links: &Table) -> bool {
     let Variant::Content(content) = value else {
         return false;
     };
-    matches!(content.value(), rbx_types::ContentType::Object(to) if links.referent(*to) == -1)
+    matches!(content.value(), rbx_types::ContentType::Object(to) if links.referent_of(*to) == -1)
 }
 
 #[test]
@@ -132,12 +132,12 @@ fn every_kind_is_read_and_written_as_rbx_binary_does() {
 fn columns_without_rows_are_read_and_written() {
     for kind in KINDS {
         let ty = cell::type_of(kind).unwrap();
-        let payload = Writer::new(ty, 0).unwrap().finish();
-        let column = Column::read([&[ty][..], &payload].concat(), 0, 0).unwrap();
+        let payload = ColumnWriter::new(ty, 0).unwrap().finish();
+        let column = PropertyColumn::parse([&[ty][..], &payload].concat(), 0, 0).unwrap();
         assert_rewrites(&column, &mut Chance(5));
         let mut longer = [&[ty][..], &payload].concat();
         longer.push(0);
-        assert!(Column::read(longer, 0, 0).is_err(), "{kind:?}");
+        assert!(PropertyColumn::parse(longer, 0, 0).is_err(), "{kind:?}");
 
         let class = home(kind).0;
         let text = |text: &str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
@@ -146,9 +146,9 @@ fn columns_without_rows_are_read_and_written() {
         let mut file = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a\0\0\x01".to_vec();
         file.resize(32, 0);
         for (name, content) in [(b"INST", &inst[..]), (b"PROP", &prop), (b"PRNT", &[0; 5])] {
-            file.extend_from_slice(&pack(*name, content, Packing::Lz4).unwrap());
+            file.extend_from_slice(&pack_chunk(*name, content, ChunkPacking::Lz4).unwrap());
         }
-        file.extend_from_slice(&pack(*b"END\0", b"</roblox>", Packing::Stored).unwrap());
+        file.extend_from_slice(&pack_chunk(*b"END\0", b"</roblox>", ChunkPacking::Stored).unwrap());
         assert!(decode(&file, "Zz").is_empty());
     }
 }
@@ -165,20 +165,20 @@ fn a_blank_is_what_rbx_binary_stores() {
         let file = encode(&dom);
         let (column, _) = column_named(&file, "Zz");
         let mut links = Table { refs: Vec::new(), shared: shared_strings(&file) };
-        let blank = cell::blank(kind).unwrap();
+        let blank = cell::blank_value(kind).unwrap();
         assert_eq!(blank.ty(), kind);
         let mut own = Vec::new();
-        assert!(cell::write(column.ty(), &blank, &mut links, &mut own));
+        assert!(cell::write_cell(column.type_byte(), &blank, &mut links, &mut own));
         assert_eq!(own, super::cell(&column, 1), "{kind:?}");
     }
-    assert_eq!(cell::blank(VariantType::Attributes), Some(Attributes::new().into()));
-    assert_eq!(cell::blank(VariantType::Region3), None);
+    assert_eq!(cell::blank_value(VariantType::Attributes), Some(Attributes::new().into()));
+    assert_eq!(cell::blank_value(VariantType::Region3), None);
 }
 
 /// The cell of a value; none where its type does not take it.
 fn written(ty: u8, value: impl Into<Variant>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let is_written = cell::write(ty, &value.into(), &mut Table::default(), &mut out);
+    let is_written = cell::write_cell(ty, &value.into(), &mut Table::default(), &mut out);
     assert!(is_written || out.is_empty());
     is_written.then_some(out)
 }
@@ -220,7 +220,7 @@ fn rotations_are_never_snapped() {
     for near in [turned(1.0, -0.0), turned(1.0 - f32::EPSILON, 0.0), turned(1.0, 1e-9)] {
         let cell = cell_of(near);
         assert_eq!(cell.len(), 49);
-        let read = cell::read(ty::CFRAME, &cell, &Table::default());
+        let read = cell::read_cell(ty::CFRAME, &cell, &Table::default());
         assert_eq!(
             format!("{read:?}"),
             format!("{:?}", Some(Variant::from(CFrame::new(zero, near))))
@@ -235,7 +235,7 @@ fn rotations_are_never_snapped() {
 
 #[test]
 fn bytes_without_a_meaning_are_no_value() {
-    let read = |ty, cell: &[u8]| cell::read(ty, cell, &Table::default());
+    let read = |ty, cell: &[u8]| cell::read_cell(ty, cell, &Table::default());
     assert_eq!(read(ty::FACES, &[64]), None);
     assert_eq!(read(ty::AXES, &[8]), None);
     assert_eq!(read(ty::BRICK_COLOR, &[0, 0, 0, 0]), None);

@@ -10,18 +10,18 @@ use std::collections::BTreeSet;
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Variant, VariantType};
 
-use super::{Output, Rows, prop};
-use crate::binary::column::Column;
+use super::{BinaryOutput, GroupRows, prop_chunk};
+use crate::binary::column::PropertyColumn;
 use crate::binary::layout::ty;
-use crate::binary::writer::Writer;
-use crate::binary::{Group, cell};
+use crate::binary::writer::ColumnWriter;
+use crate::binary::{ClassGroup, cell};
 use crate::codec::CodecError;
-use crate::edits::{Edit, EditColumn, Slot, UNTOUCHED};
+use crate::edits::{EditColumn, EditSlot, PropertyEdit, UNTOUCHED};
 use crate::reflection;
-use crate::stored::{HIDDEN, Source};
+use crate::stored::{HIDDEN, ValueSource};
 
 /// A column to be written.
-struct Plan<'a> {
+struct ColumnPlan<'a> {
     key: Ustr,
     /// The name in the file.
     name: String,
@@ -29,7 +29,7 @@ struct Plan<'a> {
     /// What was set.
     edits: Option<&'a EditColumn>,
     /// Where the cells of the rows that were not touched come from, as they are.
-    column: Option<&'a Column>,
+    column: Option<&'a PropertyColumn>,
     /// The group that has it, by its number in the file.
     home: Option<u32>,
     /// The cell of an instance without a value.
@@ -37,20 +37,24 @@ struct Plan<'a> {
     /// Whether a reference to nobody, in a type that has no references, counts as no value.
     skips_null: bool,
     /// The cell that was written last, and of what: many instances in a row have the same.
-    last: (Slot, Vec<u8>),
+    last: (EditSlot, Vec<u8>),
 }
 
-impl Plan<'_> {
+impl ColumnPlan<'_> {
     /// What was set for an instance.
-    fn slot(&self, node: u32) -> Slot {
+    fn slot_of(&self, node: u32) -> EditSlot {
         self.edits.map_or(UNTOUCHED, |edits| edits.slot(node))
     }
 }
 
-impl<'a> Output<'a> {
-    pub(super) fn column(&self, group: &Group, prop: u32) -> Result<&'a Column, CodecError> {
+impl<'a> BinaryOutput<'a> {
+    pub(super) fn read_column(
+        &self,
+        group: &ClassGroup,
+        prop: u32,
+    ) -> Result<&'a PropertyColumn, CodecError> {
         let binary = self.binary;
-        binary.column(prop).map_err(|why| {
+        binary.column_at(prop).map_err(|why| {
             let name = &binary.props[prop as usize].name;
             CodecError::Write(format!(
                 "the property `{name}` of {} is not understood ({why}), so no {} can come or go",
@@ -60,8 +64,8 @@ impl<'a> Output<'a> {
     }
 
     /// What was set for a property in a group.
-    fn edits(&self, rows: &Rows<'_>, key: Ustr) -> Option<&'a EditColumn> {
-        let class = self.class(rows.group)?;
+    fn edits_of(&self, rows: &GroupRows<'_>, key: Ustr) -> Option<&'a EditColumn> {
+        let class = self.class_number(rows.group)?;
         let column = self.changes.edits.of_key(class, key)?;
         let first = rows.group.first;
         let is_here = |node: u32| {
@@ -70,29 +74,29 @@ impl<'a> Output<'a> {
         column.nodes().any(is_here).then_some(column)
     }
 
-    fn class(&self, group: &Group) -> Option<u32> {
+    fn class_number(&self, group: &ClassGroup) -> Option<u32> {
         self.changes.tree.class_names.find(&group.name)
     }
 
     pub(super) fn write_prop(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &GroupRows<'_>,
         at: u32,
         prop: u32,
     ) -> Result<(), CodecError> {
         let (group, binary) = (rows.group, self.binary);
-        let layout = binary.layout(group);
+        let layout = binary.layout_of(group);
         let keys: Vec<Ustr> = layout.standing_on(at).collect();
         let sources = keys.iter().filter_map(|key| layout.get(*key));
         let is_replaced = sources.clone().any(|source| source.migration.is_some());
-        let edits: Vec<_> = keys.iter().map(|key| self.edits(rows, *key)).collect();
+        let edits: Vec<_> = keys.iter().map(|key| self.edits_of(rows, *key)).collect();
         let is_set = edits.iter().any(Option::is_some);
         let has_new = rows.added.iter().any(|node| !self.changes.bases.contains_key(&node));
         if rows.is_same() && !is_set && !self.points_to_gone(prop) {
             return Ok(());
         }
         let chunk = binary.props[prop as usize].chunk;
-        let column = self.column(group, prop)?;
+        let column = self.read_column(group, prop)?;
         let name = binary.props[prop as usize].name.clone();
         if is_replaced && (is_set || has_new) {
             // Those that stand for it now take its place.
@@ -105,11 +109,12 @@ impl<'a> Output<'a> {
         let edits = edits.into_iter().flatten().next();
         let key = keys.first().copied().unwrap_or_else(|| ustr(&name));
         let source = if is_replaced { None } else { layout.get(key) };
-        let ty = column.ty();
-        let blank = self.blank(group, key, source, ty, Some(column))?;
+        let ty = column.type_byte();
+        let blank = self.blank_cell(group, key, source, ty, Some(column))?;
         let last = (UNTOUCHED, Vec::new());
         let (column, home) = (Some(column), Some(group.type_id));
-        let plan = Plan { key, name, ty, edits, column, home, blank, skips_null: false, last };
+        let plan =
+            ColumnPlan { key, name, ty, edits, column, home, blank, skips_null: false, last };
         if (has_new || is_set) && self.lacks_default(group, key, ty) {
             // The file's type is kept only where no other can hold all values.
             let known = self.known_column(rows, key, edits)?;
@@ -118,8 +123,8 @@ impl<'a> Output<'a> {
                 return self.insert_prop(group, &name, &content);
             }
         }
-        if let Some(content) = self.content(rows, plan)? {
-            return self.replace(chunk, &content);
+        if let Some(content) = self.column_chunk(rows, plan)? {
+            return self.replace_chunk(chunk, &content);
         }
         // A value that the file's older type cannot hold.
         self.drop_chunk(chunk);
@@ -128,12 +133,12 @@ impl<'a> Output<'a> {
 
     /// Whether a type cannot hold what an instance has without a value of its own. An empty text in a
     /// type without texts is nothing, and nothing can be held by any type.
-    fn lacks_default(&mut self, group: &Group, key: Ustr, ty: u8) -> bool {
+    fn lacks_default(&mut self, group: &ClassGroup, key: Ustr, ty: u8) -> bool {
         let Some(default) = reflection::default_of(&group.name, &key) else {
             return false;
         };
         let is_empty = matches!(default, Variant::String(text) if text.is_empty());
-        !is_empty && !cell::write(ty, default, self, &mut Vec::new())
+        !is_empty && !cell::write_cell(ty, default, self, &mut Vec::new())
     }
 
     /// Whether a column of references points to what is deleted.
@@ -143,20 +148,20 @@ impl<'a> Output<'a> {
         if self.changes.gone.is_empty() || !can_point {
             return false;
         }
-        let Ok(column) = self.binary.column(prop) else {
+        let Ok(column) = self.binary.column_at(prop) else {
             return false;
         };
-        (0..column.rows()).any(|row| self.is_gone(column, row))
+        (0..column.row_count()).any(|row| self.is_gone(column, row))
     }
 
-    fn is_gone(&self, column: &Column, row: usize) -> bool {
-        self.binary.pointed(column, row).is_some_and(|node| self.changes.gone.contains(&node))
+    fn is_gone(&self, column: &PropertyColumn, row: usize) -> bool {
+        self.binary.pointed_node(column, row).is_some_and(|node| self.changes.gone.contains(&node))
     }
 
     /// Properties that were set and that the file does not have for the class.
-    pub(super) fn write_new_props(&mut self, rows: &Rows<'_>) -> Result<(), CodecError> {
-        let layout = self.binary.layout(rows.group);
-        let Some(class) = self.class(rows.group) else {
+    pub(super) fn write_new_props(&mut self, rows: &GroupRows<'_>) -> Result<(), CodecError> {
+        let layout = self.binary.layout_of(rows.group);
+        let Some(class) = self.class_number(rows.group) else {
             return Ok(());
         };
         let columns = self.changes.edits.of_class(class);
@@ -164,10 +169,10 @@ impl<'a> Output<'a> {
             columns.map(|it| it.key).filter(|key| layout.get(*key).is_none()).collect();
         keys.sort_unstable_by_key(Ustr::as_str);
         for key in keys {
-            if let Some(edits) = self.edits(rows, key)
-                && rows
-                    .nodes()
-                    .any(|node| matches!(self.changes.edits.of(edits, node), Edit::Set(_)))
+            if let Some(edits) = self.edits_of(rows, key)
+                && rows.nodes().any(|node| {
+                    matches!(self.changes.edits.edit_in_column(edits, node), PropertyEdit::Set(_))
+                })
             {
                 self.write_anew(rows, key, Some(edits))?;
             }
@@ -179,16 +184,16 @@ impl<'a> Output<'a> {
     /// them.
     fn write_anew(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &GroupRows<'_>,
         key: Ustr,
         edits: Option<&'a EditColumn>,
     ) -> Result<(), CodecError> {
         let group = rows.group;
         let mut found = self.known_column(rows, key, edits)?;
         if found.is_none() {
-            let known = reflection::written(&group.name, &key).map(|(_, kind)| kind);
+            let known = reflection::stored_name(&group.name, &key).map(|(_, kind)| kind);
             let types: BTreeSet<u8> =
-                self.kinds(rows, key, edits).into_iter().filter_map(cell::type_of).collect();
+                self.value_kinds(rows, key, edits).into_iter().filter_map(cell::type_of).collect();
             let known = known.and_then(cell::type_of).map(|ty| (ty, true));
             // References to nobody say nothing, and give way where there are other values, too.
             for (ty, skips_null) in types.into_iter().map(|ty| (ty, false)).chain(known) {
@@ -198,20 +203,21 @@ impl<'a> Output<'a> {
                 }
             }
         }
-        let (name, content) = found.ok_or_else(|| cannot(&group.name, &key))?;
+        let (name, content) = found.ok_or_else(|| cannot_store(&group.name, &key))?;
         self.insert_prop(group, &name, &content)
     }
 
     /// A column in the type that reflection says, with its name; none where that cannot hold a value.
     fn known_column(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &GroupRows<'_>,
         key: Ustr,
         edits: Option<&'a EditColumn>,
     ) -> Result<Option<(String, Vec<u8>)>, CodecError> {
-        let known = reflection::written(&rows.group.name, &key).map(|(_, kind)| kind);
-        let kind = known
-            .or_else(|| self.kinds(rows, key, edits).into_iter().max_by_key(|kind| *kind as u32));
+        let known = reflection::stored_name(&rows.group.name, &key).map(|(_, kind)| kind);
+        let kind = known.or_else(|| {
+            self.value_kinds(rows, key, edits).into_iter().max_by_key(|kind| *kind as u32)
+        });
         match kind.and_then(cell::type_of) {
             Some(ty) => self.typed_column(rows, key, edits, (ty, false)),
             None => Ok(None),
@@ -220,25 +226,30 @@ impl<'a> Output<'a> {
 
     fn typed_column(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &GroupRows<'_>,
         key: Ustr,
         edits: Option<&'a EditColumn>,
         (ty, skips_null): (u8, bool),
     ) -> Result<Option<(String, Vec<u8>)>, CodecError> {
-        let known = reflection::written(&rows.group.name, &key);
+        let known = reflection::stored_name(&rows.group.name, &key);
         let name =
             known.map_or_else(|| key.trim_start_matches(HIDDEN), |(name, _)| name).to_owned();
-        let blank = self.blank(rows.group, key, None, ty, None)?;
+        let blank = self.blank_cell(rows.group, key, None, ty, None)?;
         let last = (UNTOUCHED, Vec::new());
         let (column, home, of) = (None, None, name.clone());
-        let plan = Plan { key, name: of, ty, edits, column, home, blank, skips_null, last };
-        Ok(self.content(rows, plan)?.map(|content| (name, content)))
+        let plan = ColumnPlan { key, name: of, ty, edits, column, home, blank, skips_null, last };
+        Ok(self.column_chunk(rows, plan)?.map(|content| (name, content)))
     }
 
     /// The kinds of what was set for instances; of what stands in the file where nothing was.
-    fn kinds(&self, rows: &Rows<'_>, key: Ustr, edits: Option<&'a EditColumn>) -> Vec<VariantType> {
-        let set = |node: u32| match self.changes.edits.of(edits?, node) {
-            Edit::Set(value) => Some(value.ty()),
+    fn value_kinds(
+        &self,
+        rows: &GroupRows<'_>,
+        key: Ustr,
+        edits: Option<&'a EditColumn>,
+    ) -> Vec<VariantType> {
+        let set = |node: u32| match self.changes.edits.edit_in_column(edits?, node) {
+            PropertyEdit::Set(value) => Some(value.ty()),
             _ => None,
         };
         let mut kinds: Vec<VariantType> = Vec::new();
@@ -248,26 +259,26 @@ impl<'a> Output<'a> {
             }
         }
         if kinds.is_empty() {
-            let stored = rows.nodes().find_map(|node| self.binary.value(node, key));
+            let stored = rows.nodes().find_map(|node| self.binary.value_of(node, key));
             kinds.extend(stored.map(|value| value.ty()));
         }
         kinds
     }
 
     /// A column's chunk; none where its type cannot hold a value.
-    fn content(
+    fn column_chunk(
         &mut self,
-        rows: &Rows<'_>,
-        mut plan: Plan<'a>,
+        rows: &GroupRows<'_>,
+        mut plan: ColumnPlan<'a>,
     ) -> Result<Option<Vec<u8>>, CodecError> {
-        let payload = self.payload(rows, &mut plan)?;
-        Ok(payload.map(|it| prop(rows.group.type_id, &plan.name, plan.ty, &it)))
+        let payload = self.column_payload(rows, &mut plan)?;
+        Ok(payload.map(|it| prop_chunk(rows.group.type_id, &plan.name, plan.ty, &it)))
     }
 
     /// A new property stands in the order of names among those of its class.
     pub(super) fn insert_prop(
         &mut self,
-        group: &Group,
+        group: &ClassGroup,
         name: &str,
         content: &[u8],
     ) -> Result<(), CodecError> {
@@ -276,61 +287,61 @@ impl<'a> Output<'a> {
         props.sort_unstable_by_key(|prop| prop.chunk);
         let next = props.iter().find(|prop| prop.name.as_str() > name).map(|prop| prop.chunk);
         let last = props.last().map(|prop| prop.chunk + 1);
-        let before = next.or(last).unwrap_or_else(|| self.end());
-        self.insert(before, *b"PROP", content)
+        let before = next.or(last).unwrap_or_else(|| self.parents_chunk());
+        self.insert_chunk(before, *b"PROP", content)
     }
 
     /// The cell of an instance that has no value of its own.
-    fn blank(
+    fn blank_cell(
         &mut self,
-        group: &Group,
+        group: &ClassGroup,
         key: Ustr,
-        source: Option<&Source>,
+        source: Option<&ValueSource>,
         ty: u8,
-        column: Option<&Column>,
+        column: Option<&PropertyColumn>,
     ) -> Result<Vec<u8>, CodecError> {
         let mut cell = Vec::new();
         if let Some(default) = reflection::default_of(&group.name, &key)
-            && cell::write(ty, default, self, &mut cell)
+            && cell::write_cell(ty, default, self, &mut cell)
         {
             return Ok(cell);
         }
         let stored = || {
             let mut cell = Vec::new();
-            let column = column.filter(|column| column.rows() > 0)?;
-            column.cell(0, &mut cell);
-            cell::read(ty, &cell, self.binary).map(|value| value.ty())
+            let column = column.filter(|column| column.row_count() > 0)?;
+            column.append_cell(0, &mut cell);
+            cell::read_cell(ty, &cell, self.binary).map(|value| value.ty())
         };
-        let known = reflection::written(&group.name, &key).map(|(_, kind)| kind);
+        let known = reflection::stored_name(&group.name, &key).map(|(_, kind)| kind);
         let wanted = source.and_then(|source| source.want);
         let kinds = [known, wanted, stored(), cell::kind_of(ty)];
         for kind in kinds.into_iter().flatten() {
             cell.clear();
-            if let Some(blank) = cell::blank(kind)
-                && cell::write(ty, &blank, self, &mut cell)
+            if let Some(blank) = cell::blank_value(kind)
+                && cell::write_cell(ty, &blank, self, &mut cell)
             {
                 return Ok(cell);
             }
         }
-        Err(cannot(&group.name, &key))
+        Err(cannot_store(&group.name, &key))
     }
 
     /// The cells of a column; none where its type cannot hold a value.
-    fn payload(
+    fn column_payload(
         &mut self,
-        rows: &Rows<'_>,
-        plan: &mut Plan<'a>,
+        rows: &GroupRows<'_>,
+        plan: &mut ColumnPlan<'a>,
     ) -> Result<Option<Vec<u8>>, CodecError> {
         let name = plan.name.clone();
-        let no_cell = || cannot(&rows.group.name, &name);
-        let mut writer = Writer::new(plan.ty, rows.len()).ok_or_else(no_cell)?;
+        let no_cell = || cannot_store(&rows.group.name, &name);
+        let mut writer = ColumnWriter::new(plan.ty, rows.len()).ok_or_else(no_cell)?;
         let group = rows.group;
         let mut run = 0..0_usize;
         for row in &rows.kept {
             let node = group.first + row;
             let at = *row as usize;
-            let is_kept = plan.slot(node) == UNTOUCHED
-                && plan.column.is_some_and(|column| !self.points(column, at));
+            let is_kept = plan.slot_of(node) == UNTOUCHED
+                && plan.column.is_some_and(|column| !self.is_pointing(column, at));
             if is_kept && run.end == at && !run.is_empty() {
                 run.end = at + 1;
                 continue;
@@ -344,7 +355,7 @@ impl<'a> Output<'a> {
                 run = at..at + 1;
                 continue;
             }
-            if !self.push(plan, node, &mut writer)? {
+            if !self.push_cell(plan, node, &mut writer)? {
                 return Ok(None);
             }
         }
@@ -354,36 +365,36 @@ impl<'a> Output<'a> {
             return Err(no_cell());
         }
         for node in rows.added.iter() {
-            if !self.push(plan, node, &mut writer)? {
+            if !self.push_cell(plan, node, &mut writer)? {
                 return Ok(None);
             }
         }
         Ok(Some(writer.finish()))
     }
 
-    fn points(&self, column: &Column, row: usize) -> bool {
+    fn is_pointing(&self, column: &PropertyColumn, row: usize) -> bool {
         !self.changes.gone.is_empty() && self.is_gone(column, row)
     }
 
     /// Appends the cell of one instance; false where the type cannot hold its value.
-    fn push(
+    fn push_cell(
         &mut self,
-        plan: &mut Plan<'a>,
+        plan: &mut ColumnPlan<'a>,
         node: u32,
-        writer: &mut Writer,
+        writer: &mut ColumnWriter,
     ) -> Result<bool, CodecError> {
-        let slot = plan.slot(node);
+        let slot = plan.slot_of(node);
         if slot == UNTOUCHED || slot != plan.last.0 {
             let mut cell = std::mem::take(&mut plan.last.1);
             cell.clear();
-            match self.changes.edits.value(slot) {
-                Edit::Removed => cell.extend_from_slice(&plan.blank),
-                Edit::Set(value) => {
+            match self.changes.edits.edit_of_slot(slot) {
+                PropertyEdit::Removed => cell.extend_from_slice(&plan.blank),
+                PropertyEdit::Set(value) => {
                     if !self.value_cell(plan, value, &mut cell) {
                         return Ok(false);
                     }
                 }
-                Edit::None => {
+                PropertyEdit::None => {
                     if !self.stored_cell(plan, node, &mut cell) {
                         return Ok(false);
                     }
@@ -391,16 +402,16 @@ impl<'a> Output<'a> {
             }
             plan.last = (slot, cell);
         }
-        if !writer.push(&plan.last.1) {
+        if !writer.push_row(&plan.last.1) {
             let class = self.changes.tree.class_name(node);
-            return Err(cannot(class, &plan.name));
+            return Err(cannot_store(class, &plan.name));
         }
         Ok(true)
     }
 
     /// The cell of a value; false where the type cannot hold it.
-    fn value_cell(&mut self, plan: &Plan<'a>, value: &Variant, out: &mut Vec<u8>) -> bool {
-        if cell::write(plan.ty, value, self, out) {
+    fn value_cell(&mut self, plan: &ColumnPlan<'a>, value: &Variant, out: &mut Vec<u8>) -> bool {
+        if cell::write_cell(plan.ty, value, self, out) {
             return true;
         }
         let is_skipped = plan.skips_null && matches!(value, Variant::Ref(to) if to.is_none());
@@ -412,7 +423,7 @@ impl<'a> Output<'a> {
 
     /// The cell of an instance that was not touched, or of a copy of one; false where the type cannot
     /// hold what it has.
-    fn stored_cell(&mut self, plan: &Plan<'a>, node: u32, out: &mut Vec<u8>) -> bool {
+    fn stored_cell(&mut self, plan: &ColumnPlan<'a>, node: u32, out: &mut Vec<u8>) -> bool {
         let read = if node < self.changes.tree.read_len() {
             Some(node)
         } else {
@@ -425,17 +436,17 @@ impl<'a> Output<'a> {
         };
         if let Some(column) = plan.column {
             let row = (node - group.first) as usize;
-            if plan.home == Some(group.type_id) && !self.points(column, row) {
-                column.cell(row, out);
+            if plan.home == Some(group.type_id) && !self.is_pointing(column, row) {
+                column.append_cell(row, out);
                 return true;
             }
         }
-        let Some(source) = self.binary.layout(group).get(plan.key) else {
+        let Some(source) = self.binary.layout_of(group).get(plan.key) else {
             out.extend_from_slice(&plan.blank);
             return true;
         };
         let is_replaced = source.migration.is_some();
-        match self.binary.value(node, plan.key) {
+        match self.binary.value_of(node, plan.key) {
             Some(value) => self.value_cell(plan, &value, out),
             // What was stored for the property of the past meant nothing.
             None if is_replaced => {
@@ -447,7 +458,7 @@ impl<'a> Output<'a> {
     }
 }
 
-fn cannot(class: &str, property: &str) -> CodecError {
+fn cannot_store(class: &str, property: &str) -> CodecError {
     let property = property.trim_start_matches(HIDDEN);
     CodecError::Write(format!(
         "a binary file has one type for `{property}` of all {class} instances, and none can hold all \

@@ -2,7 +2,7 @@
 
 use rbx_types::Ref;
 
-use super::super::scan::{Found, scan};
+use super::super::scan::{ScanEvent, scan_file};
 use super::super::{props, shared, text, value};
 use super::{Random, places};
 
@@ -10,26 +10,26 @@ use super::{Random, places};
 fn use_all(file: &[u8], reads_values: bool) -> usize {
     let mut contents = Vec::new();
     let mut ends = Vec::new();
-    let document = scan(file, &mut |found| match found {
-        Found::Item(item) => ends.push((item.start, 0)),
-        Found::Properties(it) => contents.extend(it.content),
-        Found::End { item, close, end } => {
+    let document = scan_file(file, &mut |found| match found {
+        ScanEvent::Item(item) => ends.push((item.start, 0)),
+        ScanEvent::Properties(it) => contents.extend(it.content),
+        ScanEvent::End { item, close, end } => {
             assert!(close <= end && end as usize <= file.len());
             ends[item as usize].1 = end;
         }
     });
     for content in &contents {
         let content = &file[content.start as usize..content.end as usize];
-        for element in props::elements(content).map_while(Result::ok) {
+        for element in props::read_elements(content).map_while(Result::ok) {
             let inside = &content[element.inside.clone()];
             if matches!(element.tag, "string" | "ProtectedString") {
-                let old = text::decode(inside);
+                let old = text::decode_text(inside);
                 let new = text::replace_text(inside, &format!("{old}x"));
-                if text::check(&old).is_ok() {
-                    assert_eq!(text::decode(&new), format!("{old}x"));
+                if text::check_text(&old).is_ok() {
+                    assert_eq!(text::decode_text(&new), format!("{old}x"));
                 }
             } else if reads_values {
-                value::read(&content[element.whole], &|_| None, &|_| Ref::none());
+                value::read_value(&content[element.whole], &|_| None, &|_| Ref::none());
             }
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rbx_types::{Ref, Variant};
 use rustc_hash::FxHashMap;
 
-use super::super::scan::{Document, Found, XmlError, scan};
+use super::super::scan::{DocumentInfo, ScanEvent, XmlError, scan_file};
 use super::super::{props, shared, text, value};
 use super::{places, reference};
 
@@ -22,10 +22,10 @@ struct Indexed {
     self_closing: bool,
 }
 
-fn index(file: &[u8]) -> Result<(Document, Vec<Indexed>), XmlError> {
+fn index(file: &[u8]) -> Result<(DocumentInfo, Vec<Indexed>), XmlError> {
     let mut items: Vec<Indexed> = Vec::new();
-    let document = scan(file, &mut |found| match found {
-        Found::Item(item) => items.push(Indexed {
+    let document = scan_file(file, &mut |found| match found {
+        ScanEvent::Item(item) => items.push(Indexed {
             parent: item.parent,
             class: item.class.into_owned(),
             referent: item.referent,
@@ -34,12 +34,12 @@ fn index(file: &[u8]) -> Result<(Document, Vec<Indexed>), XmlError> {
             self_closing: item.self_closing,
             ..Indexed::default()
         }),
-        Found::Properties(properties) => {
+        ScanEvent::Properties(properties) => {
             let item = &mut items[properties.item as usize];
             item.name = properties.name.map(std::borrow::Cow::into_owned);
             item.content = properties.content;
         }
-        Found::End { item, end, .. } => items[item as usize].whole.end = end,
+        ScanEvent::End { item, end, .. } => items[item as usize].whole.end = end,
     })?;
     assert_eq!(document.items as usize, items.len());
     Ok((document, items))
@@ -102,11 +102,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ("\u{feff}<roblox version='4'>\n</a></roblox>", "byte 24, line 2"),
     ];
     for (file, expected) in cases {
-        let error = scan(file.as_bytes(), &mut |_| {}).unwrap_err().to_string();
+        let error = scan_file(file.as_bytes(), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(expected), "{file}: {error}");
     }
-    assert!(scan(b"\xff\xfe<\0", &mut |_| {}).unwrap_err().to_string().contains("UTF-16"));
-    assert!(scan(b"<!DOCTYPE roblox><roblox version='4'></roblox>", &mut |_| {}).is_ok());
+    assert!(scan_file(b"\xff\xfe<\0", &mut |_| {}).unwrap_err().to_string().contains("UTF-16"));
+    assert!(scan_file(b"<!DOCTYPE roblox><roblox version='4'></roblox>", &mut |_| {}).is_ok());
 }
 
 #[test]
@@ -119,17 +119,17 @@ fn a_million_nested_items_need_no_stack() {
     let thread = std::thread::Builder::new().stack_size(128 << 10);
     let handle = thread.spawn(move || {
         let (mut last, mut ends) = (None, 0);
-        scan(file.as_bytes(), &mut |found| match found {
-            Found::Item(item) => last = item.parent,
-            Found::Properties(properties) => assert_eq!(properties.name.as_deref(), Some("a")),
-            Found::End { .. } => ends += 1,
+        scan_file(file.as_bytes(), &mut |found| match found {
+            ScanEvent::Item(item) => last = item.parent,
+            ScanEvent::Properties(properties) => assert_eq!(properties.name.as_deref(), Some("a")),
+            ScanEvent::End { .. } => ends += 1,
         })
         .unwrap();
         assert_eq!((last, ends), (Some(DEPTH - 2), DEPTH));
         let nested = ["<a>".repeat(1_000_000), "</a>".repeat(1_000_000)].concat();
-        assert_eq!(props::elements(nested.as_bytes()).count(), 1);
+        assert_eq!(props::read_elements(nested.as_bytes()).count(), 1);
         let element = format!("<Vector3 name='a'>{nested}</Vector3>");
-        assert_eq!(value::read(element.as_bytes(), &|_| None, &|_| Ref::none()), None);
+        assert_eq!(value::read_value(element.as_bytes(), &|_| None, &|_| Ref::none()), None);
     });
     handle.unwrap().join().unwrap();
 }
@@ -166,17 +166,18 @@ fn real_files_are_read_as_rbx_xml_reads_them() {
             assert!(slice(&file, &item.whole).ends_with("</Item>"));
             let content = item.content.as_ref().map_or("", |range| slice(&file, range)).as_bytes();
             let mut seen = 0;
-            for element in props::elements(content) {
+            for element in props::read_elements(content) {
                 let element = element.unwrap();
                 let whole = &content[element.whole.clone()];
                 let instance_of = |text: &str| referents.get(text).copied().unwrap_or(Ref::none());
-                let value = value::read(whole, &|key| contents.get(key).cloned(), &instance_of);
+                let value =
+                    value::read_value(whole, &|key| contents.get(key).cloned(), &instance_of);
                 if element.name != "Name" {
                     let expected = instance.properties.get(&(&*element.name).into());
                     assert!(same(value.as_ref(), expected), "{path:?} {value:?} {expected:?}");
                     seen += usize::from(value.is_some());
                 }
-                assert_eq!(props::find(content, &element.name).unwrap(), element);
+                assert_eq!(props::find_element(content, &element.name).unwrap(), element);
             }
             assert_eq!(seen, instance.properties.len());
             count += seen;
@@ -196,14 +197,14 @@ fn real_texts_keep_their_bytes() {
         let (_, items) = index(&file).unwrap();
         for content in items.iter().filter_map(|item| item.content.as_ref()) {
             let content = slice(&file, content).as_bytes();
-            for element in props::elements(content).map(Result::unwrap) {
+            for element in props::read_elements(content).map(Result::unwrap) {
                 if !matches!(element.tag, "string" | "ProtectedString") {
                     continue;
                 }
                 let inside = &content[element.inside];
-                let old = text::decode(inside);
+                let old = text::decode_text(inside);
                 let same = text::replace_text(inside, &old);
-                assert!(same == inside || text::decode(&same) == old);
+                assert!(same == inside || text::decode_text(&same) == old);
                 if old.contains('\n') {
                     assert_eq!(String::from_utf8_lossy(&same), String::from_utf8_lossy(inside));
                 }

@@ -1,6 +1,6 @@
 //! Texts: what is read, what is written, and what stays when one is replaced.
 
-use super::super::text::{Style, check, decode, encode, replace_text, style_of};
+use super::super::text::{TextStyle, check_text, decode_text, encode_text, replace_text, style_of};
 use super::{Random, reference};
 
 /// What rbx_xml reads as the text of such an element; none where it refuses it.
@@ -93,7 +93,7 @@ fn texts_are_read_as_rbx_xml_reads_them() {
         let inside = random(&mut seed, RAW, 9);
         let tag = *seed.pick(&["string", "ProtectedString"]);
         if let Some(expected) = by_rbx_xml(inside.as_bytes(), tag) {
-            assert_eq!(decode(inside.as_bytes()), expected, "{inside:?}");
+            assert_eq!(decode_text(inside.as_bytes()), expected, "{inside:?}");
             taken += 1;
         }
     }
@@ -105,11 +105,11 @@ fn what_is_written_is_read_again_by_rbx_xml_too() {
     let mut seed = Random::new(2);
     for _ in 0..30_000 {
         let text = random(&mut seed, TEXT, 12);
-        for style in [Style::CData, Style::Escaped] {
+        for style in [TextStyle::CData, TextStyle::Escaped] {
             let mut inside = Vec::new();
-            encode(&text, style, &mut inside);
-            if check(&text).is_ok() {
-                assert_eq!(decode(&inside), text, "{text:?}");
+            encode_text(&text, style, &mut inside);
+            if check_text(&text).is_ok() {
+                assert_eq!(decode_text(&inside), text, "{text:?}");
                 assert_eq!(by_rbx_xml(&inside, "string").as_ref(), Some(&text), "{text:?}");
             }
         }
@@ -121,16 +121,16 @@ fn replacing_gives_the_new_text_always() {
     let mut seed = Random::new(3);
     for _ in 0..100_000 {
         let inside = random(&mut seed, RAW, 14);
-        let old = decode(inside.as_bytes()).into_owned();
+        let old = decode_text(inside.as_bytes()).into_owned();
         let text = match seed.below(3) {
             0 => random(&mut seed, TEXT, 12),
             _ => edited(&mut seed, &old),
         };
-        if check(&text).is_err() {
+        if check_text(&text).is_err() {
             continue;
         }
         let new = replace_text(inside.as_bytes(), &text);
-        assert_eq!(decode(&new), text, "{inside:?}");
+        assert_eq!(decode_text(&new), text, "{inside:?}");
         if seed.below(8) == 0 && by_rbx_xml(inside.as_bytes(), "string").is_some() {
             assert_eq!(by_rbx_xml(&new, "string"), Some(text), "{inside:?}");
         }
@@ -184,12 +184,12 @@ fn what_needs_no_work_is_borrowed() {
     for (inside, text) in
         [("", ""), ("abc\n d ", "abc\n d "), (" \n", ""), ("<![CDATA[ <&]]>", " <&")]
     {
-        let decoded = decode(inside.as_bytes());
+        let decoded = decode_text(inside.as_bytes());
         assert!(matches!(decoded, Borrowed(_)) && decoded == text, "{inside:?}");
     }
-    assert_eq!(decode(b"&amp;&nope;&;&#0;&#xd800;&"), "&&nope;&;&#0;&#xd800;&");
-    assert_eq!(style_of(b"a<![CDATA[]]>"), Style::CData);
-    assert_eq!(style_of(b"a"), Style::Escaped);
-    assert!(check("a\u{1}").unwrap_err().contains("U+0001"));
-    assert!(check(" \r\n").is_err() && check("a\r\n \n").is_ok());
+    assert_eq!(decode_text(b"&amp;&nope;&;&#0;&#xd800;&"), "&&nope;&;&#0;&#xd800;&");
+    assert_eq!(style_of(b"a<![CDATA[]]>"), TextStyle::CData);
+    assert_eq!(style_of(b"a"), TextStyle::Escaped);
+    assert!(check_text("a\u{1}").unwrap_err().contains("U+0001"));
+    assert!(check_text(" \r\n").is_err() && check_text("a\r\n \n").is_ok());
 }

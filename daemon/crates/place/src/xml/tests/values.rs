@@ -12,8 +12,8 @@ use rbx_types::{
 use rbx_xml::{EncodeOptions, EncodePropertyBehavior};
 use rustc_hash::FxHashMap;
 
-use super::super::text::Style;
-use super::super::value::{Links, TextTag, read, write, write_text};
+use super::super::text::TextStyle;
+use super::super::value::{TextTag, ValueLinks, read_value, write_text, write_value};
 use super::super::{props, shared};
 use super::{Random, reference};
 
@@ -135,8 +135,8 @@ fn property(file: &[u8]) -> Option<Variant> {
 /// Reads a value with this module, from a whole document.
 fn ours(file: &[u8]) -> Option<Variant> {
     let (mut content, mut table) = (0..0, 0..0);
-    let document = super::super::scan::scan(file, &mut |found| {
-        if let super::super::scan::Found::Properties(it) = found {
+    let document = super::super::scan::scan_file(file, &mut |found| {
+        if let super::super::scan::ScanEvent::Properties(it) = found {
             let range = it.content.unwrap();
             content = range.start as usize..range.end as usize;
         }
@@ -148,21 +148,21 @@ fn ours(file: &[u8]) -> Option<Variant> {
     let all: FxHashMap<_, _> = shared::read_shared(table)
         .map(|it| (it.key.into_owned(), shared::decode_shared(&table[it.text]).unwrap()))
         .collect();
-    let element = props::find(content, "p")?;
-    read(&content[element.whole], &|key| all.get(key).cloned(), &|_| Ref::none())
+    let element = props::find_element(content, "p")?;
+    read_value(&content[element.whole], &|key| all.get(key).cloned(), &|_| Ref::none())
 }
 
 #[derive(Default)]
 struct Table(Vec<u8>);
 
-impl Links for Table {
-    fn referent(&mut self, _: Ref) -> String {
+impl ValueLinks for Table {
+    fn referent_of(&mut self, _: Ref) -> String {
         "R<1>".to_owned()
     }
 
-    fn shared(&mut self, content: &SharedString) -> String {
+    fn shared_key(&mut self, content: &SharedString) -> String {
         let key = shared::key_of(content);
-        self.0.extend(shared::entry(&key, content.data()));
+        self.0.extend(shared::encode_entry(&key, content.data()));
         key
     }
 }
@@ -189,7 +189,7 @@ fn values_are_read_and_written_as_rbx_xml_does() {
             let expected = property(&file);
             assert_eq!(ours(&file), expected, "{}", String::from_utf8_lossy(&file));
             let mut table = Table::default();
-            let element = write("p", &value, &mut table).unwrap();
+            let element = write_value("p", &value, &mut table).unwrap();
             let file = wrapped(&element, &table);
             assert_eq!(property(&file), expected, "{}", String::from_utf8_lossy(&file));
             assert_eq!(ours(&file), expected);
@@ -204,21 +204,21 @@ fn blobs_become_binary_strings() {
     let tags = Tags::from(vec!["b".to_owned()]);
     for value in [attributes.into(), tags.into(), MaterialColors::new().into()] {
         let value: Variant = value;
-        let element = write("p", &value, &mut table).unwrap();
+        let element = write_value("p", &value, &mut table).unwrap();
         assert_eq!(property(&wrapped(&element, &table)), property(&document(&value)));
     }
-    let empty = write("PropertiesSerialize", &Attributes::new().into(), &mut table).unwrap();
+    let empty = write_value("PropertiesSerialize", &Attributes::new().into(), &mut table).unwrap();
     let expected = b"<BinaryString name=\"PropertiesSerialize\">AAAAAA==</BinaryString>";
     assert_eq!(empty, expected);
-    let color = write("p", &BrickColor::Black.into(), &mut table).unwrap();
+    let color = write_value("p", &BrickColor::Black.into(), &mut table).unwrap();
     assert_eq!(color, b"<int name=\"p\">26</int>");
 }
 
 #[test]
 fn what_is_not_a_number_is_kept() {
-    let written = write("p", &f32::NAN.into(), &mut Table::default()).unwrap();
+    let written = write_value("p", &f32::NAN.into(), &mut Table::default()).unwrap();
     assert_eq!(written, b"<float name=\"p\">NAN</float>");
-    let read = |text: &[u8]| read(text, &|_| None, &|_| Ref::none());
+    let read = |text: &[u8]| read_value(text, &|_| None, &|_| Ref::none());
     assert!(matches!(read(&written), Some(Variant::Float32(it)) if it.is_nan()));
     let vector = b"<Vector3 name='a'><X>NAN</X>\n<Y>-INF</Y><Z>1e3</Z></Vector3>";
     assert!(matches!(read(vector), Some(Variant::Vector3(it)) if it.x.is_nan() && it.z == 1000.0));
@@ -293,7 +293,7 @@ fn odd_elements_are_read_as_rbx_xml_reads_them() {
         let tag = seed.pick(TAGS);
         let inside: String = (0..seed.below(5)).map(|_| *seed.pick(PIECES)).collect();
         let element = format!("<{tag} name=\"p\">{inside}</{tag}>");
-        let mine = read(element.as_bytes(), &|_| None, &|_| Ref::none());
+        let mine = read_value(element.as_bytes(), &|_| None, &|_| Ref::none());
         if *tag == "Content" && inside.trim().contains("<Ref>") {
             continue;
         }
@@ -319,33 +319,38 @@ fn links_are_followed() {
         Variant::Content(Content::from_referent(target)),
     ];
     for value in values {
-        let element = write("p", &value, &mut Table::default()).unwrap();
-        assert_eq!(read(&element, &|_| None, &instance), Some(value));
+        let element = write_value("p", &value, &mut Table::default()).unwrap();
+        assert_eq!(read_value(&element, &|_| None, &instance), Some(value));
     }
     let file = wrapped(
-        &write("p", &Variant::Ref(target), &mut Table::default()).unwrap(),
+        &write_value("p", &Variant::Ref(target), &mut Table::default()).unwrap(),
         &Table::default(),
     );
     assert!(matches!(property(&file), Some(Variant::Ref(to)) if to.is_some()));
-    assert_eq!(read(b"<Ref name='p'>RBX9</Ref>", &|_| None, &instance), Some(Ref::none().into()));
-    assert_eq!(read(b"<SharedString name='p'>x</SharedString>", &|_| None, &instance), None);
+    assert_eq!(
+        read_value(b"<Ref name='p'>RBX9</Ref>", &|_| None, &instance),
+        Some(Ref::none().into())
+    );
+    assert_eq!(read_value(b"<SharedString name='p'>x</SharedString>", &|_| None, &instance), None);
 }
 
 #[test]
 fn what_cannot_be_written_is_refused() {
-    let refused = |value: Variant| write("p", &value, &mut Table::default()).unwrap_err();
+    let refused = |value: Variant| write_value("p", &value, &mut Table::default()).unwrap_err();
     assert!(refused("a\0".into()).contains("U+0000"));
     assert!(refused(" \r".into()).contains("whitespace"));
     let region = Region3::new(Vector3::new(0.0, 0.0, 0.0), Vector3::new(1.0, 1.0, 1.0));
     assert!(refused(region.into()).contains("Region3"));
     assert!(refused(NumberSequence { keypoints: Vec::new() }.into()).contains("NumberSequence"));
     assert!(refused(ContentId::from("a\u{1}").into()).contains("ContentId"));
-    assert!(write("a\u{2}", &true.into(), &mut Table::default()).unwrap_err().contains("name"));
-    let text = write_text("a\"<&\n", TextTag::Protected, "x\ny", Style::CData).unwrap();
+    assert!(
+        write_value("a\u{2}", &true.into(), &mut Table::default()).unwrap_err().contains("name")
+    );
+    let text = write_text("a\"<&\n", TextTag::Protected, "x\ny", TextStyle::CData).unwrap();
     let expected: &[u8] = b"<ProtectedString name=\"a&quot;&lt;&amp;&#10;\"><![CDATA[x\ny]]>\
 </ProtectedString>";
     assert_eq!(text, expected);
-    assert_eq!(props::find(&text, "a\"<&\n").unwrap().tag, "ProtectedString");
+    assert_eq!(props::find_element(&text, "a\"<&\n").unwrap().tag, "ProtectedString");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A new text in the place of an old one, with the bytes of the lines that stay the same.
 
-use super::{CDATA, CDATA_END, Decoder, Point};
-use super::{decode, encode_lines, escape, literal, style_of};
+use super::{CDATA, CDATA_END, LinePoint, TextDecoder};
+use super::{decode_text, encode_lines, style_of, write_cdata, write_escaped};
 
 /// The new inside of a string element, whose text becomes `text`. The raw bytes of the lines that
 /// are the same at the front and at the back are kept, so that a diff of the files shows just the
@@ -9,8 +9,8 @@ use super::{decode, encode_lines, escape, literal, style_of};
 /// again as it is.
 pub(in crate::xml) fn replace_text(inside: &[u8], text: &str) -> Vec<u8> {
     let newline = newline_of(inside);
-    let spliced = splice(inside, text, newline);
-    if let Some(spliced) = spliced.filter(|spliced| decode(spliced) == text) {
+    let spliced = splice_lines(inside, text, newline);
+    if let Some(spliced) = spliced.filter(|spliced| decode_text(spliced) == text) {
         return spliced;
     }
     let mut whole = Vec::with_capacity(text.len() + 32);
@@ -28,25 +28,25 @@ fn newline_of(inside: &[u8]) -> &'static str {
 
 /// Replaces the lines between those that stay. What comes out is not right where blank text is
 /// dropped or sections are split at the seam; so it has to be looked at.
-fn splice(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
+fn splice_lines(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
     let mut points = Vec::new();
-    let old = Decoder::run(inside, Some(&mut points)).text;
+    let old = TextDecoder::run(inside, Some(&mut points)).text;
     let (old, new) = (old.as_bytes(), text.as_bytes());
     if !points.is_sorted_by_key(|point| point.decoded) {
         return None;
     }
-    let starts_line = |point: &Point| {
+    let starts_line = |point: &LinePoint| {
         let at = point.decoded;
         at == 0 || at == old.len() || old.get(at - 1) == Some(&b'\n')
     };
-    let front = common(old.iter(), new.iter());
+    let front = common_length(old.iter(), new.iter());
     // Within a section where there is the choice: what is added shall be written like the rest.
     let before = points
         .iter()
         .filter(|point| starts_line(point) && point.decoded <= front)
         .max_by_key(|point| (point.decoded, point.is_literal, point.raw))?;
     let (old_rest, new_rest) = (&old[before.decoded..], &new[before.decoded..]);
-    let back = common(old_rest.iter().rev(), new_rest.iter().rev());
+    let back = common_length(old_rest.iter().rev(), new_rest.iter().rev());
     let behind = points
         .iter()
         .filter(|point| starts_line(point) && point.raw >= before.raw)
@@ -54,22 +54,28 @@ fn splice(inside: &[u8], text: &str, newline: &str) -> Option<Vec<u8>> {
         .min_by_key(|point| (point.decoded, !point.is_literal, point.raw))?;
     let kept = old.len() - behind.decoded;
     let middle = text.get(before.decoded..text.len() - kept)?;
-    Some(joined(inside, *before, middle, *behind, newline))
+    Some(join_pieces(inside, *before, middle, *behind, newline))
 }
 
 /// How many bytes are the same.
-fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
+fn common_length<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-fn joined(inside: &[u8], before: Point, middle: &str, behind: Point, newline: &str) -> Vec<u8> {
+fn join_pieces(
+    inside: &[u8],
+    before: LinePoint,
+    middle: &str,
+    behind: LinePoint,
+    newline: &str,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(inside.len() + middle.len());
     out.extend_from_slice(&inside[..before.raw]);
     if before.is_literal || behind.is_literal {
         out.extend_from_slice(if before.is_literal { b"" } else { CDATA });
-        literal(middle, newline, &mut out);
+        write_cdata(middle, newline, &mut out);
     } else {
-        escape(middle, newline, &mut out);
+        write_escaped(middle, newline, &mut out);
     }
     if before.is_literal && !behind.is_literal {
         out.extend_from_slice(CDATA_END);

@@ -4,17 +4,17 @@
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, SharedString, Variant};
 
-use super::Output;
-use crate::change::pointed;
+use super::XmlOutput;
+use crate::change::pointed_instance;
 use crate::codec::CodecError;
-use crate::edits::{Edit, Slot};
+use crate::edits::{EditSlot, PropertyEdit};
 use crate::reflection;
-use crate::stored::{self, HIDDEN, Layout};
-use crate::xml::props::Element;
-use crate::xml::value::{self, Links, TextTag};
+use crate::stored::{self, HIDDEN, PropertyLayout};
+use crate::xml::props::PropertyElement;
+use crate::xml::value::{self, TextTag, ValueLinks};
 use crate::xml::{NAME, text};
 
-impl Output<'_> {
+impl XmlOutput<'_> {
     /// Properties for an item that has none, on lines of their own.
     pub(super) fn new_properties(
         &mut self,
@@ -26,15 +26,15 @@ impl Output<'_> {
         if !is_new && !self.has_new_properties(node) {
             return Ok(());
         }
-        self.pieces.add(self.style.line(depth + 1));
+        self.pieces.add(self.style.line_start(depth + 1));
         self.pieces.add(b"<Properties>".to_vec());
-        if let Some(base) = base.filter(|base| !self.xml.content(*base).is_empty()) {
+        if let Some(base) = base.filter(|base| !self.xml.properties_content(*base).is_empty()) {
             self.copy_properties(node, base, depth)?;
         } else {
-            let lead = self.style.line(depth + 2);
+            let lead = self.style.line_start(depth + 2);
             self.name_property(node, &lead)?;
-            self.add_properties(node, &[], &Layout::default(), &lead)?;
-            self.pieces.add(self.style.line(depth + 1));
+            self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
+            self.pieces.add(self.style.line_start(depth + 1));
         }
         self.pieces.add(b"</Properties>".to_vec());
         Ok(())
@@ -43,19 +43,19 @@ impl Output<'_> {
     /// Properties in the place of `<Properties/>`.
     pub(super) fn inline_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         self.pieces.add(b"<Properties>".to_vec());
-        let lead = self.style.line(depth + 2);
+        let lead = self.style.line_start(depth + 2);
         if self.is_named_anew(node) {
             self.name_property(node, &lead)?;
         }
-        self.add_properties(node, &[], &Layout::default(), &lead)?;
-        self.pieces.add(self.style.line(depth + 1));
+        self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
+        self.pieces.add(self.style.line_start(depth + 1));
         self.pieces.add(b"</Properties>".to_vec());
         Ok(())
     }
 
     fn name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
-        let element = self.element(NAME, &name)?;
+        let element = self.write_element(NAME, &name)?;
         self.pieces.add(lead.to_vec());
         self.pieces.add(element);
         Ok(())
@@ -75,35 +75,35 @@ impl Output<'_> {
     fn set_keys(&self, node: u32) -> Vec<Ustr> {
         let class = self.changes.tree.class(node);
         let columns = self.changes.edits.of_class(class);
-        let is_set = |edit: Edit<'_>| matches!(edit, Edit::Set(_));
+        let is_set = |edit: PropertyEdit<'_>| matches!(edit, PropertyEdit::Set(_));
         let mut keys: Vec<Ustr> = columns
-            .filter(|column| is_set(self.changes.edits.of(column, node)))
+            .filter(|column| is_set(self.changes.edits.edit_in_column(column, node)))
             .map(|column| column.key)
             .collect();
         keys.sort_unstable_by_key(Ustr::as_str);
         keys
     }
 
-    fn slot(&self, node: u32, key: Ustr) -> Slot {
-        self.changes.edits.slot(self.changes.tree.class(node), key, node)
+    fn slot_of(&self, node: u32, key: Ustr) -> EditSlot {
+        self.changes.edits.slot_of(self.changes.tree.class(node), key, node)
     }
 
-    fn edit(&self, node: u32, key: Ustr) -> Edit<'_> {
-        self.changes.edits.get(self.changes.tree.class(node), key, node)
+    fn edit_of(&self, node: u32, key: Ustr) -> PropertyEdit<'_> {
+        self.changes.edits.edit_of(self.changes.tree.class(node), key, node)
     }
 
     /// The properties of an item that was read, with what was edited.
     pub(super) fn edit_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
-        let start = self.xml.span(node).props.0 as usize;
+        let start = self.xml.span_of(node).props.0 as usize;
         let has_removed = self.has_removed(node);
-        let (elements, layout) = self.xml.properties(node);
+        let (elements, layout) = self.xml.elements_of(node);
         let mut behind = 0;
         for (at, element) in (0..).zip(&elements) {
-            match self.replacement((node, node), at, element, &layout, has_removed)? {
+            match self.replace_element((node, node), at, element, &layout, has_removed)? {
                 None => {}
                 Some(new) if new.is_empty() => {
                     // It goes with the line that it stands on.
-                    let gap = self.xml.content(node).get(behind..element.whole.start);
+                    let gap = self.xml.properties_content(node).get(behind..element.whole.start);
                     let blank = gap.is_some_and(|gap| gap.trim_ascii().is_empty());
                     let end = if blank { behind } else { element.whole.start };
                     self.pieces.keep(start + behind..start + end);
@@ -126,30 +126,30 @@ impl Output<'_> {
             self.name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
-        self.pieces.keep(start + behind..self.xml.span(node).props.1 as usize);
+        self.pieces.keep(start + behind..self.xml.span_of(node).props.1 as usize);
         Ok(())
     }
 
     /// The whitespace before a property of an item.
-    fn lead_of(&self, node: u32, elements: &[Element<'_>], depth: usize) -> Vec<u8> {
+    fn lead_of(&self, node: u32, elements: &[PropertyElement<'_>], depth: usize) -> Vec<u8> {
         let first = elements.first().map(|element| element.whole.start);
-        let lead = first.and_then(|first| self.xml.content(node).get(..first));
+        let lead = first.and_then(|first| self.xml.properties_content(node).get(..first));
         match lead.filter(|lead| lead.trim_ascii().is_empty()) {
             Some(lead) => lead.to_vec(),
-            None => self.style.line(depth + 2),
+            None => self.style.line_start(depth + 2),
         }
     }
 
     /// The properties of a copy: those of what it was copied of, with what was edited.
     fn copy_properties(&mut self, node: u32, base: u32, depth: usize) -> Result<(), CodecError> {
-        let content = self.xml.content(base);
+        let content = self.xml.properties_content(base);
         let has_removed = self.has_removed(node);
-        let (elements, layout) = self.xml.properties(base);
+        let (elements, layout) = self.xml.elements_of(base);
         let (mut out, mut behind) = (Vec::new(), 0);
         for (at, element) in (0..).zip(&elements) {
             let gap = content.get(behind..element.whole.start).unwrap_or_default();
             behind = element.whole.end;
-            let new = self.replacement((node, base), at, element, &layout, has_removed)?;
+            let new = self.replace_element((node, base), at, element, &layout, has_removed)?;
             let bytes = match &new {
                 Some(new) => new.as_slice(),
                 None => content.get(element.whole.clone()).unwrap_or_default(),
@@ -171,25 +171,25 @@ impl Output<'_> {
     }
 
     /// What an element of `base` becomes for `node`: none where it stays, nothing where it goes.
-    fn replacement(
+    fn replace_element(
         &mut self,
         (node, base): (u32, u32),
         at: u32,
-        element: &Element<'_>,
-        layout: &Layout,
+        element: &PropertyElement<'_>,
+        layout: &PropertyLayout,
         has_removed: bool,
     ) -> Result<Option<Vec<u8>>, CodecError> {
-        let content = self.xml.content(base);
+        let content = self.xml.properties_content(base);
         if element.name == NAME {
             let name = self.changes.tree.name_text(node);
             let inside = content.get(element.inside.clone()).unwrap_or_default();
-            if text::decode(inside) == name {
+            if text::decode_text(inside) == name {
                 return Ok(None);
             }
             return Ok(Some(with_text(content, element, name)?));
         }
         let keys: Vec<Ustr> = layout.standing_on(at).collect();
-        let is_edited = |key: &Ustr| self.edit(node, *key) != Edit::None;
+        let is_edited = |key: &Ustr| self.edit_of(node, *key) != PropertyEdit::None;
         let is_twin = has_removed && self.is_twin_of_removed(node, element, &keys);
         if is_twin && keys.iter().all(|key| key.starts_with(HIDDEN)) {
             return Ok(Some(Vec::new()));
@@ -199,31 +199,31 @@ impl Output<'_> {
         }
         let is_replaced = |key: &Ustr| layout.get(*key).is_some_and(|it| it.migration.is_some());
         if keys.iter().any(is_replaced) {
-            return self.anew(node, base, &keys).map(Some);
+            return self.write_current(node, base, &keys).map(Some);
         }
         let Some(key) = keys.first().copied() else {
             return Ok(None);
         };
-        match self.edit(node, key) {
-            Edit::None => Ok(None),
-            Edit::Removed => Ok(Some(Vec::new())),
-            Edit::Set(Variant::String(text))
+        match self.edit_of(node, key) {
+            PropertyEdit::None => Ok(None),
+            PropertyEdit::Removed => Ok(Some(Vec::new())),
+            PropertyEdit::Set(Variant::String(text))
                 if matches!(element.tag, "string" | "ProtectedString") =>
             {
                 let text = text.clone();
                 with_text(content, element, &text).map(Some)
             }
-            Edit::Set(value) => {
+            PropertyEdit::Set(value) => {
                 // Many instances have the same value and the same element.
                 let stands = format!("{} {}", element.tag, element.name);
-                let written = (self.slot(node, key), stands);
+                let written = (self.slot_of(node, key), stands);
                 if let Some(written) = self.written.get(&written) {
                     return Ok(Some(written.clone()));
                 }
                 let class = self.changes.tree.class_name(node).to_owned();
-                let stored = self.xml.read(base, element).map(|stored| stored.ty());
+                let stored = self.xml.read_element(base, element).map(|stored| stored.ty());
                 let (name, value) = as_stored(&class, key, value, &element.name, stored);
-                let new = self.element(&name, &value)?;
+                let new = self.write_element(&name, &value)?;
                 self.written.insert(written, new.clone());
                 Ok(Some(new))
             }
@@ -234,23 +234,29 @@ impl Output<'_> {
     fn has_removed(&self, node: u32) -> bool {
         let edits = self.changes.edits;
         let mut columns = edits.of_class(self.changes.tree.class(node));
-        columns.any(|column| edits.of(column, node) == Edit::Removed)
+        columns.any(|column| edits.edit_in_column(column, node) == PropertyEdit::Removed)
     }
 
     /// Whether an element has a value for a property that was removed, which another element has
     /// outdone so far.
-    fn is_twin_of_removed(&self, node: u32, element: &Element<'_>, keys: &[Ustr]) -> bool {
-        let names = reflection::meant(self.changes.tree.class_name(node), &element.name);
-        let is_removed = |key: Ustr| self.edit(node, key) == Edit::Removed && !keys.contains(&key);
+    fn is_twin_of_removed(&self, node: u32, element: &PropertyElement<'_>, keys: &[Ustr]) -> bool {
+        let names = reflection::script_names(self.changes.tree.class_name(node), &element.name);
+        let is_removed =
+            |key: Ustr| self.edit_of(node, key) == PropertyEdit::Removed && !keys.contains(&key);
         names.iter().any(|name| is_removed(ustr(name)))
     }
 
     /// A reference to what is deleted, emptied.
-    fn without_link(&self, base: u32, content: &[u8], element: &Element<'_>) -> Option<Vec<u8>> {
+    fn without_link(
+        &self,
+        base: u32,
+        content: &[u8],
+        element: &PropertyElement<'_>,
+    ) -> Option<Vec<u8>> {
         if self.changes.gone.is_empty() || !matches!(element.tag, "Ref" | "Content") {
             return None;
         }
-        let to = self.xml.read(base, element).as_ref().and_then(pointed)?;
+        let to = self.xml.read_element(base, element).as_ref().and_then(pointed_instance)?;
         if !self.changes.gone.contains(&to) {
             return None;
         }
@@ -261,18 +267,23 @@ impl Output<'_> {
     }
 
     /// The properties that stand today for an element of the past.
-    fn anew(&mut self, node: u32, base: u32, keys: &[Ustr]) -> Result<Vec<u8>, CodecError> {
+    fn write_current(
+        &mut self,
+        node: u32,
+        base: u32,
+        keys: &[Ustr],
+    ) -> Result<Vec<u8>, CodecError> {
         let mut out = Vec::new();
         for key in keys {
-            let value = match self.edit(node, *key) {
-                Edit::Set(value) => Some(value.clone()),
-                Edit::Removed => None,
-                Edit::None => self.xml.value(base, *key),
+            let value = match self.edit_of(node, *key) {
+                PropertyEdit::Set(value) => Some(value.clone()),
+                PropertyEdit::Removed => None,
+                PropertyEdit::None => self.xml.value_of(base, *key),
             };
             if let Some(value) = value {
                 let class = self.changes.tree.class_name(node).to_owned();
                 let (name, value) = as_stored(&class, *key, &value, "", None);
-                out.extend(self.element(&name, &value)?);
+                out.extend(self.write_element(&name, &value)?);
             }
         }
         Ok(out)
@@ -282,13 +293,13 @@ impl Output<'_> {
     fn add_properties(
         &mut self,
         node: u32,
-        elements: &[Element<'_>],
-        layout: &Layout,
+        elements: &[PropertyElement<'_>],
+        layout: &PropertyLayout,
         lead: &[u8],
     ) -> Result<(), CodecError> {
         for key in self.set_keys(node) {
             let stands = layout.get(key).is_some_and(|it| (it.at as usize) < elements.len());
-            let Edit::Set(value) = self.edit(node, key) else {
+            let PropertyEdit::Set(value) = self.edit_of(node, key) else {
                 continue;
             };
             if stands {
@@ -296,35 +307,40 @@ impl Output<'_> {
             }
             let class = self.changes.tree.class_name(node).to_owned();
             let (name, value) = as_stored(&class, key, value, "", None);
-            let element = self.element(&name, &value)?;
+            let element = self.write_element(&name, &value)?;
             self.pieces.add(lead.to_vec());
             self.pieces.add(element);
         }
         Ok(())
     }
 
-    fn element(&mut self, name: &str, value: &Variant) -> Result<Vec<u8>, CodecError> {
+    fn write_element(&mut self, name: &str, value: &Variant) -> Result<Vec<u8>, CodecError> {
         if let Variant::String(text) = value
             && name == "Source"
             && self.xml.has_protected()
         {
-            let style = text::Style::CData;
+            let style = text::TextStyle::CData;
             return value::write_text(name, TextTag::Protected, text, style)
                 .map_err(CodecError::Write);
         }
-        value::write(name, value, self)
+        value::write_value(name, value, self)
             .map_err(|why| CodecError::Write(format!("an XML file cannot hold `{name}`: {why}")))
     }
 }
 
 /// An element of a text, with another text.
-fn with_text(content: &[u8], element: &Element<'_>, new: &str) -> Result<Vec<u8>, CodecError> {
-    text::check(new).map_err(CodecError::Write)?;
+fn with_text(
+    content: &[u8],
+    element: &PropertyElement<'_>,
+    new: &str,
+) -> Result<Vec<u8>, CodecError> {
+    text::check_text(new).map_err(CodecError::Write)?;
     let inside = content.get(element.inside.clone()).unwrap_or_default();
     if element.inside.end == element.whole.end {
         // `<string name="Name"/>`
         let value = Variant::String(new.to_owned());
-        return value::write(&element.name, &value, &mut NoLinks).map_err(CodecError::Write);
+        return value::write_value(&element.name, &value, &mut TextOnlyLinks)
+            .map_err(CodecError::Write);
     }
     let front = content.get(element.whole.start..element.inside.start).unwrap_or_default();
     let back = content.get(element.inside.end..element.whole.end).unwrap_or_default();
@@ -332,14 +348,14 @@ fn with_text(content: &[u8], element: &Element<'_>, new: &str) -> Result<Vec<u8>
 }
 
 /// For a text, which points to nothing.
-struct NoLinks;
+struct TextOnlyLinks;
 
-impl Links for NoLinks {
-    fn referent(&mut self, _: Ref) -> String {
+impl ValueLinks for TextOnlyLinks {
+    fn referent_of(&mut self, _: Ref) -> String {
         "null".to_owned()
     }
 
-    fn shared(&mut self, _: &SharedString) -> String {
+    fn shared_key(&mut self, _: &SharedString) -> String {
         String::new()
     }
 }
@@ -354,17 +370,17 @@ fn as_stored(
     stored: Option<rbx_types::VariantType>,
 ) -> (String, Variant) {
     let key = key.trim_start_matches(HIDDEN);
-    let known = reflection::written(class, key);
+    let known = reflection::stored_name(class, key);
     if let Some(stored) = stored
         && known.is_none_or(|(name, _)| name != element)
     {
-        let value = stored::convert(value.clone(), stored);
+        let value = stored::convert_variant(value.clone(), stored);
         if value.ty() == stored {
             return (element.to_owned(), value);
         }
     }
     match known {
-        Some((name, kind)) => (name.to_owned(), stored::convert(value.clone(), kind)),
+        Some((name, kind)) => (name.to_owned(), stored::convert_variant(value.clone(), kind)),
         None => (key.to_owned(), value.clone()),
     }
 }

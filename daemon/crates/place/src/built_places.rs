@@ -8,18 +8,18 @@ use std::borrow::Cow;
 use rbx_dom_weak::ustr;
 use rbx_types::{Color3, Color3uint8, Ref, Variant, VariantType};
 
-use super::reflection::{self, Known};
-use super::stored::convert;
+use super::reflection::{self, FileName};
+use super::stored::convert_variant;
 use super::{Node, Scene, node_of, reference_to};
 
 /// A property that was written under some name, as scenes and files have it: the names that stand for
 /// it now, each with the value. Nothing where no file keeps it.
 pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Variant)> {
-    match reflection::known(class, name) {
-        Known::Shown(name, ty) => {
+    match reflection::classify_name(class, name) {
+        FileName::Shown(name, ty) => {
             let is_in_bytes =
-                matches!(reflection::written(class, name), Some((_, VariantType::Color3uint8)));
-            let value = match convert(value, ty) {
+                matches!(reflection::stored_name(class, name), Some((_, VariantType::Color3uint8)));
+            let value = match convert_variant(value, ty) {
                 Variant::Color3(colour) if is_in_bytes => {
                     Color3::from(Color3uint8::from(colour)).into()
                 }
@@ -27,11 +27,11 @@ pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Vari
             };
             vec![(name.to_owned(), value)]
         }
-        Known::Unknown => vec![(name.to_owned(), value)],
-        Known::Hidden => Vec::new(),
-        Known::Replaced(ty, migration) => {
+        FileName::Unknown => vec![(name.to_owned(), value)],
+        FileName::Hidden => Vec::new(),
+        FileName::Replaced(ty, migration) => {
             let names = migration.new_property_names().iter();
-            match migration.perform(&convert(value, ty)) {
+            match migration.perform(&convert_variant(value, ty)) {
                 Ok(value) => names.map(|name| ((*name).to_owned(), value.clone())).collect(),
                 Err(_) => Vec::new(),
             }
@@ -71,7 +71,7 @@ impl Scene {
 
     /// One of them.
     pub fn stored_variant(&self, node: Node, property: &str) -> Option<Variant> {
-        self.variant(node.0, ustr(property)).map(Cow::into_owned)
+        self.variant_of(node.0, ustr(property)).map(Cow::into_owned)
     }
 
     /// The instance that a value of this scene refers to.

@@ -2,15 +2,15 @@
 
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::compare::compare;
-use super::draw::{Rest, draw_side};
+use super::compare::mark_changes;
+use super::draw::{UnmarkedStyle, draw_side};
 use super::png::Picture;
-use super::solid::Solids;
-use super::view::{Frame, View};
+use super::solid::SolidSet;
+use super::view::{ViewDirection, ViewFrame};
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum When {
+pub enum ChangeSide {
     /// As it is before.
     Before,
     /// As it is with it.
@@ -18,9 +18,9 @@ pub enum When {
     After,
 }
 
-impl When {
+impl ChangeSide {
     /// The side of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "before" => Some(Self::Before),
             "after" => Some(Self::After),
@@ -31,23 +31,23 @@ impl When {
 
 /// A place before and after a change. What differs is marked in both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sides {
-    before: Solids,
-    after: Solids,
+pub struct BeforeAfter {
+    before: SolidSet,
+    after: SolidSet,
 }
 
-impl Sides {
+impl BeforeAfter {
     /// Both, with what differs marked; none where nothing does. They have to be of one scene.
-    pub fn of(mut before: Solids, mut after: Solids) -> Option<Self> {
-        compare(&mut before, &mut after);
+    pub fn from_solids(mut before: SolidSet, mut after: SolidSet) -> Option<Self> {
+        mark_changes(&mut before, &mut after);
         (before.is_marked() || after.is_marked()).then_some(Self { before, after })
     }
 
     /// One of them.
-    pub fn side(&self, when: When) -> &Solids {
+    pub fn side_of(&self, when: ChangeSide) -> &SolidSet {
         match when {
-            When::Before => &self.before,
-            When::After => &self.after,
+            ChangeSide::Before => &self.before,
+            ChangeSide::After => &self.after,
         }
     }
 
@@ -55,9 +55,14 @@ impl Sides {
     ///
     /// # Errors
     /// There is nothing to see.
-    pub fn draw(&self, when: When, view: View, size: (u32, u32)) -> Result<Picture, Refusal> {
-        match Frame::of(&[&self.before, &self.after], view) {
-            Some(frame) => Ok(draw_side(self.side(when), size, frame, Rest::Pale)),
+    pub fn draw_side(
+        &self,
+        when: ChangeSide,
+        view: ViewDirection,
+        size: (u32, u32),
+    ) -> Result<Picture, Refusal> {
+        match ViewFrame::around(&[&self.before, &self.after], view) {
+            Some(frame) => Ok(draw_side(self.side_of(when), size, frame, UnmarkedStyle::Pale)),
             None => refuse!("There is nothing to see: no part stands there."),
         }
     }

@@ -5,7 +5,7 @@
 const LONG: usize = 80;
 
 /// A name as it is told: in one line, of 80 characters at most, and nothing hides in it.
-pub fn called(name: &str) -> String {
+pub fn display_name(name: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()
             || matches!(
@@ -38,15 +38,15 @@ pub fn called(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::called;
+    use super::display_name;
 
     #[test]
     fn names_are_told_in_one_short_line() {
-        assert_eq!(called("Shop:buy"), "Shop:buy");
-        assert_eq!(called("M[\"a\n# Rules\"]"), "M[\"a\\n# Rules\"]");
-        assert_eq!(called("a\u{202e}b\u{2028}\t"), "a\\u{202e}b\\u{2028}\\t");
-        assert_eq!(called(&"é".repeat(80)), "é".repeat(80));
-        assert_eq!(called(&"é".repeat(81)), format!("{}…", "é".repeat(79)));
-        assert_eq!(called(&"\n".repeat(1 << 20)).chars().count(), 80);
+        assert_eq!(display_name("Shop:buy"), "Shop:buy");
+        assert_eq!(display_name("M[\"a\n# Rules\"]"), "M[\"a\\n# Rules\"]");
+        assert_eq!(display_name("a\u{202e}b\u{2028}\t"), "a\\u{202e}b\\u{2028}\\t");
+        assert_eq!(display_name(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(display_name(&"é".repeat(81)), format!("{}…", "é".repeat(79)));
+        assert_eq!(display_name(&"\n".repeat(1 << 20)).chars().count(), 80);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// A run of bytes of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum FilePiece {
     /// Bytes of the file that was read.
     Kept(Range<usize>),
     /// Other bytes.
@@ -14,12 +14,12 @@ pub(super) enum Piece {
 
 /// A file, in pieces of the one that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Pieces(Vec<Piece>);
+pub(super) struct PieceList(Vec<FilePiece>);
 
-impl Pieces {
+impl PieceList {
     /// The file that was read.
     pub(super) fn whole(len: usize) -> Self {
-        Self(vec![Piece::Kept(0..len)])
+        Self(vec![FilePiece::Kept(0..len)])
     }
 
     pub(super) fn keep(&mut self, range: Range<usize>) {
@@ -27,8 +27,8 @@ impl Pieces {
             return;
         }
         match self.0.last_mut() {
-            Some(Piece::Kept(last)) if last.end == range.start => last.end = range.end,
-            _ => self.0.push(Piece::Kept(range)),
+            Some(FilePiece::Kept(last)) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(FilePiece::Kept(range)),
         }
     }
 
@@ -37,22 +37,24 @@ impl Pieces {
             return;
         }
         match self.0.last_mut() {
-            Some(Piece::New(last)) => last.extend_from_slice(&bytes),
-            _ => self.0.push(Piece::New(bytes)),
+            Some(FilePiece::New(last)) => last.extend_from_slice(&bytes),
+            _ => self.0.push(FilePiece::New(bytes)),
         }
     }
 
     /// Puts bytes before a byte of the file that was read, where it is kept.
     pub(super) fn insert_at(&mut self, offset: usize, bytes: Vec<u8>) {
-        let stands = |piece: &Piece| matches!(piece, Piece::Kept(range) if range.contains(&offset));
+        let stands =
+            |piece: &FilePiece| matches!(piece, FilePiece::Kept(range) if range.contains(&offset));
         let Some(at) = self.0.iter().position(stands) else {
             return;
         };
-        if let Piece::Kept(range) = self.0[at].clone() {
-            let split = [range.start..offset, offset..range.end].map(Piece::Kept);
+        if let FilePiece::Kept(range) = self.0[at].clone() {
+            let split = [range.start..offset, offset..range.end].map(FilePiece::Kept);
             let [front, back] = split;
-            let pieces = [front, Piece::New(bytes), back];
-            let is_something = |it: &Piece| !matches!(it, Piece::Kept(range) if range.is_empty());
+            let pieces = [front, FilePiece::New(bytes), back];
+            let is_something =
+                |it: &FilePiece| !matches!(it, FilePiece::Kept(range) if range.is_empty());
             self.0.splice(at..=at, pieces.into_iter().filter(is_something));
         }
     }
@@ -60,47 +62,47 @@ impl Pieces {
     /// The bytes, run by run.
     pub(super) fn runs<'a>(&'a self, read: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.0.iter().map(|piece| match piece {
-            Piece::Kept(range) => read.get(range.clone()).unwrap_or_default(),
-            Piece::New(bytes) => bytes,
+            FilePiece::Kept(range) => read.get(range.clone()).unwrap_or_default(),
+            FilePiece::New(bytes) => bytes,
         })
     }
 
     pub(super) fn len(&self) -> usize {
-        let len = |piece: &Piece| match piece {
-            Piece::Kept(range) => range.len(),
-            Piece::New(bytes) => bytes.len(),
+        let len = |piece: &FilePiece| match piece {
+            FilePiece::Kept(range) => range.len(),
+            FilePiece::New(bytes) => bytes.len(),
         };
         self.0.iter().map(len).sum()
     }
 
     /// Some of its bytes, added to another.
-    fn part(&self, part: Range<usize>, to: &mut Self) {
+    fn copy_range(&self, part: Range<usize>, to: &mut Self) {
         let mut at = 0;
         for piece in &self.0 {
             let len = match piece {
-                Piece::Kept(range) => range.len(),
-                Piece::New(bytes) => bytes.len(),
+                FilePiece::Kept(range) => range.len(),
+                FilePiece::New(bytes) => bytes.len(),
             };
             let (from, end) =
                 (part.start.clamp(at, at + len) - at, part.end.clamp(at, at + len) - at);
             match piece {
-                Piece::Kept(range) => to.keep(range.start + from..range.start + end),
-                Piece::New(bytes) => to.add(bytes.get(from..end).unwrap_or_default().to_vec()),
+                FilePiece::Kept(range) => to.keep(range.start + from..range.start + end),
+                FilePiece::New(bytes) => to.add(bytes.get(from..end).unwrap_or_default().to_vec()),
             }
             at += len;
         }
     }
 
     /// Where the bytes of the file that was read stand in this one, sorted by where they were.
-    fn kept(&self) -> Vec<(Range<usize>, usize)> {
+    fn kept_ranges(&self) -> Vec<(Range<usize>, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
         for piece in &self.0 {
             at += match piece {
-                Piece::Kept(range) => {
+                FilePiece::Kept(range) => {
                     found.push((range.clone(), at));
                     range.len()
                 }
-                Piece::New(bytes) => bytes.len(),
+                FilePiece::New(bytes) => bytes.len(),
             };
         }
         found.sort_unstable_by_key(|(range, _)| range.start);
@@ -110,12 +112,12 @@ impl Pieces {
     }
 
     /// How this file is made of another, where both are made of the file that was read.
-    pub(super) fn made_of(&self, other: &Self, read: &[u8]) -> Patch {
-        let (kept, mut patch) = (other.kept(), Patch::default());
+    pub(super) fn made_of(&self, other: &Self, read: &[u8]) -> BytePatch {
+        let (kept, mut patch) = (other.kept_ranges(), BytePatch::default());
         for piece in &self.0 {
             match piece {
-                Piece::New(bytes) => patch.0.add(bytes.clone()),
-                Piece::Kept(range) => {
+                FilePiece::New(bytes) => patch.0.add(bytes.clone()),
+                FilePiece::Kept(range) => {
                     let mut at = range.start;
                     let next = kept.partition_point(|(it, _)| it.end <= at);
                     for (it, stands) in kept.iter().skip(next) {
@@ -140,11 +142,11 @@ impl Pieces {
 
 /// How a file is made of another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Patch(Pieces);
+pub struct BytePatch(PieceList);
 
 const MAGIC: &[u8] = b"vector patch 1\n";
 
-impl Patch {
+impl BytePatch {
     /// The other file.
     ///
     /// # Errors
@@ -153,8 +155,8 @@ impl Patch {
         let mut bytes = Vec::new();
         for piece in &self.0.0 {
             match piece {
-                Piece::Kept(range) => bytes.extend_from_slice(file.get(range.clone())?),
-                Piece::New(new) => bytes.extend_from_slice(new),
+                FilePiece::Kept(range) => bytes.extend_from_slice(file.get(range.clone())?),
+                FilePiece::New(new) => bytes.extend_from_slice(new),
             }
         }
         Some(bytes)
@@ -162,12 +164,12 @@ impl Patch {
 
     /// The file that it leads to, of the one that was read, where what it is applied to is made of
     /// that as well.
-    pub(super) fn over(&self, file: &Pieces) -> Pieces {
-        let mut made = Pieces::default();
+    pub(super) fn apply_to_pieces(&self, file: &PieceList) -> PieceList {
+        let mut made = PieceList::default();
         for piece in &self.0.0 {
             match piece {
-                Piece::New(bytes) => made.add(bytes.clone()),
-                Piece::Kept(range) => file.part(range.clone(), &mut made),
+                FilePiece::New(bytes) => made.add(bytes.clone()),
+                FilePiece::Kept(range) => file.copy_range(range.clone(), &mut made),
             }
         }
         made
@@ -179,12 +181,12 @@ impl Patch {
         let mut bytes = MAGIC.to_vec();
         for piece in &self.0.0 {
             match piece {
-                Piece::Kept(range) => {
+                FilePiece::Kept(range) => {
                     bytes.push(0);
                     bytes.extend_from_slice(&(range.start as u64).to_le_bytes());
                     bytes.extend_from_slice(&(range.end as u64).to_le_bytes());
                 }
-                Piece::New(new) => {
+                FilePiece::New(new) => {
                     bytes.push(1);
                     bytes.extend_from_slice(&(new.len() as u64).to_le_bytes());
                     bytes.extend_from_slice(new);
@@ -195,18 +197,18 @@ impl Patch {
     }
 
     /// Reads what [`Patch::to_bytes`] wrote; none where it did not.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
-        fn number(rest: &mut &[u8]) -> Option<usize> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        fn read_number(rest: &mut &[u8]) -> Option<usize> {
             let (eight, behind) = rest.split_first_chunk::<8>()?;
             *rest = behind;
             usize::try_from(u64::from_le_bytes(*eight)).ok()
         }
-        let (mut rest, mut pieces) = (bytes.strip_prefix(MAGIC)?, Pieces::default());
+        let (mut rest, mut pieces) = (bytes.strip_prefix(MAGIC)?, PieceList::default());
         while let Some((kind, behind)) = rest.split_first() {
             rest = behind;
-            let first = number(&mut rest)?;
+            let first = read_number(&mut rest)?;
             if *kind == 0 {
-                pieces.keep(first..number(&mut rest)?);
+                pieces.keep(first..read_number(&mut rest)?);
             } else {
                 let (new, behind) = rest.split_at_checked(first)?;
                 pieces.add(new.to_vec());
@@ -221,12 +223,12 @@ impl Patch {
 mod tests {
     use super::*;
 
-    fn pieces(list: &[Piece]) -> Pieces {
-        let mut pieces = Pieces::default();
+    fn pieces(list: &[FilePiece]) -> PieceList {
+        let mut pieces = PieceList::default();
         for piece in list {
             match piece.clone() {
-                Piece::Kept(range) => pieces.keep(range),
-                Piece::New(bytes) => pieces.add(bytes),
+                FilePiece::Kept(range) => pieces.keep(range),
+                FilePiece::New(bytes) => pieces.add(bytes),
             }
         }
         pieces
@@ -234,31 +236,31 @@ mod tests {
 
     #[test]
     fn a_file_is_found_again_in_what_was_made_of_it() {
-        use Piece::{Kept, New};
+        use FilePiece::{Kept, New};
         let read = b"abcdefghij";
         let new = |text: &str| New(text.as_bytes().to_vec());
         let files = [
-            Pieces::whole(10),
+            PieceList::whole(10),
             pieces(&[Kept(0..3), new("XY"), Kept(5..10)]),
             pieces(&[Kept(6..9), new("-"), Kept(0..4)]),
             pieces(&[new("nothing of it")]),
             pieces(&[]),
         ];
-        let bytes = |file: &Pieces| file.runs(read).collect::<Vec<_>>().concat();
+        let bytes = |file: &PieceList| file.runs(read).collect::<Vec<_>>().concat();
         for a in &files {
             assert_eq!(bytes(a).len(), a.len());
             for b in &files {
                 let patch = a.made_of(b, read);
                 assert_eq!(patch.apply(&bytes(b)).unwrap(), bytes(a));
-                assert_eq!(bytes(&patch.over(b)), bytes(a));
-                assert_eq!(Patch::read(&patch.to_bytes()), Some(patch));
+                assert_eq!(bytes(&patch.apply_to_pieces(b)), bytes(a));
+                assert_eq!(BytePatch::from_bytes(&patch.to_bytes()), Some(patch));
             }
         }
-        assert_eq!(Patch::read(b"something else"), None);
-        let patch = Pieces::whole(10).made_of(&files[1], read);
+        assert_eq!(BytePatch::from_bytes(b"something else"), None);
+        let patch = PieceList::whole(10).made_of(&files[1], read);
         assert_eq!(patch.apply(b"short"), None);
         for end in 0..patch.to_bytes().len() {
-            let _ = Patch::read(&patch.to_bytes()[..end]);
+            let _ = BytePatch::from_bytes(&patch.to_bytes()[..end]);
         }
     }
 }

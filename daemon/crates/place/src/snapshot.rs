@@ -7,7 +7,7 @@ use super::{Node, Scene};
 
 /// A place as it was at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Still {
+pub struct SceneSnapshot {
     instances: Vec<StillInstance>,
 }
 
@@ -28,7 +28,7 @@ pub struct StillInstance {
     pub path: Option<Box<str>>,
 }
 
-impl Still {
+impl SceneSnapshot {
     /// An instance by its number; the root is 0.
     pub fn get(&self, at: u32) -> Option<&StillInstance> {
         self.instances.get(at as usize)
@@ -47,15 +47,15 @@ impl Still {
 
 impl Scene {
     /// A still of all of it, and the numbers in it of some instances.
-    pub fn still(&self, of: &[Node]) -> (Still, Vec<u32>) {
+    pub fn take_snapshot(&self, of: &[Node]) -> (SceneSnapshot, Vec<u32>) {
         let mut numbers: HashMap<Node, u32> = HashMap::new();
-        let mut still = Still::default();
+        let mut still = SceneSnapshot::default();
         for node in self.subtree(self.root()) {
             let number = still.instances.len() as u32;
             numbers.insert(node, number);
             let parent = self.parent(node).and_then(|it| numbers.get(&it).copied());
             let is_module = self.class(node) == "ModuleScript";
-            let text = if is_module { self.source(node) } else { None };
+            let text = if is_module { self.script_text(node) } else { None };
             let path = text.as_ref().map(|_| self.path(node).to_string().into());
             still.instances.push(StillInstance {
                 name: self.name(node).into(),

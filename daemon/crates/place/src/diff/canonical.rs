@@ -10,79 +10,79 @@ use rbx_types::{
 };
 
 /// What a reference counts as; 0 for none.
-pub(super) type Point<'a> = &'a dyn Fn(Ref) -> u64;
+pub(super) type ReferenceKey<'a> = &'a dyn Fn(Ref) -> u64;
 
 /// Where the bytes go.
-pub(super) struct Bytes<'a> {
+pub(super) struct CanonicalBytes<'a> {
     pub(super) out: &'a mut Vec<u8>,
-    pub(super) point: Point<'a>,
+    pub(super) point: ReferenceKey<'a>,
 }
 
-impl Bytes<'_> {
+impl CanonicalBytes<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    fn float(&mut self, it: f64) {
+    fn put_float(&mut self, it: f64) {
         let it = if it.is_nan() { f64::NAN } else { it + 0.0 };
         self.put(&it.to_bits().to_le_bytes());
     }
 
-    fn floats(&mut self, all: &[f32]) {
+    fn put_floats(&mut self, all: &[f32]) {
         for it in all {
             let it = if it.is_nan() { f32::NAN } else { it + 0.0 };
             self.put(&it.to_bits().to_le_bytes());
         }
     }
 
-    fn whole(&mut self, it: i64) {
+    fn put_integer(&mut self, it: i64) {
         self.put(&it.to_le_bytes());
     }
 
     /// Text inside of a larger value.
-    fn part(&mut self, bytes: &[u8]) {
-        self.whole(bytes.len() as i64);
+    fn put_sized(&mut self, bytes: &[u8]) {
+        self.put_integer(bytes.len() as i64);
         self.put(bytes);
     }
 
-    fn vector2(&mut self, v: Vector2) {
-        self.floats(&[v.x, v.y]);
+    fn put_vector2(&mut self, v: Vector2) {
+        self.put_floats(&[v.x, v.y]);
     }
 
-    fn vector3(&mut self, v: Vector3) {
-        self.floats(&[v.x, v.y, v.z]);
+    fn put_vector3(&mut self, v: Vector3) {
+        self.put_floats(&[v.x, v.y, v.z]);
     }
 
-    fn vector3int16(&mut self, v: Vector3int16) {
+    fn put_vector3int16(&mut self, v: Vector3int16) {
         for n in [v.x, v.y, v.z] {
-            self.whole(n.into());
+            self.put_integer(n.into());
         }
     }
 
-    fn cframe(&mut self, v: &CFrame) {
+    fn put_cframe(&mut self, v: &CFrame) {
         // The binary format writes a rotation that is along the axes, but for an error of rounding,
         // as one that is exactly so.
         let along = v.orientation.to_basic_rotation_id();
         let along = along.and_then(|id| Matrix3::from_basic_rotation_id(id).ok());
         let rotation = along.unwrap_or(v.orientation);
-        self.vector3(v.position);
-        self.vector3(rotation.x);
-        self.vector3(rotation.y);
-        self.vector3(rotation.z);
+        self.put_vector3(v.position);
+        self.put_vector3(rotation.x);
+        self.put_vector3(rotation.y);
+        self.put_vector3(rotation.z);
     }
 
-    fn colour(&mut self, v: Color3) {
-        self.floats(&[v.r, v.g, v.b]);
+    fn put_color(&mut self, v: Color3) {
+        self.put_floats(&[v.r, v.g, v.b]);
     }
 
-    fn udim(&mut self, v: UDim) {
-        self.floats(&[v.scale]);
-        self.whole(v.offset.into());
+    fn put_udim(&mut self, v: UDim) {
+        self.put_floats(&[v.scale]);
+        self.put_integer(v.offset.into());
     }
 
-    fn physical(&mut self, v: &PhysicalProperties) {
+    fn put_physical(&mut self, v: &PhysicalProperties) {
         if let PhysicalProperties::Custom(v) = v {
-            self.floats(&[
+            self.put_floats(&[
                 v.density(),
                 v.friction(),
                 v.elasticity(),
@@ -94,65 +94,65 @@ impl Bytes<'_> {
         }
     }
 
-    fn font(&mut self, v: &Font) {
-        self.part(v.family.as_bytes());
-        self.whole(v.weight.as_u16().into());
-        self.whole(v.style.as_u8().into());
+    fn put_font(&mut self, v: &Font) {
+        self.put_sized(v.family.as_bytes());
+        self.put_integer(v.weight.as_u16().into());
+        self.put_integer(v.style.as_u8().into());
     }
 
-    pub(super) fn variant(&mut self, variant: &Variant) {
+    pub(super) fn put_variant(&mut self, variant: &Variant) {
         match variant {
-            Variant::String(v) => self.text(v.as_bytes()),
-            Variant::BinaryString(v) => self.text(v.as_ref()),
-            Variant::ContentId(v) => self.text(v.as_str().as_bytes()),
+            Variant::String(v) => self.put_text(v.as_bytes()),
+            Variant::BinaryString(v) => self.put_text(v.as_ref()),
+            Variant::ContentId(v) => self.put_text(v.as_str().as_bytes()),
             Variant::Content(v) => match v.value() {
-                ContentType::Uri(uri) => self.text(uri.as_bytes()),
-                ContentType::Object(to) if self.point_of(*to) != 0 => self.reference(*to),
-                _ => self.text(b""),
+                ContentType::Uri(uri) => self.put_text(uri.as_bytes()),
+                ContentType::Object(to) if self.point_of(*to) != 0 => self.put_reference(*to),
+                _ => self.put_text(b""),
             },
-            Variant::Ref(v) => self.reference(*v),
-            Variant::Tags(v) => self.tags(v),
+            Variant::Ref(v) => self.put_reference(*v),
+            Variant::Tags(v) => self.put_tags(v),
             Variant::Attributes(v) => {
-                self.kind(VariantType::Attributes);
+                self.put_kind(VariantType::Attributes);
                 for (name, value) in v {
-                    self.part(name.as_bytes());
-                    self.variant(value);
+                    self.put_sized(name.as_bytes());
+                    self.put_variant(value);
                 }
             }
             Variant::Color3(v) => {
-                self.kind(VariantType::Color3);
-                self.colour(*v);
+                self.put_kind(VariantType::Color3);
+                self.put_color(*v);
             }
             Variant::Color3uint8(v) => {
-                self.kind(VariantType::Color3);
-                self.colour(Color3::from(*v));
+                self.put_kind(VariantType::Color3);
+                self.put_color(Color3::from(*v));
             }
             Variant::Float32(v) => {
-                self.kind(VariantType::Float64);
-                self.float((*v).into());
+                self.put_kind(VariantType::Float64);
+                self.put_float((*v).into());
             }
             Variant::Int32(v) => {
-                self.kind(VariantType::Int64);
-                self.whole((*v).into());
+                self.put_kind(VariantType::Int64);
+                self.put_integer((*v).into());
             }
             other => {
-                self.kind(other.ty());
-                self.plain(other);
+                self.put_kind(other.ty());
+                self.put_plain(other);
             }
         }
     }
 
-    fn kind(&mut self, kind: VariantType) {
+    fn put_kind(&mut self, kind: VariantType) {
         self.put(&[kind as u8]);
     }
 
-    fn text(&mut self, bytes: &[u8]) {
-        self.kind(VariantType::String);
+    fn put_text(&mut self, bytes: &[u8]) {
+        self.put_kind(VariantType::String);
         self.put(bytes);
     }
 
-    fn reference(&mut self, to: Ref) {
-        self.kind(VariantType::Ref);
+    fn put_reference(&mut self, to: Ref) {
+        self.put_kind(VariantType::Ref);
         self.put(&self.point_of(to).to_le_bytes());
     }
 
@@ -160,80 +160,80 @@ impl Bytes<'_> {
         if to.is_some() { (self.point)(to) } else { 0 }
     }
 
-    fn tags(&mut self, tags: &rbx_types::Tags) {
-        self.kind(VariantType::Tags);
+    fn put_tags(&mut self, tags: &rbx_types::Tags) {
+        self.put_kind(VariantType::Tags);
         let mut sorted: Vec<_> = tags.iter().collect();
         sorted.sort_unstable();
         sorted.dedup();
         for tag in sorted {
-            self.part(tag.as_bytes());
+            self.put_sized(tag.as_bytes());
         }
     }
 
     /// The types that are just what they hold.
-    fn plain(&mut self, variant: &Variant) {
+    fn put_plain(&mut self, variant: &Variant) {
         match variant {
             Variant::Axes(v) => self.put(&[v.bits()]),
             Variant::Faces(v) => self.put(&[v.bits()]),
             Variant::Bool(v) => self.put(&[u8::from(*v)]),
-            Variant::BrickColor(v) => self.whole(*v as i64),
-            Variant::CFrame(v) | Variant::OptionalCFrame(Some(v)) => self.cframe(v),
+            Variant::BrickColor(v) => self.put_integer(*v as i64),
+            Variant::CFrame(v) | Variant::OptionalCFrame(Some(v)) => self.put_cframe(v),
             Variant::OptionalCFrame(None) => {}
             Variant::ColorSequence(v) => v.keypoints.iter().for_each(|point| {
-                self.floats(&[point.time]);
-                self.colour(point.color);
+                self.put_floats(&[point.time]);
+                self.put_color(point.color);
             }),
-            Variant::Enum(v) => self.whole(v.to_u32().into()),
+            Variant::Enum(v) => self.put_integer(v.to_u32().into()),
             Variant::EnumItem(v) => {
-                self.part(v.ty.as_bytes());
-                self.whole(v.value.into());
+                self.put_sized(v.ty.as_bytes());
+                self.put_integer(v.value.into());
             }
-            Variant::Float64(v) => self.float(*v),
-            Variant::Font(v) => self.font(v),
-            Variant::Int64(v) => self.whole(*v),
+            Variant::Float64(v) => self.put_float(*v),
+            Variant::Font(v) => self.put_font(v),
+            Variant::Int64(v) => self.put_integer(*v),
             Variant::MaterialColors(v) => self.put(&v.encode()),
             Variant::NetAssetRef(v) => self.put(v.hash().as_bytes()),
-            Variant::NumberRange(v) => self.floats(&[v.min, v.max]),
+            Variant::NumberRange(v) => self.put_floats(&[v.min, v.max]),
             Variant::NumberSequence(v) => v
                 .keypoints
                 .iter()
-                .for_each(|point| self.floats(&[point.time, point.value, point.envelope])),
-            Variant::PhysicalProperties(v) => self.physical(v),
+                .for_each(|point| self.put_floats(&[point.time, point.value, point.envelope])),
+            Variant::PhysicalProperties(v) => self.put_physical(v),
             Variant::Ray(v) => {
-                self.vector3(v.origin);
-                self.vector3(v.direction);
+                self.put_vector3(v.origin);
+                self.put_vector3(v.direction);
             }
             Variant::Rect(v) => {
-                self.vector2(v.min);
-                self.vector2(v.max);
+                self.put_vector2(v.min);
+                self.put_vector2(v.max);
             }
             Variant::Region3(v) => {
-                self.vector3(v.min);
-                self.vector3(v.max);
+                self.put_vector3(v.min);
+                self.put_vector3(v.max);
             }
             Variant::Region3int16(v) => {
-                self.vector3int16(v.min);
-                self.vector3int16(v.max);
+                self.put_vector3int16(v.min);
+                self.put_vector3int16(v.max);
             }
             Variant::SecurityCapabilities(v) => self.put(&v.bits().to_le_bytes()),
             Variant::SharedString(v) => self.put(v.hash().as_bytes()),
-            Variant::UDim(v) => self.udim(*v),
+            Variant::UDim(v) => self.put_udim(*v),
             Variant::UDim2(v) => {
-                self.udim(v.x);
-                self.udim(v.y);
+                self.put_udim(v.x);
+                self.put_udim(v.y);
             }
             Variant::UniqueId(v) => {
-                self.whole(v.index().into());
-                self.whole(v.time().into());
-                self.whole(v.random());
+                self.put_integer(v.index().into());
+                self.put_integer(v.time().into());
+                self.put_integer(v.random());
             }
-            Variant::Vector2(v) => self.vector2(*v),
+            Variant::Vector2(v) => self.put_vector2(*v),
             Variant::Vector2int16(v) => {
-                self.whole(v.x.into());
-                self.whole(v.y.into());
+                self.put_integer(v.x.into());
+                self.put_integer(v.y.into());
             }
-            Variant::Vector3(v) => self.vector3(*v),
-            Variant::Vector3int16(v) => self.vector3int16(*v),
+            Variant::Vector3(v) => self.put_vector3(*v),
+            Variant::Vector3int16(v) => self.put_vector3int16(*v),
             // A type that a later rbx_types may add; its debug form is all that is known of it.
             other => self.put(format!("{other:?}").as_bytes()),
         }

@@ -7,11 +7,11 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::escapes::{Unescaped, is_plain, unescaped};
+use super::escapes::{UnescapedText, is_plain, unescape_text};
 use super::library::makes_text;
-use super::tree::{Expr, ExprId, Operator, TableField};
-use super::value::{Value, number};
-use super::{Kind, ScanFinding, TokenView, TreeView, fingerprint};
+use super::tree::{BinaryOperator, ExprId, TableField, TreeExpr};
+use super::value::{ScanValue, to_number};
+use super::{ScanFinding, TokenKind, TokenView, TreeView, fingerprint};
 
 /// How many characters of base64 in a row make a blob.
 const BLOB: usize = 200;
@@ -52,15 +52,15 @@ const WORDS: [&str; 18] = [
 pub(super) fn find_literals(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let reverses = view.has_name("reverse");
     for (token, line) in view.tokens.iter().zip(&view.lines) {
-        let text = view.text(token);
+        let text = view.token_text(token);
         let inside = match token.kind {
-            Kind::Text => between_quotes(text),
-            Kind::TextBegin | Kind::TextMiddle | Kind::TextEnd => {
+            TokenKind::Text => between_quotes(text),
+            TokenKind::TextBegin | TokenKind::TextMiddle | TokenKind::TextEnd => {
                 text.get(1..text.len().saturating_sub(1)).unwrap_or_default()
             }
             _ => continue,
         };
-        if let Some(what) = literal(inside, reverses) {
+        if let Some(what) = check_literal(inside, reverses) {
             found.push(ScanFinding::new(*line, what, fingerprint::of_text(inside)));
         }
     }
@@ -82,76 +82,77 @@ pub(super) fn find_folded(view: &mut TreeView<'_>, found: &mut Vec<ScanFinding>)
     let decodes = chars && view.tokens.has_name("bxor");
     for at in view.tree.ids() {
         let what = match view.tree.expr(at) {
-            Expr::Binary { operator: Operator::Concat, .. } | Expr::Interpolated(_) => {
-                pieces(view, at, "in pieces")
-            }
-            Expr::Call { callee, args, .. } => {
+            TreeExpr::Binary { operator: BinaryOperator::Concat, .. }
+            | TreeExpr::Interpolated(_) => check_pieces(view, at, "in pieces"),
+            TreeExpr::Call { callee, args, .. } => {
                 let name = view.evaluator.eval(*callee).iter().find_map(|value| match value {
-                    Value::Builtin(name) if makes_text(name) => Some(name.clone()),
+                    ScanValue::Builtin(name) if makes_text(name) => Some(name.clone()),
                     _ => None,
                 });
                 match name.as_deref() {
                     Some("string.reverse") => {
                         let text = args.first().copied().or(match view.tree.expr(*callee) {
-                            Expr::Index { base, .. } => Some(*base),
+                            TreeExpr::Index { base, .. } => Some(*base),
                             _ => None,
                         });
-                        let is_literal = text.is_some_and(|it| view.tree.text(it).is_some());
-                        reversed(view, at, is_literal)
+                        let is_literal =
+                            text.is_some_and(|it| view.tree.literal_text(it).is_some());
+                        check_reversed(view, at, is_literal)
                     }
                     Some("string.char" | "utf8.char") => {
                         let args = args.to_vec();
-                        listed(view, &args, LETTERS, false)
+                        check_number_list(view, &args, LETTERS, false)
                     }
-                    Some(_) => pieces(view, at, "in pieces"),
+                    Some(_) => check_pieces(view, at, "in pieces"),
                     None if chars => {
                         let args = args.to_vec();
-                        listed(view, &args, 2 * LETTERS, false)
+                        check_number_list(view, &args, 2 * LETTERS, false)
                     }
                     None => None,
                 }
             }
-            Expr::Table(fields) if chars => {
+            TreeExpr::Table(fields) if chars => {
                 let value = |field: &TableField| field.key.is_none().then_some(field.value);
                 let items: Option<Vec<ExprId>> = fields.iter().map(value).collect();
-                items.and_then(|items| listed(view, &items, 2 * LETTERS, decodes))
+                items.and_then(|items| check_number_list(view, &items, 2 * LETTERS, decodes))
             }
             _ => None,
         };
         if let Some(what) = what {
-            let finding = view.finding(at, what);
+            let finding = view.make_finding(at, what);
             found.push(finding);
         }
     }
 }
 
 /// A text of which no part says what the whole says.
-fn pieces(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<String> {
+fn check_pieces(view: &mut TreeView<'_>, at: ExprId, how: &str) -> Option<String> {
     let values = view.evaluator.eval(at);
-    let is_name = |text: &str| word(text).is_some_and(|word| !word.contains(':') && text == word);
+    let is_name =
+        |text: &str| find_call_word(text).is_some_and(|word| !word.contains(':') && text == word);
     let whole = values.iter().find_map(|value| match value {
-        Value::Text(text) if is_name(text) => Some(text.clone()),
+        ScanValue::Text(text) if is_name(text) => Some(text.clone()),
         _ => None,
     })?;
     let mut operands = Vec::new();
-    view.tree.operands(at, |operand| operands.push(operand));
-    let whole_value = Value::Text(whole.clone());
+    view.tree.visit_operands(at, |operand| operands.push(operand));
+    let whole_value = ScanValue::Text(whole.clone());
     let stands = operands.iter().any(|it| view.evaluator.eval(*it).contains(&whole_value));
-    (!stands).then(|| writes(&whole, how))
+    (!stands).then(|| encoded_sentence(&whole, how))
 }
 
 /// `string.reverse("...")` and `("..."):reverse()`, whatever the text is; of a variable what says
 /// something.
-fn reversed(view: &mut TreeView<'_>, at: ExprId, is_literal: bool) -> Option<String> {
+fn check_reversed(view: &mut TreeView<'_>, at: ExprId, is_literal: bool) -> Option<String> {
     let whole = view.evaluator.eval(at).iter().find_map(|value| match value {
-        Value::Text(text) if text.len() >= LETTERS => Some(text.clone()),
+        ScanValue::Text(text) if text.len() >= LETTERS => Some(text.clone()),
         _ => None,
     })?;
-    (is_literal || word(&whole).is_some()).then(|| writes(&whole, "backwards"))
+    (is_literal || find_call_word(&whole).is_some()).then(|| encoded_sentence(&whole, "backwards"))
 }
 
 /// A list of numbers: the letters of a text, or bytes that are decoded.
-fn listed(
+fn check_number_list(
     view: &mut TreeView<'_>,
     items: &[ExprId],
     least: usize,
@@ -162,16 +163,16 @@ fn listed(
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(items.len());
     for item in items {
-        let value = number(&view.evaluator.eval(*item)[0])?;
+        let value = to_number(&view.evaluator.eval(*item)[0])?;
         let is_byte = value.fract() == 0.0 && (0.0..256.0).contains(&value);
         bytes.push(is_byte.then_some(value as u8)?);
     }
     let text: Option<String> =
         bytes.iter().map(|byte| Some(char::from(*byte)).filter(|c| is_plain(*c))).collect();
     if let Some(text) = text
-        && (is_words(&text) || word(&text).is_some())
+        && (is_words(&text) || find_call_word(&text).is_some())
     {
-        return Some(writes(&text, "as a list of numbers"));
+        return Some(encoded_sentence(&text, "as a list of numbers"));
     }
     let count = bytes.len();
     bytes.sort_unstable();
@@ -182,36 +183,40 @@ fn listed(
 }
 
 /// A text by itself.
-fn literal(text: &str, reverses: bool) -> Option<String> {
+fn check_literal(text: &str, reverses: bool) -> Option<String> {
     if text.len() < LETTERS {
         return None;
     }
-    let Unescaped { plain, letters, others, is_cut } = unescaped(text);
+    let UnescapedText { plain, letters, others, is_cut } = unescape_text(text);
     // Bytes of a file or of a message have letters among them.
-    let hidden = word(&plain).filter(|_| letters > 0);
+    let hidden = find_call_word(&plain).filter(|_| letters > 0);
     if others == 0 && (letters >= LETTERS || hidden.is_some()) {
-        return Some(writes(&plain, "with the numbers of its characters"));
+        return Some(encoded_sentence(&plain, "with the numbers of its characters"));
     }
     if let Some(word) = hidden {
-        return Some(writes(word, "with the numbers of its characters"));
+        return Some(encoded_sentence(word, "with the numbers of its characters"));
     }
-    if is_cut && let Some(hidden) = word(&plain).filter(|_| word(text).is_none()) {
-        return Some(writes(hidden, "in pieces"));
+    if is_cut
+        && let Some(hidden) = find_call_word(&plain).filter(|_| find_call_word(text).is_none())
+    {
+        return Some(encoded_sentence(hidden, "in pieces"));
     }
     if letters + others >= ESCAPES {
         return Some(format!("holds a string of {} escaped characters", letters + others));
     }
     if reverses {
         let backwards: String = text.chars().rev().collect();
-        if word(&backwards).is_some() {
-            return Some(writes(&backwards, "backwards"));
+        if find_call_word(&backwards).is_some() {
+            return Some(encoded_sentence(&backwards, "backwards"));
         }
     }
-    if let Some(hidden) = hexadecimal(text).filter(|it| is_words(it) || word(it).is_some()) {
-        return Some(writes(&hidden, "in hexadecimal"));
+    if let Some(hidden) =
+        decode_hex_pairs(text).filter(|it| is_words(it) || find_call_word(it).is_some())
+    {
+        return Some(encoded_sentence(&hidden, "in hexadecimal"));
     }
-    if let Some(hidden) = base64(text).filter(|hidden| word(hidden).is_some()) {
-        return Some(writes(&hidden, "in base64"));
+    if let Some(hidden) = decode_base64(text).filter(|hidden| find_call_word(hidden).is_some()) {
+        return Some(encoded_sentence(&hidden, "in base64"));
     }
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
     let longest = text.split(|c| !is_base64(c)).map(str::len).max().unwrap_or(0);
@@ -220,7 +225,7 @@ fn literal(text: &str, reverses: bool) -> Option<String> {
 }
 
 /// What a text of pairs of hexadecimal digits says, each pair by itself or behind a `%`.
-fn hexadecimal(text: &str) -> Option<String> {
+fn decode_hex_pairs(text: &str) -> Option<String> {
     let digits: Vec<u32> =
         text.chars().filter(|c| *c != '%').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
     let letters = |pair: &[u32]| match pair {
@@ -239,7 +244,7 @@ const DECODER: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// What a text of base64 says, where it says something in plain characters.
-fn base64(text: &str) -> Option<String> {
+fn decode_base64(text: &str) -> Option<String> {
     let digits = text.trim_end_matches('=');
     if digits.len() < 2 * LETTERS || !text.len().is_multiple_of(4) || text.len() >= 4 * BLOB {
         return None;
@@ -255,7 +260,7 @@ fn is_words(text: &str) -> bool {
 }
 
 /// The first word of a call that stands in a text and is no part of another word.
-fn word(text: &str) -> Option<&'static str> {
+fn find_call_word(text: &str) -> Option<&'static str> {
     let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
     WORDS.into_iter().find(|word| {
         text.match_indices(word).any(|(at, _)| {
@@ -265,7 +270,7 @@ fn word(text: &str) -> Option<&'static str> {
     })
 }
 
-fn writes(text: &str, how: &str) -> String {
+fn encoded_sentence(text: &str, how: &str) -> String {
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
     format!("writes \"{}{more}\" {how}", shown.escape_debug())

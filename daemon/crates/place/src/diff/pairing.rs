@@ -10,18 +10,18 @@ use std::collections::VecDeque;
 use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
 
-use super::super::flat::Flat;
+use super::super::flat::FlatTree;
 use super::super::node_of;
 use super::super::reflection;
-use super::bytes::{Bytes, is_blank};
+use super::canonical::{CanonicalBytes, is_blank};
 use super::{HISTORY_ID, UNIQUE_ID};
 
 /// Nobody's number.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One of the two scenes, with what is needed to find an instance's counterpart.
-pub(super) struct Side<'a> {
-    pub(super) flat: Flat<'a>,
+pub(super) struct DiffSide<'a> {
+    pub(super) flat: FlatTree<'a>,
     /// The classes of the scene, by their numbers.
     classes: Vec<Ustr>,
     /// For each instance of the scene, its number here.
@@ -34,11 +34,11 @@ pub(super) struct Side<'a> {
     pub(super) pairs: Vec<u32>,
 }
 
-impl<'a> Side<'a> {
-    pub(super) fn new(flat: Flat<'a>, defaults: &mut Defaults) -> Self {
+impl<'a> DiffSide<'a> {
+    pub(super) fn new(flat: FlatTree<'a>, defaults: &mut DefaultValues) -> Self {
         let mut numbers = vec![NONE; flat.scene.tree.len() as usize];
         for at in 0..flat.len() {
-            numbers[flat.node(at).0 as usize] = at as u32;
+            numbers[flat.node_at(at).0 as usize] = at as u32;
         }
         let mut side = Self {
             pairs: vec![NONE; flat.len()],
@@ -53,29 +53,29 @@ impl<'a> Side<'a> {
     }
 
     /// The number of the instance that a reference points to; none for one that is not in the scene.
-    pub(super) fn number(&self, to: Ref) -> Option<usize> {
+    pub(super) fn number_of(&self, to: Ref) -> Option<usize> {
         let at = self.numbers.get(node_of(to)? as usize)?;
         (*at != NONE).then_some(*at as usize)
     }
 
     /// Hashes of all instances, each without its name, children and ids. A reference counts as the
     /// instance that it points to, as such: equal welds between different parts are told apart.
-    fn hash_instances(&self, defaults: &mut Defaults) -> Vec<u64> {
+    fn hash_instances(&self, defaults: &mut DefaultValues) -> Vec<u64> {
         let (mut references, mut scratch) = (Vec::new(), Vec::new());
         let mut hashes = Vec::with_capacity(self.flat.len());
         for at in 0..self.flat.len() {
-            let class = self.class(at);
-            let defaults = defaults.of(class);
+            let class = self.class_of(at);
+            let defaults = defaults.of_class(class);
             let mut sum = class.precomputed_hash();
-            for (key, variant) in self.flat.scene.properties(self.flat.node(at)) {
+            for (key, variant) in self.flat.scene.properties(self.flat.node_at(at)) {
                 if let Variant::Ref(to) = variant {
-                    references.extend(self.number(to).map(|to| (at, key, to)));
-                } else if !is_id(key) && !defaults.equals(key, &variant) {
+                    references.extend(self.number_of(to).map(|to| (at, key, to)));
+                } else if !is_id(key) && !defaults.is_equal(key, &variant) {
                     scratch.clear();
                     let (out, point) = (&mut scratch, &|_| 1);
-                    Bytes { out, point }.variant(&variant);
-                    if !defaults.means(key, &variant, &scratch) {
-                        sum = sum.wrapping_add(mix(key.precomputed_hash(), &scratch));
+                    CanonicalBytes { out, point }.put_variant(&variant);
+                    if !defaults.is_default(key, &variant, &scratch) {
+                        sum = sum.wrapping_add(mix_hash(key.precomputed_hash(), &scratch));
                     }
                 }
             }
@@ -83,20 +83,20 @@ impl<'a> Side<'a> {
         }
         let alone = hashes.clone();
         for (at, key, to) in references {
-            let reference = mix(key.precomputed_hash(), &alone[to].to_le_bytes());
+            let reference = mix_hash(key.precomputed_hash(), &alone[to].to_le_bytes());
             hashes[at] = hashes[at].wrapping_add(reference);
         }
         hashes
     }
 
-    fn hash_subtrees(&mut self, defaults: &mut Defaults) {
+    fn hash_subtrees(&mut self, defaults: &mut DefaultValues) {
         self.contents = self.hash_instances(defaults);
         self.subtrees = vec![0; self.contents.len()];
         for at in (1..self.contents.len()).rev() {
-            self.contents[at] = mix(self.contents[at], b"");
-            let subtree = mix(self.contents[at], self.name(at).as_bytes());
+            self.contents[at] = mix_hash(self.contents[at], b"");
+            let subtree = mix_hash(self.contents[at], self.name(at).as_bytes());
             self.subtrees[at] = subtree;
-            let parent = self.flat.parent(at);
+            let parent = self.flat.parent_of(at);
             self.contents[parent] = self.contents[parent].wrapping_add(subtree);
         }
     }
@@ -105,16 +105,16 @@ impl<'a> Side<'a> {
         self.flat.name(at)
     }
 
-    pub(super) fn class(&self, at: usize) -> Ustr {
-        self.classes[self.flat.class(at) as usize]
+    pub(super) fn class_of(&self, at: usize) -> Ustr {
+        self.classes[self.flat.class_at(at) as usize]
     }
 
     /// The stored properties of an instance.
     pub(super) fn properties(&self, at: usize) -> UstrMap<Variant> {
-        self.flat.scene.properties(self.flat.node(at)).into_iter().collect()
+        self.flat.scene.properties(self.flat.node_at(at)).into_iter().collect()
     }
 
-    pub(super) fn pair(&self, at: usize) -> Option<usize> {
+    pub(super) fn counterpart(&self, at: usize) -> Option<usize> {
         let other = self.pairs[at];
         (other != NONE).then_some(other as usize)
     }
@@ -125,15 +125,15 @@ impl<'a> Side<'a> {
     }
 
     /// The children of an instance that have no counterpart yet.
-    fn single(&self, at: usize) -> Vec<usize> {
-        let children = self.flat.children(at);
-        children.filter(|at| self.pair(*at).is_none()).collect()
+    fn unpaired_children(&self, at: usize) -> Vec<usize> {
+        let children = self.flat.children_of(at);
+        children.filter(|at| self.counterpart(*at).is_none()).collect()
     }
 }
 
 /// A quick hash. Nobody relies on it but the choice among siblings of one name: what is a pair is
 /// compared in full.
-fn mix(seed: u64, bytes: &[u8]) -> u64 {
+fn mix_hash(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = seed ^ bytes.len() as u64;
     let (chunks, rest) = bytes.as_chunks::<8>();
@@ -153,7 +153,7 @@ fn is_id(key: Ustr) -> bool {
 
 /// The defaults of stored properties, looked up once.
 #[derive(Default)]
-pub(super) struct Defaults {
+pub(super) struct DefaultValues {
     classes: UstrMap<ClassDefaults>,
 }
 
@@ -163,8 +163,8 @@ pub(super) struct ClassDefaults {
     known: UstrMap<Option<(&'static Variant, Vec<u8>)>>,
 }
 
-impl Defaults {
-    pub(super) fn of(&mut self, class: Ustr) -> &mut ClassDefaults {
+impl DefaultValues {
+    pub(super) fn of_class(&mut self, class: Ustr) -> &mut ClassDefaults {
         self.classes
             .entry(class)
             .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })
@@ -178,19 +178,19 @@ impl ClassDefaults {
             let default = reflection::default_of(class.as_str(), key.as_str())?;
             let mut bytes = Vec::new();
             let (out, point) = (&mut bytes, &|_| 0);
-            Bytes { out, point }.variant(default);
+            CanonicalBytes { out, point }.put_variant(default);
             Some((default, bytes))
         });
         known.as_ref()
     }
 
     /// Whether a value is the default as it stands. Quick, and not the last word.
-    fn equals(&mut self, key: Ustr, variant: &Variant) -> bool {
+    fn is_equal(&mut self, key: Ustr, variant: &Variant) -> bool {
         self.get(key).is_some_and(|default| default.0 == variant)
     }
 
     /// Whether a stored value, given as bytes too, says the same as no stored value.
-    pub(super) fn means(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
+    pub(super) fn is_default(&mut self, key: Ustr, variant: &Variant, bytes: &[u8]) -> bool {
         match self.get(key) {
             Some(default) => default.1 == bytes,
             None => is_blank(variant, bytes),
@@ -199,22 +199,22 @@ impl ClassDefaults {
 }
 
 /// Finds the counterparts.
-pub(super) fn pair<'a>(a: &mut Side<'a>, b: &mut Side<'a>) {
-    marry(a, b, 0, 0);
+pub(super) fn pair_sides<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>) {
+    pair_instances(a, b, 0, 0);
     pair_ids(a, b);
     for at in 0..a.flat.len() {
-        if let Some(other) = a.pair(at) {
+        if let Some(other) = a.counterpart(at) {
             pair_children(a, b, at, other);
         }
     }
 }
 
-fn marry(a: &mut Side<'_>, b: &mut Side<'_>, at: usize, other: usize) {
+fn pair_instances(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>, at: usize, other: usize) {
     a.pairs[at] = other as u32;
     b.pairs[other] = at as u32;
 }
 
-fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
+fn pair_ids(a: &mut DiffSide<'_>, b: &mut DiffSide<'_>) {
     let key = ustr(UNIQUE_ID);
     let ids: AHashMap<UniqueId, usize> =
         // Of several with one id, the first.
@@ -224,61 +224,61 @@ fn pair_ids(a: &mut Side<'_>, b: &mut Side<'_>) {
     }
     for other in 1..b.flat.len() {
         if let Some(at) = unique_id(b, key, other).and_then(|id| ids.get(&id).copied())
-            && a.pair(at).is_none()
-            && a.class(at) == b.class(other)
+            && a.counterpart(at).is_none()
+            && a.class_of(at) == b.class_of(other)
         {
-            marry(a, b, at, other);
+            pair_instances(a, b, at, other);
         }
     }
 }
 
-fn unique_id(side: &Side<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
-    match side.flat.scene.variant(side.flat.node(at).0, key).as_deref() {
+fn unique_id(side: &DiffSide<'_>, key: Ustr, at: usize) -> Option<UniqueId> {
+    match side.flat.scene.variant_of(side.flat.node_at(at).0, key).as_deref() {
         Some(Variant::UniqueId(id)) if !id.is_nil() => Some(*id),
         _ => None,
     }
 }
 
-fn pair_children<'a>(a: &mut Side<'a>, b: &mut Side<'a>, at: usize, other: usize) {
-    let (left, right) = (a.single(at), b.single(other));
+fn pair_children<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>, at: usize, other: usize) {
+    let (left, right) = (a.unpaired_children(at), b.unpaired_children(other));
     let same = left.iter().zip(&right).take_while(|(at, other)| {
-        a.class(**at) == b.class(**other) && a.subtrees[**at] == b.subtrees[**other]
+        a.class_of(**at) == b.class_of(**other) && a.subtrees[**at] == b.subtrees[**other]
     });
     let same = same.count();
     for (at, other) in left.iter().zip(&right).take(same) {
-        marry(a, b, *at, *other);
+        pair_instances(a, b, *at, *other);
     }
     let (left, right) = (&left[same..], &right[same..]);
-    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), side.subtrees[at]));
-    pair_by(a, b, left, right, |side, at| (side.class(at), side.name(at), 0));
-    pair_by(a, b, left, right, |side, at| (side.class(at), "", side.contents[at]));
+    pair_by(a, b, left, right, |side, at| (side.class_of(at), side.name(at), side.subtrees[at]));
+    pair_by(a, b, left, right, |side, at| (side.class_of(at), side.name(at), 0));
+    pair_by(a, b, left, right, |side, at| (side.class_of(at), "", side.contents[at]));
 }
 
 /// What has to be equal for two siblings to be a pair.
-type Likeness<'a> = (Ustr, &'a str, u64);
+type SiblingKey<'a> = (Ustr, &'a str, u64);
 
 /// Pairs those that are still single and alike, in order.
 fn pair_by<'a>(
-    a: &mut Side<'a>,
-    b: &mut Side<'a>,
+    a: &mut DiffSide<'a>,
+    b: &mut DiffSide<'a>,
     left: &[usize],
     right: &[usize],
-    likeness: impl Fn(&Side<'a>, usize) -> Likeness<'a>,
+    likeness: impl Fn(&DiffSide<'a>, usize) -> SiblingKey<'a>,
 ) {
-    let mut waiting: AHashMap<Likeness<'a>, VecDeque<usize>> = AHashMap::new();
-    for other in right.iter().filter(|other| b.pair(**other).is_none()) {
+    let mut waiting: AHashMap<SiblingKey<'a>, VecDeque<usize>> = AHashMap::new();
+    for other in right.iter().filter(|other| b.counterpart(**other).is_none()) {
         waiting.entry(likeness(b, *other)).or_default().push_back(*other);
     }
     if waiting.is_empty() {
         return;
     }
     for at in left {
-        if a.pair(*at).is_some() {
+        if a.counterpart(*at).is_some() {
             continue;
         }
         let found = waiting.get_mut(&likeness(a, *at)).and_then(VecDeque::pop_front);
         if let Some(other) = found {
-            marry(a, b, *at, other);
+            pair_instances(a, b, *at, other);
         }
     }
 }

@@ -33,7 +33,7 @@ impl Scene {
                 self.set_quietly(first + at as u32 - start, ustr("Source"), Some(text));
             }
         }
-        self.enter(first);
+        self.attach_subtree(first);
         Node(first)
     }
 

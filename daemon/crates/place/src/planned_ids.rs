@@ -6,7 +6,7 @@ use super::Scene;
 
 impl Scene {
     /// From now on `new:K` means what this proposal creates.
-    pub fn begin(&mut self, scope: Seq) {
+    pub fn begin_scope(&mut self, scope: Seq) {
         self.scope = scope;
         self.called = None;
     }

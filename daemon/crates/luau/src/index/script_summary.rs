@@ -1,0 +1,90 @@
+//! The reader: what is kept of what was read.
+
+use super::expression::ValueKnowledge;
+use super::names::{NameRoot, ScriptNames};
+use super::reader::{SourceReader, token_span};
+use super::words;
+use super::{ByteSpan, ModuleMember, ReturnedValue, ScriptSummary};
+
+impl SourceReader<'_> {
+    /// What is kept of the script.
+    pub(super) fn into_summary(mut self, source: &str) -> ScriptSummary {
+        let (returns, members) = self.returned_value();
+        let mut definitions = std::mem::take(&mut self.definitions);
+        definitions.sort_by_key(|definition| definition.span.start);
+        for definition in &mut definitions {
+            let is_member = || members.binary_search(&definition.named).is_ok();
+            definition.exported = definition.exported || is_member();
+        }
+        let member = |named: &ByteSpan| {
+            let text = named.of(source);
+            let name = text.trim_matches(['"', '\'']).into();
+            ModuleMember { name, named: *named }
+        };
+        let mut members: Vec<ModuleMember> = members.iter().map(member).collect();
+        members.sort_by(|a, b| (&a.name, a.named).cmp(&(&b.name, b.named)));
+        members.dedup_by(|a, b| a.name == b.name);
+        members.sort_by_key(|member| member.named);
+        let words = sorted_hashes(self.ids.keys().copied());
+        let defined = sorted_hashes(definitions.iter().map(|it| &*it.name));
+        ScriptSummary {
+            definitions: definitions.into_boxed_slice(),
+            requires: self.names.requires.into_boxed_slice(),
+            wakes: self.wakes.into_boxed_slice(),
+            returns,
+            members: members.into_boxed_slice(),
+            words,
+            defined,
+            trouble: self.trouble,
+        }
+    }
+
+    /// All names of the script.
+    pub(super) fn into_names(mut self) -> ScriptNames {
+        if let Some(value) = &self.returned {
+            match (value.what, value.root) {
+                (ValueKnowledge::Table(table), _) => self.names.returned_table = Some(table),
+                (_, NameRoot::Bound(bound)) if value.fields == 0 => {
+                    self.names.returned = Some(bound)
+                }
+                _ => {}
+            }
+        }
+        self.names
+    }
+
+    /// What the script returns, and where its members get their values, sorted.
+    fn returned_value(&self) -> (ReturnedValue, Vec<ByteSpan>) {
+        let Some(value) = &self.returned else {
+            return (ReturnedValue::Nothing, Vec::new());
+        };
+        let keys = |table: u32| self.tables[table as usize].iter().map(|key| token_span(*key));
+        match (value.what, value.root) {
+            (ValueKnowledge::Table(table), _) => (ReturnedValue::Table, keys(table).collect()),
+            (ValueKnowledge::Function, _) => (ReturnedValue::Function, Vec::new()),
+            (ValueKnowledge::Require(require), _) => (ReturnedValue::Require(require), Vec::new()),
+            (ValueKnowledge::Other, NameRoot::Bound(bound)) if value.fields == 0 => {
+                let binding = self.names.bindings[bound as usize];
+                if let Some(require) = binding.require {
+                    return (ReturnedValue::Require(require), Vec::new());
+                }
+                let given = self.members.iter().filter(|(of, _)| *of == bound);
+                let given = given.map(|(_, member)| token_span(*member));
+                let mut members: Vec<ByteSpan> =
+                    binding.table.into_iter().flat_map(keys).chain(given).collect();
+                members.sort_unstable();
+                let is_table = binding.table.is_some() || !members.is_empty();
+                (if is_table { ReturnedValue::Table } else { ReturnedValue::Other }, members)
+            }
+            _ => (ReturnedValue::Other, Vec::new()),
+        }
+    }
+}
+
+/// The hashes of the words in names, sorted, each once.
+fn sorted_hashes<'a>(names: impl Iterator<Item = &'a str>) -> Box<[u32]> {
+    let mut all: Vec<u32> = names.flat_map(words::word_hashes).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_boxed_slice()
+}
