@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A whole number from `MIN` to `MAX`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub struct Bounded<const MIN: u64, const MAX: u64>(u64);
+pub struct BoundedNumber<const MIN: u64, const MAX: u64>(u64);
 
 /// A number outside the limits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,43 +25,47 @@ pub struct OutOfBounds {
     pub got: String,
 }
 
-impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> BoundedNumber<MIN, MAX> {
     /// The number.
     pub fn get(self) -> u64 {
         self.0
     }
 
-    fn refuse(got: impl fmt::Display) -> OutOfBounds {
+    fn refuse_value(got: impl fmt::Display) -> OutOfBounds {
         OutOfBounds { min: MIN, max: MAX, got: got.to_string() }
     }
 }
 
-impl<const MIN: u64, const MAX: u64> TryFrom<u64> for Bounded<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> TryFrom<u64> for BoundedNumber<MIN, MAX> {
     type Error = OutOfBounds;
 
     fn try_from(number: u64) -> Result<Self, OutOfBounds> {
-        if (MIN..=MAX).contains(&number) { Ok(Self(number)) } else { Err(Self::refuse(number)) }
+        if (MIN..=MAX).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(Self::refuse_value(number))
+        }
     }
 }
 
-impl<const MIN: u64, const MAX: u64> fmt::Display for Bounded<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> fmt::Display for BoundedNumber<MIN, MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for BoundedNumber<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Through JSON, so that a text or a fraction gets the same sentence as a number too large.
         let json = serde_json::Value::deserialize(deserializer)?;
         json.as_u64()
-            .ok_or_else(|| Self::refuse(&json))
+            .ok_or_else(|| Self::refuse_value(&json))
             .and_then(Self::try_from)
             .map_err(serde::de::Error::custom)
     }
 }
 
-impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
+impl<const MIN: u64, const MAX: u64> JsonSchema for BoundedNumber<MIN, MAX> {
     fn schema_name() -> Cow<'static, str> {
         Cow::Owned(format!("Bounded_{MIN}_{MAX}"))
     }
@@ -79,7 +83,7 @@ impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
 mod tests {
     use super::*;
 
-    type Percent = Bounded<1, 100>;
+    type Percent = BoundedNumber<1, 100>;
 
     #[test]
     fn the_limits_are_included() {

@@ -63,7 +63,7 @@ pub struct Fingerprint(pub String);
 impl Fingerprint {
     /// The fingerprint of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut hashing = Hashing::default();
+        let mut hashing = FingerprintHasher::default();
         hashing.add(bytes);
         hashing.finish()
     }
@@ -76,9 +76,9 @@ impl Fingerprint {
 
 /// A fingerprint in the making, of bytes that come in runs.
 #[derive(Debug, Default)]
-pub struct Hashing(sha2::Sha256);
+pub struct FingerprintHasher(sha2::Sha256);
 
-impl Hashing {
+impl FingerprintHasher {
     /// Takes the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         sha2::Digest::update(&mut self.0, bytes);
@@ -178,7 +178,7 @@ impl AssetContents {
     /// What tells it from other contents: of each instance a line of its parent, its class, the length
     /// of its name in bytes, its name, and where it is a script the hash of its text.
     pub fn fingerprint(&self) -> Fingerprint {
-        let mut hashing = Hashing::default();
+        let mut hashing = FingerprintHasher::default();
         let mut scripts = self.scripts.iter().peekable();
         for (at, (name, parent)) in self.names.iter().zip(&self.parents).enumerate() {
             let text = scripts.next_if(|script| script.at as usize == at + 1);

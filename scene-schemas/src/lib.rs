@@ -16,8 +16,8 @@ pub mod stance;
 pub mod text;
 pub mod value;
 
-pub use bounded::Bounded;
-pub use command::{Command, Fingerprint, Hashing, InstanceId, Target};
+pub use bounded::BoundedNumber;
+pub use command::{Command, Fingerprint, FingerprintHasher, InstanceId, Target};
 pub use path::InstancePath;
 pub use refusal::Refusal;
 pub use text::TextConflict;

@@ -59,7 +59,7 @@ const COLUMNS: usize = 120;
 const TAB: usize = 4;
 
 /// The text of `plugin/src/Schema.luau`. The same at every call.
-pub fn print() -> String {
+pub fn print_schema() -> String {
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<Record>();
     generator.subschema_for::<Entry>();
@@ -70,46 +70,49 @@ pub fn print() -> String {
     props.insert("description".to_owned(), Json::from(PROPS));
     let props = props.to_value();
     let types: BTreeMap<String, Json> = generator.take_definitions(true).into_iter().collect();
-    Printer::new(types, props).module()
+    SchemaPrinter::new(types, props).print_module()
 }
 
-struct Printer {
+struct SchemaPrinter {
     types: BTreeMap<String, Json>,
     /// Types that schemas repeat in full instead of naming them, with the text they print as.
     inlined: Vec<(&'static str, String)>,
 }
 
 /// One member of a union, and what stands above it.
-struct Member {
+struct UnionMember {
     docs: Option<String>,
     text: String,
 }
 
-impl Printer {
+impl SchemaPrinter {
     fn new(types: BTreeMap<String, Json>, props: Json) -> Self {
         let mut printer = Self { types, inlined: Vec::new() };
-        let props_text = printer.of(&props, 0);
-        let entry_text =
-            printer.types.get("Entry").map(|entry| printer.of(entry, 0)).unwrap_or_default();
+        let props_text = printer.print_type(&props, 0);
+        let entry_text = printer
+            .types
+            .get("Entry")
+            .map(|entry| printer.print_type(entry, 0))
+            .unwrap_or_default();
         printer.types.insert("Props".to_owned(), props);
         printer.inlined = vec![("Props", props_text), ("Entry", entry_text)];
         printer
     }
 
-    fn module(&self) -> String {
+    fn print_module(&self) -> String {
         let mut text = HEADER.to_owned();
         for (name, schema) in &self.types {
             text.push('\n');
-            comment(&mut text, docs(schema), 0);
+            write_comment(&mut text, schema_docs(schema), 0);
             let body = self.inlined.iter().find(|(inlined, _)| inlined == name);
-            let body = body.map_or_else(|| self.of(schema, 0), |(_, body)| body.clone());
+            let body = body.map_or_else(|| self.print_type(schema, 0), |(_, body)| body.clone());
             let space = if body.starts_with('\n') { "" } else { " " };
             let _ = writeln!(text, "export type {name} ={space}{body}");
         }
         text.push_str("\nreturn table.freeze({\n");
         for (field, name, tag) in LISTS {
             let _ = writeln!(text, "\t{field} = table.freeze({{");
-            for variant in self.variants(name, tag) {
+            for variant in self.variant_names(name, tag) {
                 let _ = writeln!(text, "\t\t{variant},");
             }
             text.push_str("\t}),\n");
@@ -122,51 +125,54 @@ impl Printer {
     }
 
     /// The names of an enum's variants in the order of their declaration, as Luau strings.
-    fn variants(&self, name: &str, tag: Option<&str>) -> Vec<String> {
+    fn variant_names(&self, name: &str, tag: Option<&str>) -> Vec<String> {
         let Some(schema) = self.types.get(name) else {
             return Vec::new();
         };
         let one = |variant: &Json| match tag {
-            Some(tag) => literals(&variant["properties"][tag]),
-            None => literals(variant),
+            Some(tag) => string_literals(&variant["properties"][tag]),
+            None => string_literals(variant),
         };
-        let mut names = literals(schema);
-        names.extend(members(schema).into_iter().flatten().flat_map(one));
+        let mut names = string_literals(schema);
+        names.extend(union_members(schema).into_iter().flatten().flat_map(one));
         names
     }
 
     /// A schema's type, to stand at this depth. A text that begins with a line break is a union.
-    fn of(&self, schema: &Json, depth: usize) -> String {
+    fn print_type(&self, schema: &Json, depth: usize) -> String {
         if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
             return name.to_owned();
         }
-        let literals = literals(schema);
+        let literals = string_literals(schema);
         if !literals.is_empty() {
-            let member = |text| Member { docs: None, text };
-            return union(literals.into_iter().map(member).collect(), depth);
+            let member = |text| UnionMember { docs: None, text };
+            return print_union(literals.into_iter().map(member).collect(), depth);
         }
         let is_object = schema["properties"].is_object();
-        if let Some(all) = members(schema) {
+        if let Some(all) = union_members(schema) {
             let variants = self.variants_of(all, depth);
             return if is_object {
                 let variants = self.name_of(&self.variants_of(all, 0)).unwrap_or(variants);
-                format!("{} & {}", self.object(schema, depth), grouped(&variants))
+                format!("{} & {}", self.print_object(schema, depth), group_if_union(&variants))
             } else {
                 variants
             };
         }
         if is_object {
-            return self.object(schema, depth);
+            return self.print_object(schema, depth);
         }
         match &schema["type"] {
-            Json::String(kind) => self.named(kind, schema, depth),
+            Json::String(kind) => self.print_named(kind, schema, depth),
             Json::Array(kinds) => {
                 let kinds: Vec<&str> = kinds.iter().filter_map(Json::as_str).collect();
                 let some = kinds.iter().filter(|kind| **kind != "null");
                 let some = some
-                    .map(|kind| Member { docs: None, text: self.named(kind, schema, depth) })
+                    .map(|kind| UnionMember {
+                        docs: None,
+                        text: self.print_named(kind, schema, depth),
+                    })
                     .collect();
-                or_nil(union(some, depth), kinds.contains(&"null"))
+                or_nil(print_union(some, depth), kinds.contains(&"null"))
             }
             _ => "any".to_owned(),
         }
@@ -175,28 +181,29 @@ impl Printer {
     fn variants_of(&self, all: &[Json], depth: usize) -> String {
         let (nulls, some): (Vec<&Json>, Vec<&Json>) =
             all.iter().partition(|member| member["type"] == "null");
-        let documented = some.iter().any(|member| docs(member).is_some());
-        let one_line = !documented && some.iter().all(|one| !self.of(one, 0).contains('\n'));
+        let documented = some.iter().any(|member| schema_docs(member).is_some());
+        let one_line =
+            !documented && some.iter().all(|one| !self.print_type(one, 0).contains('\n'));
         let inner = if one_line || some.len() == 1 { depth } else { depth + 1 };
         let some = some
             .iter()
-            .map(|member| Member {
-                docs: docs(member).map(str::to_owned),
-                text: self.of(member, inner),
+            .map(|member| UnionMember {
+                docs: schema_docs(member).map(str::to_owned),
+                text: self.print_type(member, inner),
             })
             .collect();
-        or_nil(union(some, depth), !nulls.is_empty())
+        or_nil(print_union(some, depth), !nulls.is_empty())
     }
 
-    fn named(&self, kind: &str, schema: &Json, depth: usize) -> String {
+    fn print_named(&self, kind: &str, schema: &Json, depth: usize) -> String {
         match kind {
             "boolean" => "boolean".to_owned(),
             "integer" | "number" => "number".to_owned(),
             "string" => "string".to_owned(),
-            "array" => format!("{{ {} }}", self.items(schema, depth)),
+            "array" => format!("{{ {} }}", self.print_items(schema, depth)),
             "object" => {
                 let values = match &schema["additionalProperties"] {
-                    Json::Object(_) => self.of(&schema["additionalProperties"], depth),
+                    Json::Object(_) => self.print_type(&schema["additionalProperties"], depth),
                     _ => "any".to_owned(),
                 };
                 let map = format!("{{ [string]: {values} }}");
@@ -207,11 +214,12 @@ impl Printer {
     }
 
     /// Luau has no tuples: what may stand at any of the places stands at all of them.
-    fn items(&self, schema: &Json, depth: usize) -> String {
+    fn print_items(&self, schema: &Json, depth: usize) -> String {
         let Some(places) = schema["prefixItems"].as_array() else {
-            return self.of(&schema["items"], depth);
+            return self.print_type(&schema["items"], depth);
         };
-        let texts: BTreeSet<String> = places.iter().map(|place| self.of(place, depth)).collect();
+        let texts: BTreeSet<String> =
+            places.iter().map(|place| self.print_type(place, depth)).collect();
         let texts: Vec<String> = texts.into_iter().collect();
         texts.join(" | ")
     }
@@ -221,7 +229,7 @@ impl Printer {
         Some((*name).to_owned())
     }
 
-    fn object(&self, schema: &Json, depth: usize) -> String {
+    fn print_object(&self, schema: &Json, depth: usize) -> String {
         let none = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
         let required: BTreeSet<&str> =
@@ -233,9 +241,9 @@ impl Printer {
         let mut inner: Vec<(Option<&str>, String)> = Vec::new();
         for (name, field) in fields {
             let is_optional = !required.contains(name.as_str());
-            let text = or_nil(self.of(field, depth + 1), is_optional);
+            let text = or_nil(self.print_type(field, depth + 1), is_optional);
             let space = if text.starts_with('\n') { "" } else { " " };
-            inner.push((docs(field), format!("{}:{space}{text}", key(name))));
+            inner.push((schema_docs(field), format!("{}:{space}{text}", table_key(name))));
         }
         if schema["additionalProperties"] == Json::Bool(true) {
             inner.push((None, "[string]: any".to_owned()));
@@ -246,7 +254,7 @@ impl Printer {
         let tabs = "\t".repeat(depth + 1);
         let mut text = "{\n".to_owned();
         for (docs, field) in inner {
-            comment(&mut text, docs, depth + 1);
+            write_comment(&mut text, docs, depth + 1);
             let _ = writeln!(text, "{tabs}{field},");
         }
         text.push_str(&"\t".repeat(depth));
@@ -255,16 +263,16 @@ impl Printer {
     }
 }
 
-fn docs(schema: &Json) -> Option<&str> {
+fn schema_docs(schema: &Json) -> Option<&str> {
     schema["description"].as_str()
 }
 
-fn members(schema: &Json) -> Option<&Vec<Json>> {
+fn union_members(schema: &Json) -> Option<&Vec<Json>> {
     schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array())
 }
 
 /// The strings that a schema allows one by one, as Luau writes them.
-fn literals(schema: &Json) -> Vec<String> {
+fn string_literals(schema: &Json) -> Vec<String> {
     let some = schema["enum"].as_array().into_iter().flatten();
     some.chain([&schema["const"]])
         .filter_map(Json::as_str)
@@ -272,7 +280,7 @@ fn literals(schema: &Json) -> Vec<String> {
         .collect()
 }
 
-fn comment(text: &mut String, docs: Option<&str>, depth: usize) {
+fn write_comment(text: &mut String, docs: Option<&str>, depth: usize) {
     let tabs = "\t".repeat(depth);
     for line in docs.unwrap_or_default().lines() {
         // Links are for Rust's own pages.
@@ -284,7 +292,7 @@ fn comment(text: &mut String, docs: Option<&str>, depth: usize) {
 }
 
 /// On one line where nothing needs more.
-fn union(members: Vec<Member>, depth: usize) -> String {
+fn print_union(members: Vec<UnionMember>, depth: usize) -> String {
     let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
     if let [only] = texts.as_slice() {
         return (*only).to_owned();
@@ -299,13 +307,13 @@ fn union(members: Vec<Member>, depth: usize) -> String {
     let mut text = String::new();
     for member in members {
         text.push('\n');
-        comment(&mut text, member.docs.as_deref(), depth + 1);
+        write_comment(&mut text, member.docs.as_deref(), depth + 1);
         let _ = write!(text, "{tabs}| {}", member.text);
     }
     text
 }
 
-fn grouped(text: &str) -> String {
+fn group_if_union(text: &str) -> String {
     if text.contains(" | ") || text.starts_with('\n') {
         format!("({text})")
     } else {
@@ -317,11 +325,11 @@ fn or_nil(text: String, is_optional: bool) -> String {
     if !is_optional || text.ends_with('?') || text == "any" {
         text
     } else {
-        format!("{}?", grouped(&text))
+        format!("{}?", group_if_union(&text))
     }
 }
 
-fn key(name: &str) -> String {
+fn table_key(name: &str) -> String {
     let mut bytes = name.bytes();
     let is_name = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -338,13 +346,13 @@ mod tests {
 
     #[track_caller]
     fn check(passage: &str) {
-        let text = print();
+        let text = print_schema();
         assert!(text.contains(passage), "{text}");
     }
 
     #[test]
     fn the_text_is_the_same_at_every_call() {
-        assert_eq!(print(), print());
+        assert_eq!(print_schema(), print_schema());
     }
 
     #[test]
@@ -368,8 +376,8 @@ mod tests {
     #[test]
     fn a_keyword_is_a_quoted_field() {
         check("\t[\"end\"]: Position,\n");
-        assert_eq!(key("begin"), "begin");
-        assert_eq!(key("two words"), "[\"two words\"]");
+        assert_eq!(table_key("begin"), "begin");
+        assert_eq!(table_key("two words"), "[\"two words\"]");
     }
 
     #[test]
@@ -386,7 +394,7 @@ mod tests {
 
     #[test]
     fn every_named_type_is_exported() {
-        let text = print();
+        let text = print_schema();
         for name in ["Target", "TextEdit", "Position", "Value", "Command", "Proposal", "Record"] {
             assert!(text.contains(&format!("\nexport type {name} =")), "{name}");
         }
@@ -394,7 +402,7 @@ mod tests {
 
     #[test]
     fn no_line_is_too_long() {
-        for line in print().lines() {
+        for line in print_schema().lines() {
             let width = line.replace('\t', "    ").chars().count();
             assert!(width <= COLUMNS, "{line}");
         }

@@ -107,7 +107,7 @@ pub struct Proposal {
     pub after: Vec<Seq>,
     /// The instance that its call means where it leaves out a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meant: Option<Meant>,
+    pub meant: Option<ImplicitTarget>,
     /// What of it goes to the files of a Rojo project, and not to Studio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<InFiles>,
@@ -190,7 +190,7 @@ impl Proposal {
 /// is planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Meant {
+pub struct ImplicitTarget {
     /// Which.
     pub target: Target,
     /// Why this one.
@@ -209,7 +209,7 @@ pub enum MeantBy {
     Workspace,
 }
 
-impl Meant {
+impl ImplicitTarget {
     /// What a card says of it.
     pub fn sentence(&self) -> String {
         let what = match self.by {

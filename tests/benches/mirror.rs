@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use scene_schemas::api::{Nodes, ScenePart, SceneUpdate, ScriptText};
+use scene_schemas::api::{NodeColumns, ScenePart, SceneUpdate, ScriptText};
 use scene_schemas::entry::Seq;
 use scene_schemas::{Fingerprint, InstanceId};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ fn messages(instances: usize) -> Vec<Vec<u8>> {
     let mut parts = vec![ScenePart::Begin { total: instances as u32 }];
     let mut messages = Vec::new();
     let classes = ["Workspace", "Model", "Part", "Script"].map(str::to_owned).to_vec();
-    let mut nodes = Nodes { classes: classes.clone(), ..Nodes::default() };
+    let mut nodes = NodeColumns { classes: classes.clone(), ..NodeColumns::default() };
     let mut scripts = Vec::new();
     let (mut model, mut version) = (1, 0);
     let mut send = |parts: Vec<ScenePart>| {
@@ -90,7 +90,7 @@ struct Derived {
 #[expect(dead_code, reason = "it is only read")]
 enum DerivedPart {
     Begin { total: u32 },
-    Nodes { nodes: Nodes },
+    Nodes { nodes: NodeColumns },
     End {},
     Sources { scripts: Vec<ScriptText> },
 }

@@ -2,14 +2,14 @@
 
 use scene_schemas::api::FailureKind;
 use serde_json::{Value as Json, json};
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Daemon, Plugin};
 
 use crate::models::server::{Reply, Server};
 use crate::models::spell::{Call, Message, Style, Usage, content_type, events, framed};
 
-const WIRE: Wire = Wire::OpenaiChat;
+const WIRE: WireFormat = WireFormat::OpenaiChat;
 
 /// A reply that is streamed, one piece for each event.
 fn reply(message: &Message) -> Reply {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use scene_schemas::api::{AgentCall, Became, CallView, ProposalStatus};
+use scene_schemas::api::{AgentCall, AgentCallOutcome, CallView, ProposalStatus};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
@@ -251,7 +251,7 @@ impl OpenHouse {
         self.ask(|reply| DaemonRequest::Call(Box::new(call), noted, reply))
     }
 
-    fn became(&self, call: Seq) -> Became {
+    fn became(&self, call: Seq) -> AgentCallOutcome {
         self.ask(|reply| DaemonRequest::Called(call, reply)).became
     }
 }
@@ -261,7 +261,7 @@ fn what_nobody_decides_upon_in_time_is_withdrawn() {
     for (limit, is_kept) in [(Some(Duration::from_secs(1)), false), (None, true)] {
         let house = OpenHouse::keeping(limit);
         let call = house.call("create_instance", part("Late")).call;
-        let waits = |became: &Became| matches!(became, Became::Pending { .. });
+        let waits = |became: &AgentCallOutcome| matches!(became, AgentCallOutcome::Pending { .. });
         house.desk.send(DaemonRequest::Tidy);
         assert!(waits(&house.became(call)), "its client is there");
         house.desk.send(DaemonRequest::AgentEnds("one".to_owned()));
@@ -274,7 +274,7 @@ fn what_nobody_decides_upon_in_time_is_withdrawn() {
             house.desk.send(DaemonRequest::Tidy);
             Some(house.became(call)).filter(|it| !waits(it))
         });
-        let Became::Refused { reason, status, .. } = became else { panic!("{became:?}") };
+        let AgentCallOutcome::Refused { reason, status, .. } = became else { panic!("{became:?}") };
         assert_eq!(status, Some(ProposalStatus::Withdrawn));
         assert!(reason.starts_with("a client disconnected, and nobody decided within"), "{reason}");
     }

@@ -6,14 +6,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 
 /// What of a request its provider would not take.
-pub(crate) fn flaws(wire: Wire, body: &Json) -> Vec<String> {
+pub(crate) fn flaws(wire: WireFormat, body: &Json) -> Vec<String> {
     let mut flaws = match wire {
-        Wire::Anthropic | Wire::Bedrock | Wire::Gemini => turns(&neutral(wire, body)),
-        Wire::OpenaiChat | Wire::Ollama => messages(wire, list(&body["messages"])),
-        Wire::OpenaiResponses => items(list(&body["input"])),
+        WireFormat::Anthropic | WireFormat::Bedrock | WireFormat::Gemini => {
+            turns(&neutral(wire, body))
+        }
+        WireFormat::OpenaiChat | WireFormat::Ollama => messages(wire, list(&body["messages"])),
+        WireFormat::OpenaiResponses => items(list(&body["input"])),
     };
     if has_empty_text(body) {
         flaws.push("a text is empty".to_owned());
@@ -33,9 +35,9 @@ struct Message {
     results: Vec<String>,
 }
 
-fn neutral(wire: Wire, body: &Json) -> Vec<Message> {
+fn neutral(wire: WireFormat, body: &Json) -> Vec<Message> {
     let (messages, blocks, model) = match wire {
-        Wire::Gemini => ("contents", "parts", "model"),
+        WireFormat::Gemini => ("contents", "parts", "model"),
         _ => ("messages", "content", "assistant"),
     };
     let of = |message: &Json| {
@@ -43,16 +45,16 @@ fn neutral(wire: Wire, body: &Json) -> Vec<Message> {
         // The name of a call, by which its result is found: Gemini has no ids.
         let names = |call: &str, id: &str, kind: &str| -> Vec<String> {
             let found = blocks.iter().filter_map(|block| match wire {
-                Wire::Anthropic => Some(block).filter(|it| it["type"] == kind),
+                WireFormat::Anthropic => Some(block).filter(|it| it["type"] == kind),
                 _ => block.get(call),
             });
             found.map(|it| it[id].as_str().unwrap_or_default().to_owned()).collect()
         };
         let (calls, results) = match wire {
-            Wire::Anthropic => {
+            WireFormat::Anthropic => {
                 (names("", "id", "tool_use"), names("", "tool_use_id", "tool_result"))
             }
-            Wire::Bedrock => {
+            WireFormat::Bedrock => {
                 (names("toolUse", "toolUseId", ""), names("toolResult", "toolUseId", ""))
             }
             _ => (names("functionCall", "name", ""), names("functionResponse", "name", "")),
@@ -84,12 +86,12 @@ fn turns(messages: &[Message]) -> Vec<String> {
 }
 
 /// Chat Completions and Ollama: results are messages of their own.
-fn messages(wire: Wire, messages: &[Json]) -> Vec<String> {
+fn messages(wire: WireFormat, messages: &[Json]) -> Vec<String> {
     let mut flaws = Vec::new();
     let mut open = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let answers = match wire {
-            Wire::Ollama => &message["tool_name"],
+            WireFormat::Ollama => &message["tool_name"],
             _ => &message["tool_call_id"],
         };
         if message["role"] == "tool" {
@@ -105,7 +107,7 @@ fn messages(wire: Wire, messages: &[Json]) -> Vec<String> {
             flaws.push(format!("message {at} is the system's"));
         }
         let name = |call: &Json| match wire {
-            Wire::Ollama => call["function"]["name"].clone(),
+            WireFormat::Ollama => call["function"]["name"].clone(),
             _ => call["id"].clone(),
         };
         open = list(&message["tool_calls"]).iter().map(name).collect();
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     fn anthropic(messages: Json) -> usize {
-        flaws(Wire::Anthropic, &json!({ "messages": messages })).len()
+        flaws(WireFormat::Anthropic, &json!({ "messages": messages })).len()
     }
 
     #[test]
@@ -178,7 +180,8 @@ mod tests {
         assert_eq!(anthropic(json!([text("user", "x"), told])), 2);
         assert_eq!(anthropic(json!([text("user", "x"), text("assistant", "y")])), 1);
         assert_eq!(anthropic(json!([text("user", " ")])), 1);
-        let chat = |messages: Json| flaws(Wire::OpenaiChat, &json!({ "messages": messages })).len();
+        let chat =
+            |messages: Json| flaws(WireFormat::OpenaiChat, &json!({ "messages": messages })).len();
         let user = json!({ "role": "user", "content": "x" });
         let called = json!({ "role": "assistant", "tool_calls": [
             { "id": "a", "function": { "name": "t", "arguments": "{}" } }] });
@@ -190,7 +193,8 @@ mod tests {
         let broken = json!({ "role": "assistant", "tool_calls": [
             { "id": "a", "function": { "name": "t", "arguments": "{" } }] });
         assert_eq!(chat(json!([user, broken, told("a")])), 1);
-        let items = |items: Json| flaws(Wire::OpenaiResponses, &json!({ "input": items })).len();
+        let items =
+            |items: Json| flaws(WireFormat::OpenaiResponses, &json!({ "input": items })).len();
         let call = json!({ "type": "function_call", "call_id": "a" });
         let told = json!({ "type": "function_call_output", "call_id": "a" });
         assert_eq!((items(json!([call, told])), items(json!([call]))), (0, 2));

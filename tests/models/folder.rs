@@ -9,7 +9,7 @@ use scene_schemas::Value;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use vector_place::{FileFormat, Scene};
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 
 use super::server::{End, Reply, Request};
 use super::spell::{self, Call, Event, Message, Stop, Style, Usage};
@@ -21,7 +21,7 @@ pub(crate) struct Scenario {
     /// The rule that it shows, as a sentence.
     pub(crate) rule: String,
     /// How the provider is spoken to.
-    pub(crate) wire: Wire,
+    pub(crate) wire: WireFormat,
     /// Its name; one that speaks this wire where absent.
     pub(crate) provider: Option<String>,
     /// The model; the provider's usual one where absent.
@@ -210,19 +210,19 @@ impl Scenario {
     }
 
     /// The provider and its model, as they are named on the command line.
-    pub(crate) fn model(&self, wire: Wire) -> (String, String) {
+    pub(crate) fn model(&self, wire: WireFormat) -> (String, String) {
         let (usual, _) = provider(wire);
         let provider = self.provider.clone().unwrap_or_else(|| usual.to_owned());
         match &self.model {
             Some(model) => (provider.clone(), format!("{provider}/{model}")),
-            None if wire == Wire::Ollama => (provider.clone(), format!("{provider}/qwen3")),
+            None if wire == WireFormat::Ollama => (provider.clone(), format!("{provider}/qwen3")),
             None => (provider.clone(), provider),
         }
     }
 }
 
 /// Replies on a wire, with those that are given several times; and which block each is of.
-pub(crate) fn replies(blocks: &[Scripted], wire: Wire) -> (Vec<usize>, Vec<Reply>) {
+pub(crate) fn replies(blocks: &[Scripted], wire: WireFormat) -> (Vec<usize>, Vec<Reply>) {
     let all = blocks.iter().enumerate().flat_map(|(at, block)| {
         let times = 1..=block.repeat.unwrap_or(1);
         times.map(move |n| (at, block.reply(wire, n)))
@@ -231,19 +231,19 @@ pub(crate) fn replies(blocks: &[Scripted], wire: Wire) -> (Vec<usize>, Vec<Reply
 }
 
 /// The provider that stands for a wire, and the variable with its key.
-pub(crate) fn provider(wire: Wire) -> (&'static str, &'static str) {
+pub(crate) fn provider(wire: WireFormat) -> (&'static str, &'static str) {
     match wire {
-        Wire::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
-        Wire::OpenaiChat => ("nvidia", "NVIDIA_API_KEY"),
-        Wire::OpenaiResponses => ("openai", "OPENAI_API_KEY"),
-        Wire::Gemini => ("gemini", "GEMINI_API_KEY"),
-        Wire::Bedrock => ("bedrock", "AWS_BEARER_TOKEN_BEDROCK"),
-        Wire::Ollama => ("ollama", "VECTOR_OLLAMA_API_KEY"),
+        WireFormat::Anthropic => ("anthropic", "ANTHROPIC_API_KEY"),
+        WireFormat::OpenaiChat => ("nvidia", "NVIDIA_API_KEY"),
+        WireFormat::OpenaiResponses => ("openai", "OPENAI_API_KEY"),
+        WireFormat::Gemini => ("gemini", "GEMINI_API_KEY"),
+        WireFormat::Bedrock => ("bedrock", "AWS_BEARER_TOKEN_BEDROCK"),
+        WireFormat::Ollama => ("ollama", "VECTOR_OLLAMA_API_KEY"),
     }
 }
 
 impl Scripted {
-    fn reply(&self, wire: Wire, n: usize) -> Reply {
+    fn reply(&self, wire: WireFormat, n: usize) -> Reply {
         let status = self.status.unwrap_or(200);
         let mut headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -284,7 +284,7 @@ impl Scripted {
         }
     }
 
-    fn events(&self, wire: Wire, n: usize) -> Vec<Event> {
+    fn events(&self, wire: WireFormat, n: usize) -> Vec<Event> {
         let mut events = match &self.events {
             Some(events) => events.iter().map(|text| event(wire, text)).collect(),
             None => spell::events(wire, &self.message(n)),
@@ -343,14 +343,14 @@ fn by_chance(seed: u64, length: usize) -> Vec<usize> {
 }
 
 /// An event that was written by hand.
-fn event(wire: Wire, text: &str) -> Event {
+fn event(wire: WireFormat, text: &str) -> Event {
     let data: Json = serde_json::from_str(text).unwrap_or_else(|_| Json::from(text));
     let (name, data) = match wire {
-        Wire::Bedrock => {
+        WireFormat::Bedrock => {
             let member = data.as_object().and_then(|it| it.iter().next()).expect("it has a name");
             (member.0.clone(), member.1.clone())
         }
-        Wire::Anthropic | Wire::OpenaiResponses => {
+        WireFormat::Anthropic | WireFormat::OpenaiResponses => {
             (data["type"].as_str().unwrap_or_default().to_owned(), data)
         }
         _ => (String::new(), data),
@@ -471,7 +471,7 @@ mod tests {
              [[reply]]\nraw = \"0123456789\"\nsplit = [3, 5]\ncut = -2\n\
              [[reply]]\ntext = \"x\"\nterminal = false\nsplit = { chance = 4 }\nends = \"clean\"\n",
         );
-        let (blocks, replies) = replies(&scenario.reply, Wire::Anthropic);
+        let (blocks, replies) = replies(&scenario.reply, WireFormat::Anthropic);
         assert_eq!(blocks, [0, 0, 1, 2]);
         assert!(replies[0].pieces.iter().all(|piece| piece.len() == 1));
         assert!(body(&replies[0]).contains("\"id\":\"c1\"") && body(&replies[1]).contains("c2"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::json;
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 use vector_tests::binary::{self, Home};
 use vector_tests::daemon::{Daemon, Plugin};
 
@@ -16,7 +16,7 @@ use super::root;
 use super::server::{Reply, Server};
 use super::spell::{Call, Message, Style, content_type, events, framed};
 
-const WIRE: Wire = Wire::OpenaiChat;
+const WIRE: WireFormat = WireFormat::OpenaiChat;
 
 /// What stands in what the person says, in a script of the place, and in what the model replies.
 const PRIVATE: [&str; 4] = [KEY, "my-secret-plan", "local speed = 10", "my-secret-reply"];

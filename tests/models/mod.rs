@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::thread;
 
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 use vector_tests::repository;
 
 use self::folder::Scenario;
@@ -78,7 +78,7 @@ fn all_wires_leave_the_same_ledger_and_the_same_place() {
     });
     let shared = scenarios.filter(|(.., scenario)| scenario.all_wires);
     let work = shared.flat_map(|(name, folder, scenario)| {
-        let others = Wire::ALL.into_iter().filter(move |wire| *wire != scenario.wire);
+        let others = WireFormat::ALL.into_iter().filter(move |wire| *wire != scenario.wire);
         others.map(move |wire| (format!("{name} on {wire}"), (folder.clone(), wire)))
     });
     let wrong = all(work.collect(), |(folder, wire)| play::check(&folder, Some(wire)));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 use vector_tests::binary::Home;
 use vector_tests::printed;
 
@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     /// The same for what comes behind a kill. It is another server, for what a killed process has sent
     /// may still be on its way to the first.
     resumed: (Server, Vec<usize>),
-    wire: Wire,
+    wire: WireFormat,
     decisions: Vec<Decision>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Played {
 
 impl Stage {
     /// Sets it: a home with a place and settings, and the provider.
-    pub(crate) fn set(folder: &Path, wire: Option<Wire>) -> Self {
+    pub(crate) fn set(folder: &Path, wire: Option<WireFormat>) -> Self {
         let scenario = Scenario::read(folder);
         let wire = wire.unwrap_or(scenario.wire);
         let (blocks, scripted) = replies(&scenario.reply, wire);
@@ -241,7 +241,7 @@ fn misfits(
     server: &Server,
     blocks: &[usize],
     scripted: &[Scripted],
-    (wire, is_its_own, is_at_home): (Wire, bool, bool),
+    (wire, is_its_own, is_at_home): (WireFormat, bool, bool),
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     if server.busiest() > 1 {
@@ -323,7 +323,7 @@ impl Normal {
 }
 
 /// Plays the scenario of a folder, and says what is wrong.
-pub(crate) fn check(folder: &Path, wire: Option<Wire>) -> Vec<String> {
+pub(crate) fn check(folder: &Path, wire: Option<WireFormat>) -> Vec<String> {
     let stage = Stage::set(folder, wire);
     let played = stage.play();
     let mut wrong = stage.wrongly_sent();

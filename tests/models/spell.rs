@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 
 /// One message of a model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -118,40 +118,40 @@ pub(crate) struct Style {
 }
 
 /// The content type of a wire's streams.
-pub(crate) fn content_type(wire: Wire) -> &'static str {
+pub(crate) fn content_type(wire: WireFormat) -> &'static str {
     match wire {
-        Wire::Bedrock => "application/vnd.amazon.eventstream",
-        Wire::Ollama => "application/x-ndjson",
+        WireFormat::Bedrock => "application/vnd.amazon.eventstream",
+        WireFormat::Ollama => "application/x-ndjson",
         _ => "text/event-stream",
     }
 }
 
 /// The events in which a message is streamed.
-pub(crate) fn events(wire: Wire, message: &Message) -> Vec<Event> {
+pub(crate) fn events(wire: WireFormat, message: &Message) -> Vec<Event> {
     match wire {
-        Wire::Anthropic => anthropic(message),
-        Wire::OpenaiChat => openai_chat(message),
-        Wire::OpenaiResponses => openai_responses(message),
-        Wire::Gemini => gemini(message),
-        Wire::Bedrock => bedrock(message),
-        Wire::Ollama => ollama(message),
+        WireFormat::Anthropic => anthropic(message),
+        WireFormat::OpenaiChat => openai_chat(message),
+        WireFormat::OpenaiResponses => openai_responses(message),
+        WireFormat::Gemini => gemini(message),
+        WireFormat::Bedrock => bedrock(message),
+        WireFormat::Ollama => ollama(message),
     }
 }
 
 /// The bytes of events, one piece each.
-pub(crate) fn framed(wire: Wire, events: &[Event], style: Style) -> Vec<Vec<u8>> {
+pub(crate) fn framed(wire: WireFormat, events: &[Event], style: Style) -> Vec<Vec<u8>> {
     events.iter().map(|event| frame(wire, event, style)).collect()
 }
 
-fn frame(wire: Wire, event: &Event, style: Style) -> Vec<u8> {
+fn frame(wire: WireFormat, event: &Event, style: Style) -> Vec<u8> {
     let end = if style.crlf { "\r\n" } else { "\n" };
     let data = match &event.data {
         Json::String(text) => text.clone(),
         data => data.to_string(),
     };
     match wire {
-        Wire::Bedrock => bedrock_message(&event.name, data.as_bytes()),
-        Wire::Ollama => format!("{data}{end}").into_bytes(),
+        WireFormat::Bedrock => bedrock_message(&event.name, data.as_bytes()),
+        WireFormat::Ollama => format!("{data}{end}").into_bytes(),
         _ => {
             let mut text = String::new();
             if style.comments {
@@ -517,24 +517,25 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use vector_providers::answer::{Answer, Outcome};
-    use vector_providers::decode::Decoder;
-    use vector_providers::failure::Head;
+    use vector_providers::answer::{AnswerOutcome, ModelAnswer};
+    use vector_providers::decode::ResponseDecoder;
+    use vector_providers::failure::ResponseHead;
 
     use super::*;
 
-    fn read(wire: Wire, bytes: &[u8], size: usize) -> Answer {
+    fn read(wire: WireFormat, bytes: &[u8], size: usize) -> ModelAnswer {
         let headers = vec![("content-type".to_owned(), content_type(wire).to_owned())];
-        let mut decoder = Decoder::new(wire, Head { status: 200, headers, now: None });
+        let mut decoder =
+            ResponseDecoder::new(wire, ResponseHead { status: 200, headers, now: None });
         let mut parts = Vec::new();
         for piece in bytes.chunks(size) {
-            parts.extend(decoder.feed(piece));
+            parts.extend(decoder.push_bytes(piece));
         }
         parts.extend(decoder.finish());
-        Answer::of(parts)
+        ModelAnswer::from_parts(parts)
     }
 
-    fn spelled(wire: Wire, message: &Message, style: Style) -> Vec<u8> {
+    fn spelled(wire: WireFormat, message: &Message, style: Style) -> Vec<u8> {
         framed(wire, &events(wire, message), style).concat()
     }
 
@@ -560,16 +561,16 @@ mod tests {
     #[test]
     fn what_is_spelled_is_what_is_read() {
         let message = message();
-        for wire in Wire::ALL {
+        for wire in WireFormat::ALL {
             for (crlf, comments) in [(false, false), (true, false), (true, true)] {
                 let bytes = spelled(wire, &message, Style { crlf, comments });
                 for size in [1, 2, 3, 7, bytes.len()] {
                     let answer = read(wire, &bytes, size);
                     let shown = format!("{wire}, by {size}: {answer:?}");
-                    assert_eq!(answer.end.outcome, Outcome::Ok, "{shown}");
+                    assert_eq!(answer.end.outcome, AnswerOutcome::Ok, "{shown}");
                     assert_eq!(Some(&answer.text), message.text.as_ref(), "{shown}");
                     // OpenRouter's details are for the replay alone.
-                    if wire != Wire::OpenaiChat {
+                    if wire != WireFormat::OpenaiChat {
                         assert_eq!(Some(&answer.reasoning), message.reasoning.as_ref(), "{shown}");
                     }
                     let usage = answer.usage.unwrap();
@@ -585,7 +586,7 @@ mod tests {
                     ];
                     assert_eq!(calls, expected, "{shown}");
                     let replay = answer.end.replay.map(|it| it.to_string()).unwrap_or_default();
-                    let is_signed = wire != Wire::Ollama;
+                    let is_signed = wire != WireFormat::Ollama;
                     assert_eq!(replay.contains("c2ln"), is_signed, "{shown}");
                 }
             }
@@ -594,13 +595,13 @@ mod tests {
 
     #[test]
     fn without_its_end_nothing_is_called() {
-        for wire in Wire::ALL {
+        for wire in WireFormat::ALL {
             let events = events(wire, &message());
             let begun: Vec<_> = events.into_iter().filter(|event| !event.is_end).collect();
             let answer = read(wire, &framed(wire, &begun, Style::default()).concat(), 64);
             assert_eq!(
                 (answer.end.outcome, answer.calls.len()),
-                (Outcome::Incomplete, 0),
+                (AnswerOutcome::Incomplete, 0),
                 "{wire}"
             );
         }
@@ -613,25 +614,30 @@ mod tests {
             stop: Stop::Limit,
             ..Message::default()
         };
-        for wire in [Wire::Anthropic, Wire::OpenaiChat, Wire::OpenaiResponses, Wire::Bedrock] {
+        for wire in [
+            WireFormat::Anthropic,
+            WireFormat::OpenaiChat,
+            WireFormat::OpenaiResponses,
+            WireFormat::Bedrock,
+        ] {
             let answer = read(wire, &spelled(wire, &cut, Style::default()), 64);
-            assert_eq!(answer.end.outcome, Outcome::Truncated, "{wire}");
+            assert_eq!(answer.end.outcome, AnswerOutcome::Truncated, "{wire}");
         }
         let refused = Message { stop: Stop::Refused, ..Message::default() };
-        for wire in Wire::ALL.into_iter().filter(|wire| *wire != Wire::Ollama) {
+        for wire in WireFormat::ALL.into_iter().filter(|wire| *wire != WireFormat::Ollama) {
             let answer = read(wire, &spelled(wire, &refused, Style::default()), 64);
-            assert_eq!(answer.end.outcome, Outcome::Refused, "{wire}");
+            assert_eq!(answer.end.outcome, AnswerOutcome::Refused, "{wire}");
         }
         let malformed = Message { stop: Stop::Malformed, ..Message::default() };
-        for wire in [Wire::Gemini, Wire::OpenaiChat, Wire::Bedrock] {
+        for wire in [WireFormat::Gemini, WireFormat::OpenaiChat, WireFormat::Bedrock] {
             let answer = read(wire, &spelled(wire, &malformed, Style::default()), 64);
-            assert_eq!(answer.end.outcome, Outcome::ModelError, "{wire}");
+            assert_eq!(answer.end.outcome, AnswerOutcome::ModelError, "{wire}");
         }
         let broken =
             Message { calls: vec![call("a", "t", json!("{\"path\": ]"))], ..Message::default() };
-        for wire in Wire::ALL {
+        for wire in WireFormat::ALL {
             let answer = read(wire, &spelled(wire, &broken, Style::default()), 64);
-            assert_eq!(answer.end.outcome, Outcome::Ok, "{wire}");
+            assert_eq!(answer.end.outcome, AnswerOutcome::Ok, "{wire}");
             assert!(answer.calls[0].args.is_err(), "{wire}: {answer:?}");
         }
     }

@@ -1,12 +1,12 @@
 //! A model whose words are a test's, in the pieces in which they come.
 
-use vector_providers::answer::Wire;
+use vector_providers::answer::WireFormat;
 
 use super::*;
 use crate::models::server::{End, Reply, Server};
 use crate::models::spell::{Call, Message, Style, Usage, content_type, events, framed};
 
-const WIRE: Wire = Wire::OpenaiChat;
+const WIRE: WireFormat = WireFormat::OpenaiChat;
 
 /// A reply that is streamed, one piece for each event; where it hangs, without its last ones.
 fn reply(message: &Message, end: End) -> Reply {

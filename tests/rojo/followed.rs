@@ -131,7 +131,7 @@ fn the_meta_file_beside_a_single_file_is_followed() {
         bench.write(&format!("src/One.meta.{name}"), &text);
         bench.until("game.ServerStorage.One", |scene, path| {
             let node = scene.resolve(&path.parse::<InstancePath>().unwrap()).unwrap();
-            scene.value(node, "@N").is_some_and(|it| it.canonical() == number.to_string())
+            scene.value(node, "@N").is_some_and(|it| it.to_canonical() == number.to_string())
         });
     }
 }

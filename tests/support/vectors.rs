@@ -44,7 +44,7 @@ fn parse(text: &str) -> Json {
 fn value(text: &str) -> Json {
     let json = parse(text);
     let value = Value::from_json(json).unwrap_or_else(|error| panic!("{text}: {error}"));
-    json!({ "type": value.type_name(), "value": value.to_json(), "canonical": value.canonical() })
+    json!({ "type": value.type_name(), "value": value.to_json(), "canonical": value.to_canonical() })
 }
 
 fn path(text: &str) -> Json {
@@ -274,7 +274,7 @@ fn fingerprints() -> (Vec<Json>, Vec<Json>) {
             .iter()
             .filter(|name| **name != "Name")
             .map(|name| {
-                let value = scene.value(node, name).map(|value| value.canonical());
+                let value = scene.value(node, name).map(|value| value.to_canonical());
                 (*name, value.map_or(Json::Null, |text| parse(&text)))
             })
             .collect();

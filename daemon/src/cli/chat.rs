@@ -15,7 +15,7 @@ use vector_engine::model_request;
 use vector_engine::recover_place;
 use vector_engine::{Engine, ToolDriver, UserRequest};
 use vector_ledger::Ledger;
-use vector_providers::Provider;
+use vector_providers::ProviderKind;
 
 use super::call_log::CallLog;
 use super::edit::{decide_all, entry_listener};
@@ -192,14 +192,14 @@ impl ChatTask<'_> {
         let (target, scene) = at.open_target(terminal, None, false)?;
         let place = target.place();
         let follows = match &driver {
-            ToolDriver::Provider(Provider::Model(_)) => {
+            ToolDriver::Provider(ProviderKind::Model(_)) => {
                 conversation::last_task(ledger, &place, model_request::unix_millis())?
             }
             _ => conversation::find_plan(ledger, &place, (&goal, stance))?,
         };
         let attached = pointed_at(&goal, &scene, at.settings_folder())?;
         let asked = UserRequest { goal, attached, stance, follows };
-        if let ToolDriver::Provider(Provider::Model(models)) = &driver {
+        if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
             model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);

@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use vector_engine::model_request::{RebuiltRequest, rebuild_request};
 use vector_ledger::Ledger;
-use vector_providers::answer::{Answer, Called, Outcome, Usage, Wire};
+use vector_providers::answer::{AnswerOutcome, CalledTool, ModelAnswer, TokenUsage, WireFormat};
 use vector_providers::config;
-use vector_providers::decode::Decoder;
-use vector_providers::failure::Head;
+use vector_providers::decode::ResponseDecoder;
+use vector_providers::failure::ResponseHead;
 
 use super::ExitStatus;
 use super::terminal::{one_line, print_status, print_stdout};
@@ -92,7 +92,7 @@ pub(super) fn run(
 
 fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
-    let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
+    let (catalogue, _) = config::load_config(home, None, &env).map_err(anyhow::Error::msg)?;
     let ledger = Ledger::open(home)?;
     let Some(RebuiltRequest { body, is_exact }) = rebuild_request(&ledger, number, &catalogue)?
     else {
@@ -137,7 +137,7 @@ fn decode_lines(input: impl BufRead) -> anyhow::Result<()> {
 /// The answer to a line.
 fn decode_line(line: &str) -> Json {
     let refused = |id: Json, why: String| {
-        let outcome = Outcome::Error.name();
+        let outcome = AnswerOutcome::Error.name();
         json!({ "id": id, "outcome": outcome, "message": why, "tool_calls": [], "retryable": false })
     };
     match serde_json::from_str::<RecordedResponse>(line) {
@@ -152,8 +152,8 @@ fn decode_line(line: &str) -> Json {
     }
 }
 
-fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(Wire, Answer)> {
-    let wire: Wire = recorded.wire.parse()?;
+fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(WireFormat, ModelAnswer)> {
+    let wire: WireFormat = recorded.wire.parse()?;
     let body = match recorded.body_encoding.as_deref() {
         Some("base64") => base64::engine::general_purpose::STANDARD
             .decode(recorded.body.trim())
@@ -161,7 +161,7 @@ fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(Wire, Answer)
         None | Some("utf8" | "utf-8") => recorded.body.as_bytes().to_vec(),
         Some(other) => bail!("body_encoding is utf8 or base64, not {other}"),
     };
-    let mut decoder = Decoder::new(wire, response_head(recorded));
+    let mut decoder = ResponseDecoder::new(wire, response_head(recorded));
     let mut parts = Vec::new();
     let mut offsets = recorded.chunk_offsets.clone().unwrap_or_default();
     offsets.retain(|offset| *offset < body.len());
@@ -169,14 +169,14 @@ fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(Wire, Answer)
     offsets.sort_unstable();
     let mut from = 0;
     for to in offsets {
-        parts.extend(decoder.feed(&body[from..to]));
+        parts.extend(decoder.push_bytes(&body[from..to]));
         from = to;
     }
     parts.extend(decoder.finish());
-    Ok((wire, Answer::of(parts)))
+    Ok((wire, ModelAnswer::from_parts(parts)))
 }
 
-fn response_head(recorded: &RecordedResponse) -> Head {
+fn response_head(recorded: &RecordedResponse) -> ResponseHead {
     let mut headers = Vec::new();
     if let Some(content_type) = &recorded.content_type {
         headers.push(("content-type".to_owned(), content_type.clone()));
@@ -189,10 +189,10 @@ fn response_head(recorded: &RecordedResponse) -> Head {
         }
     }
     // Without a clock: the same line gives the same answer on every day.
-    Head { status: recorded.status.unwrap_or(200), headers, now: None }
+    ResponseHead { status: recorded.status.unwrap_or(200), headers, now: None }
 }
 
-fn answer_json(id: Json, wire: Wire, answer: &Answer) -> Json {
+fn answer_json(id: Json, wire: WireFormat, answer: &ModelAnswer) -> Json {
     let end = &answer.end;
     let failure = end.failure.clone().unwrap_or_default();
     let mut shown = json!({
@@ -224,7 +224,7 @@ fn answer_json(id: Json, wire: Wire, answer: &Answer) -> Json {
     shown
 }
 
-fn call_json(call: &Called) -> Json {
+fn call_json(call: &CalledTool) -> Json {
     let mut shown = json!({ "id": call.id, "name": call.name });
     match &call.args {
         Ok(args) => shown["args"] = args.clone(),
@@ -237,9 +237,9 @@ fn call_json(call: &Called) -> Json {
 }
 
 /// The tokens as the wire counts them; Anthropic counts what a cache held beside the input.
-fn tokens_json(wire: Wire, usage: Usage) -> Json {
+fn tokens_json(wire: WireFormat, usage: TokenUsage) -> Json {
     let mut tokens = json!({ "input": usage.input, "output": usage.output });
-    if wire == Wire::Anthropic {
+    if wire == WireFormat::Anthropic {
         tokens["cache_read"] = json!(usage.cache_read);
         tokens["cache_write"] = json!(usage.cache_write);
     }
@@ -247,7 +247,7 @@ fn tokens_json(wire: Wire, usage: Usage) -> Json {
 }
 
 /// What else is known of the tokens.
-fn token_details(usage: Usage) -> Option<Json> {
+fn token_details(usage: TokenUsage) -> Option<Json> {
     let counts = [
         ("cache_read", usage.cache_read),
         ("cache_write", usage.cache_write),

@@ -12,7 +12,7 @@ use vector_core::policy::needs_second_confirmation;
 use vector_core::proposal::{ProposalUnit, draft_part, list_units};
 use vector_core::workflow::{CALLS, WorkflowInput};
 use vector_engine::{Engine, EngineError};
-use vector_providers::choose::OFFLINE;
+use vector_providers::model_choice::OFFLINE;
 
 use super::edit::ReviewState;
 use super::style::{PaintKind, TextStyle, terminal_line};

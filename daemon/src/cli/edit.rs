@@ -17,8 +17,8 @@ use vector_core::workflow::{CALLS, PendingProposal, PendingStatus, Workflow, Wor
 use vector_engine::model_request;
 use vector_engine::{Engine, EntryListener, NextStep, ToolDriver, UserRequest, recover_runs};
 use vector_ledger::Ledger;
-use vector_providers::Provider;
-use vector_providers::choose::OFFLINE;
+use vector_providers::ProviderKind;
+use vector_providers::model_choice::OFFLINE;
 
 use super::call_log::CallLog;
 use super::decision_prompt::{self, PromptFlow};
@@ -128,7 +128,7 @@ fn run_edit(
     if args.prompt.is_some() {
         asked.attached = pointed_at(&goal, &opened.1, at.settings_folder())?;
     }
-    if let ToolDriver::Provider(Provider::Model(models)) = &driver {
+    if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
         model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
     }
     let calls_log = CallLog::default();

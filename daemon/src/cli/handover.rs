@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use scene_schemas::api::{HandKeys, Nothing, Open, Opened, ProviderKeys};
 use vector_providers::config;
-use vector_providers::keys::{Found, Keys, System};
-use vector_providers::who::key_variables;
+use vector_providers::keys::{CredentialSource, KeyStore, SystemKeychain};
+use vector_providers::model_selector::key_variables;
 
 use super::daemon::DaemonClient;
 use super::serve::serving_port;
@@ -67,14 +67,14 @@ pub(super) fn daemon_keys(home: &Path) -> Option<(DaemonClient, ProviderKeys)> {
 /// The providers that this terminal has a variable for, and the daemon cannot ask.
 pub(super) fn missing_keys(home: &Path, daemon: &ProviderKeys) -> Vec<(String, String)> {
     let env = |name: &str| std::env::var(name).ok();
-    let Ok((catalogue, _)) = config::load(home, None, &env) else {
+    let Ok((catalogue, _)) = config::load_config(home, None, &env) else {
         return Vec::new();
     };
-    let keys = Keys::new(&env, &System);
+    let keys = KeyStore::new(&env, &SystemKeychain);
     let has_none = daemon.providers.iter().filter(|it| !it.is_usable);
-    let services = has_none.filter_map(|it| catalogue.service(&it.provider));
-    let found = services.filter_map(|service| match keys.of(service) {
-        Ok((_, Found::Variable(variable))) => Some((service.name.clone(), variable)),
+    let services = has_none.filter_map(|it| catalogue.find_service(&it.provider));
+    let found = services.filter_map(|service| match keys.find_credential(service) {
+        Ok((_, CredentialSource::Variable(variable))) => Some((service.name.clone(), variable)),
         _ => None,
     });
     found.collect()
@@ -90,7 +90,7 @@ pub(super) fn hand_over_keys(home: &Path) {
         return;
     }
     let env = |name: &str| std::env::var(name).ok();
-    let Ok((catalogue, _)) = config::load(home, None, &env) else {
+    let Ok((catalogue, _)) = config::load_config(home, None, &env) else {
         return;
     };
     // What goes with a key of AWS has names of its own, so all variables of keys are looked at.

@@ -30,7 +30,7 @@ pub(super) fn run(args: &HelpArgs, mut cli: clap::Command) -> anyhow::Result<Exi
         return Ok(ExitStatus::Done);
     };
     if topic == "offline" {
-        print_stdout(&offline::help())?;
+        print_stdout(&offline::language_help())?;
         return Ok(ExitStatus::Done);
     }
     if let Some(command) = cli.find_subcommand_mut(topic) {

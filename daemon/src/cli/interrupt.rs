@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use vector_providers::http::Cancel;
+use vector_providers::http::CancelSwitch;
 
 /// The exit code of a process that Ctrl-C ended, as shells have it.
 const INTERRUPTED: i32 = 130;
@@ -32,7 +32,7 @@ struct InterruptState {
 
 #[derive(Default)]
 struct InterruptFlags {
-    cancel: Cancel,
+    cancel: CancelSwitch,
     is_pressed: bool,
 }
 
@@ -76,8 +76,8 @@ impl InterruptState {
 }
 
 /// A switch that Ctrl-C throws until it is taken.
-pub(super) fn cancel_switch() -> Cancel {
-    state().map_or_else(Cancel::new, |watched| lock_mutex(&watched.now).cancel.clone())
+pub(super) fn cancel_switch() -> CancelSwitch {
+    state().map_or_else(CancelSwitch::new, |watched| lock_mutex(&watched.now).cancel.clone())
 }
 
 /// Whether Ctrl-C was pressed since this was asked last.

@@ -8,9 +8,9 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use console::Term;
 use scene_schemas::refusal::did_you_mean;
-use vector_providers::catalogue::{Catalogue, Service};
+use vector_providers::catalogue::{Catalogue, ProviderService};
 use vector_providers::config;
-use vector_providers::keys::{Keychain, Keys, Secret, System};
+use vector_providers::keys::{KeyStore, Keychain, SecretKey, SystemKeychain};
 
 use super::ExitStatus;
 use super::terminal::{print_line, print_stdout};
@@ -49,12 +49,12 @@ enum KeyCommand {
 
 pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let env = |name: &str| std::env::var(name).ok();
-    let (catalogue, _) = config::load(home, None, &env).map_err(anyhow::Error::msg)?;
+    let (catalogue, _) = config::load_config(home, None, &env).map_err(anyhow::Error::msg)?;
     match &args.command {
         KeyCommand::Set { provider } => {
             let service = find_service(&catalogue, provider)?;
             // Nobody is asked for what cannot be kept.
-            if !System.is_there() {
+            if !SystemKeychain.is_there() {
                 return Err(no_keychain(service));
             }
             let key = prompt_key(provider)?;
@@ -63,20 +63,23 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
                     "that is not a key: it is empty, or holds spaces or characters that no key has"
                 );
             }
-            System.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
+            SystemKeychain.set(provider, &key).map_err(|error| keychain_error(service, &error))?;
             print_line(&format!("The key of {provider} is in the keychain."));
             let set = service.keys.iter().find(|name| env(name).is_some_and(|it| !it.is_empty()));
             if let Some(name) = set {
                 print_line(&format!("{name} is set too, and counts before it."));
             }
         }
-        KeyCommand::List => print_stdout(&list_keys(&catalogue, &Keys::new(&env, &System)))?,
+        KeyCommand::List => {
+            print_stdout(&list_keys(&catalogue, &KeyStore::new(&env, &SystemKeychain)))?
+        }
         KeyCommand::Remove { provider } => {
             let service = find_service(&catalogue, provider)?;
-            if !System.is_there() {
+            if !SystemKeychain.is_there() {
                 return Err(no_keychain(service));
             }
-            let was = System.remove(provider).map_err(|error| keychain_error(service, &error))?;
+            let was =
+                SystemKeychain.remove(provider).map_err(|error| keychain_error(service, &error))?;
             print_line(&if was {
                 format!("The key of {provider} is forgotten.")
             } else {
@@ -88,22 +91,22 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
 }
 
 /// A provider that takes a key.
-fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Service> {
+fn find_service<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a ProviderService> {
     let with_key = || catalogue.services.iter().filter(|service| !service.keys.is_empty());
-    let Some(service) = catalogue.service(name) else {
+    let Some(service) = catalogue.find_service(name) else {
         let near = did_you_mean(name, with_key().map(|service| service.name.as_str()));
         let all: Vec<&str> = with_key().map(|service| service.name.as_str()).collect();
         bail!("there is no provider `{name}`.{near} These take a key: {}.", all.join(", "));
     };
     if service.keys.is_empty() {
-        let variable = config::variable(name, "API_KEY");
+        let variable = config::provider_variable(name, "API_KEY");
         bail!("{name} needs no key. Where yours does, set {variable} in the environment.");
     }
     Ok(service)
 }
 
 /// This build keeps no keys.
-fn no_keychain(service: &Service) -> anyhow::Error {
+fn no_keychain(service: &ProviderService) -> anyhow::Error {
     let variable = service.keys.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
         "this build of Vector has no keychain (`--features secret-service` builds one that has). Set \
@@ -112,29 +115,29 @@ fn no_keychain(service: &Service) -> anyhow::Error {
 }
 
 /// What to do where the keychain does not work.
-fn keychain_error(service: &Service, error: &str) -> anyhow::Error {
+fn keychain_error(service: &ProviderService, error: &str) -> anyhow::Error {
     let variable = service.keys.first().map_or("its variable", String::as_str);
     anyhow::anyhow!(
         "there is no keychain to use: {error}. Set {variable} in the environment instead"
     )
 }
 
-fn prompt_key(provider: &str) -> anyhow::Result<Secret> {
+fn prompt_key(provider: &str) -> anyhow::Result<SecretKey> {
     if std::io::stdin().is_terminal() {
         let term = Term::stderr();
         term.write_str(&format!("Key of {provider} (it is not shown): "))?;
-        return Ok(Secret::new(&term.read_secure_line()?));
+        return Ok(SecretKey::new(&term.read_secure_line()?));
     }
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
     stdin.take(MOST).read_to_string(&mut text).context("stdin holds no text")?;
-    Ok(Secret::new(&text))
+    Ok(SecretKey::new(&text))
 }
 
-fn list_keys(catalogue: &Catalogue, keys: &Keys<'_>) -> String {
+fn list_keys(catalogue: &Catalogue, keys: &KeyStore<'_>) -> String {
     let mut text = String::new();
     for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
-        let state = match keys.of(service) {
+        let state = match keys.find_credential(service) {
             Ok((_, found)) => format!("in {found}"),
             Err(why) => why,
         };

@@ -7,10 +7,10 @@ use scene_schemas::entry::Seq;
 use vector_core::workflow::WorkflowInput;
 use vector_engine::model_request::ModelRequest;
 use vector_engine::{Engine, ToolDriver};
-use vector_providers::Provider;
-use vector_providers::client::{Heard, models};
-use vector_providers::http::Notice;
-use vector_providers::keys::System;
+use vector_providers::ProviderKind;
+use vector_providers::client::{ClientEvent, load_models};
+use vector_providers::http::HttpNotice;
+use vector_providers::keys::SystemKeychain;
 
 use super::interrupt;
 use super::terminal::{Terminal, end_line, print_status};
@@ -27,8 +27,9 @@ pub(super) fn choose_driver(
     let project =
         project.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let project = project.filter(|folder| !same(folder));
-    let models = models(home, project, said, &env, &System).map_err(anyhow::Error::msg)?;
-    Ok(ToolDriver::Provider(models.map_or(Provider::Offline, Provider::Model)))
+    let models =
+        load_models(home, project, said, &env, &SystemKeychain).map_err(anyhow::Error::msg)?;
+    Ok(ToolDriver::Provider(models.map_or(ProviderKind::Offline, ProviderKind::Model)))
 }
 
 /// Asks the model for its next message, and waits for it. Whether its text was shown meanwhile.
@@ -38,18 +39,18 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
     };
     let ModelRequest { client, request, models, .. } = &ask;
     let mut streamed = false;
-    let hear = |heard: Heard| match heard {
-        Heard::Text(text) if terminal.is_read_live() => {
+    let hear = |heard: ClientEvent| match heard {
+        ClientEvent::Text(text) if terminal.is_read_live() => {
             streamed |= !text.trim().is_empty();
             terminal.stream(&text);
         }
-        Heard::Text(_) | Heard::Reasoning(_) => {}
-        Heard::Notice(notice) => {
+        ClientEvent::Text(_) | ClientEvent::Reasoning(_) => {}
+        ClientEvent::Notice(notice) => {
             print_status(&format!("note: {}", notice_sentence(&notice, &client.name())))
         }
     };
     let cancel = interrupt::cancel_switch();
-    let work = || models.wait(client.ask(request, &cancel, hear));
+    let work = || models.block_on(client.send_request(request, &cancel, hear));
     let answer = if terminal.is_read_live() {
         work()
     } else {
@@ -76,12 +77,12 @@ pub(super) fn fetch_for_call(
 }
 
 /// What happens on the way, in a sentence.
-pub(super) fn notice_sentence(notice: &Notice, model: &str) -> String {
+pub(super) fn notice_sentence(notice: &HttpNotice, model: &str) -> String {
     match notice {
-        Notice::Stalled(silence) => {
+        HttpNotice::Stalled(silence) => {
             format!("nothing has come from {model} for {} s.", silence.as_secs())
         }
-        Notice::Again { after, reason, .. } => {
+        HttpNotice::Again { after, reason, .. } => {
             let reason = reason.trim_end_matches('.');
             format!("{reason}. {model} is asked again in {:.1} s.", after.as_secs_f64())
         }

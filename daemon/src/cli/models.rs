@@ -5,10 +5,10 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use vector_providers::catalogue::{Catalogue, Model, Service};
-use vector_providers::choose::{self, Choice, ChoiceError};
+use vector_providers::catalogue::{Catalogue, CatalogueModel, ProviderService};
 use vector_providers::config;
-use vector_providers::keys::{Keys, System};
+use vector_providers::keys::{KeyStore, SystemKeychain};
+use vector_providers::model_choice::{self, ChoiceError, ModelChoice};
 
 use super::ExitStatus;
 use super::handover::{daemon_keys, missing_keys};
@@ -35,9 +35,9 @@ pub(super) fn run(args: &ModelsArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         |folder: &std::path::PathBuf| folder.canonicalize().ok() == home.canonicalize().ok();
     let project = here.filter(|folder| !is_home(folder));
     let (catalogue, config) =
-        config::load(home, project.as_deref(), &env).map_err(anyhow::Error::msg)?;
-    let keys = Keys::new(&env, &System);
-    let choice = choose::choose(None, None, &config, &catalogue, &keys);
+        config::load_config(home, project.as_deref(), &env).map_err(anyhow::Error::msg)?;
+    let keys = KeyStore::new(&env, &SystemKeychain);
+    let choice = model_choice::choose_model(None, None, &config, &catalogue, &keys);
     if args.json {
         let all: Vec<Json> = model_rows(&catalogue, &keys, &choice);
         print_stdout(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
@@ -74,14 +74,14 @@ fn daemon_lines(home: &Path) -> String {
 }
 
 /// Who answers where nobody is named.
-fn chosen_model_line(choice: &Result<Choice, ChoiceError>) -> String {
+fn chosen_model_line(choice: &Result<ModelChoice, ChoiceError>) -> String {
     match choice {
-        Ok(Choice::Offline(reason)) => {
-            format!("The offline planner answers, {}.", reason.text())
+        Ok(ModelChoice::Offline(reason)) => {
+            format!("The offline planner answers, {}.", reason.describe())
         }
-        Ok(Choice::Model(chosen)) => {
+        Ok(ModelChoice::Model(chosen)) => {
             let (provider, id) = (&chosen.service.name, &chosen.model.id);
-            format!("{provider}/{id} answers, {}.", chosen.reason.text())
+            format!("{provider}/{id} answers, {}.", chosen.reason.describe())
         }
         Err(error) => format!("Nobody answers. {error}"),
     }
@@ -89,13 +89,13 @@ fn chosen_model_line(choice: &Result<Choice, ChoiceError>) -> String {
 
 /// A provider and its models.
 fn provider_block(
-    service: &Service,
+    service: &ProviderService,
     catalogue: &Catalogue,
-    keys: &Keys<'_>,
+    keys: &KeyStore<'_>,
     style: TextStyle,
 ) -> String {
     let name = style.paint(PaintKind::Bold, &service.name);
-    let usable = choose::usable(service, keys);
+    let usable = model_choice::find_credential(service, keys);
     let state = match &usable {
         Ok((_, found)) => format!("usable: {found}"),
         Err(why) => format!("not usable: {why}"),
@@ -117,7 +117,7 @@ fn provider_block(
     text
 }
 
-fn model_facts(model: &Model) -> String {
+fn model_facts(model: &CatalogueModel) -> String {
     let window = format!("{}k tokens", model.window / 1_000);
     let Some(price) = model.price else {
         return format!("{window}, price not known");
@@ -127,13 +127,13 @@ fn model_facts(model: &Model) -> String {
 
 fn model_rows(
     catalogue: &Catalogue,
-    keys: &Keys<'_>,
-    choice: &Result<Choice, ChoiceError>,
+    keys: &KeyStore<'_>,
+    choice: &Result<ModelChoice, ChoiceError>,
 ) -> Vec<Json> {
-    let row = |model: &Model| {
-        let service = catalogue.service(&model.provider)?;
-        let why = choose::usable(service, keys).err();
-        let is_chosen = matches!(choice, Ok(Choice::Model(it)) if it.model == *model);
+    let row = |model: &CatalogueModel| {
+        let service = catalogue.find_service(&model.provider)?;
+        let why = model_choice::find_credential(service, keys).err();
+        let is_chosen = matches!(choice, Ok(ModelChoice::Model(it)) if it.model == *model);
         Some(json!({
             "provider": model.provider,
             "model": model.id,

@@ -8,7 +8,7 @@ use scene_schemas::entry::Attached;
 use vector_engine::Target;
 use vector_files::place_file::{self, PlaceFile};
 use vector_place::{Node, Scene};
-use vector_providers::http::Cancel;
+use vector_providers::http::CancelSwitch;
 use vector_rojo_project::{ProjectError, RojoProject};
 
 use super::terminal::{Terminal, print_status};
@@ -32,7 +32,7 @@ pub(super) fn pointed_at(
     let (reach, has_chips, is_studio) = (FileReach::Shell, false, false);
     let place = RequestPlace { reach, folder, has_chips, is_studio };
     let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;
-    mentions.read_pending(&Cancel::new()).map_err(anyhow::Error::msg)
+    mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)
 }
 
 /// What a command works on.

@@ -13,8 +13,8 @@ use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
 use tokio::net::TcpListener;
 use vector_engine::model_request;
 use vector_ledger::{Ledger, private};
-use vector_providers::config::{self, Config};
-use vector_providers::who::OfHome;
+use vector_providers::config::{self, ModelConfig};
+use vector_providers::model_selector::OfHome;
 
 use super::ExitStatus;
 use super::daemon::DaemonClient;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         .build()
         .context("no threads to serve with")?;
     // Settings that cannot be read are told when a model is asked.
-    let config = config::load(home, None, &|name| std::env::var(name).ok());
+    let config = config::load_config(home, None, &|name| std::env::var(name).ok());
     let pending = config.map(|(_, config)| config).unwrap_or_default().pending;
     runtime.block_on(async {
         let listener = bind_port(args.port).await?;
@@ -124,7 +124,8 @@ async fn expire_daily(home: PathBuf, ledger: Arc<Ledger>) {
         let work = move || {
             let env = |name: &str| std::env::var(name).ok();
             // Settings that are wrong are said where somebody uses them.
-            let Ok((_, Config { forget_days: Some(days), .. })) = config::load(&home, None, &env)
+            let Ok((_, ModelConfig { forget_days: Some(days), .. })) =
+                config::load_config(&home, None, &env)
             else {
                 return;
             };

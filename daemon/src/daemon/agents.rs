@@ -2,7 +2,8 @@
 //! record of them.
 
 use scene_schemas::api::{
-    AgentCall, AgentLog, Became, CallView, CancelCall, Failure, FailureKind, LoggedCall, SessionId,
+    AgentCall, AgentCallOutcome, AgentLog, CallView, CancelCall, Failure, FailureKind, LoggedCall,
+    SessionId,
 };
 use scene_schemas::entry::{Entry, Record, Seq};
 use scene_schemas::proposal::Mode;
@@ -220,7 +221,7 @@ fn log_row(
     client: &str,
 ) -> Option<LoggedCall> {
     let mut view = workflow_call_view(workflow, name, seq)?;
-    if let Became::Done { answer, .. } = &mut view.became
+    if let AgentCallOutcome::Done { answer, .. } = &mut view.became
         && answer.to_string().len() > LONG
     {
         *answer = Json::Null;

@@ -42,7 +42,7 @@ use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_engine::workflow_state;
 use vector_engine::workflow_state::WorkflowCache;
 use vector_ledger::Ledger;
-use vector_providers::who::{OnlyOffline, Who};
+use vector_providers::model_selector::{ModelSelector, OnlyOffline};
 use vector_rojo_project::FileWatch;
 
 use self::background::BackgroundJobs;
@@ -103,7 +103,7 @@ pub struct DaemonActor {
     /// After how long a silence a session is closed.
     closing: Duration,
     say: Notifier,
-    who: Arc<dyn Who>,
+    who: Arc<dyn ModelSelector>,
     /// What was looked at of what has happened.
     seen: Arc<HistoryIndex>,
     /// How far it was noticed what other processes have written down.
@@ -166,7 +166,7 @@ impl DaemonActor {
         board: Arc<EventHub>,
         say: Notifier,
     ) -> Result<Self, std::io::Error> {
-        let who: Arc<dyn Who> = Arc::new(OnlyOffline);
+        let who: Arc<dyn ModelSelector> = Arc::new(OnlyOffline);
         let settings = load_settings(home);
         let house = Self {
             chosen: Arc::new(ActiveSettings::from_settings(&settings)),
@@ -204,7 +204,7 @@ impl DaemonActor {
 
     /// Lets these answer, and not only the offline planner.
     #[must_use]
-    pub fn answered_by(mut self, who: Arc<dyn Who>) -> Self {
+    pub fn answered_by(mut self, who: Arc<dyn ModelSelector>) -> Self {
         self.who = who;
         self
     }
@@ -341,7 +341,7 @@ impl DaemonActor {
             DaemonRequest::Open(open, reply) => self.open_path(&open, reply),
             DaemonRequest::Tidy => self.close_idle_sessions(),
             DaemonRequest::Notice => self.poll_changes(),
-            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.who.keys()))),
+            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.who.provider_keys()))),
             DaemonRequest::HandKeys(keys, reply) => drop(reply.send(Ok(self.take_keys(keys)))),
             DaemonRequest::Usage(reply) => drop(reply.send(self.read_usage())),
             DaemonRequest::Past(past) => self.look_back(past),

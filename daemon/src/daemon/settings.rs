@@ -10,7 +10,7 @@ use crate::server::failure;
 impl DaemonActor {
     /// The settings, with whom a person can choose now: keys come and go.
     pub(super) fn shown_settings(&self) -> Settings {
-        let mut models = self.who.names();
+        let mut models = self.who.choices();
         let model =
             self.chosen_model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
         if !models.contains(&model) {
@@ -25,12 +25,12 @@ impl DaemonActor {
     }
 
     pub(super) fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
-        if let Err(why) = self.who.answers(Some(&settings.model)) {
-            let hint = format!("Choose one of: {}.", self.who.names().join(", "));
+        if let Err(why) = self.who.select_models(Some(&settings.model)) {
+            let hint = format!("Choose one of: {}.", self.who.choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
         }
         // Whoever answers anyhow was not chosen: that may become another.
-        let is_usual = self.who.names().first() == Some(&settings.model);
+        let is_usual = self.who.choices().first() == Some(&settings.model);
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
         self.chosen.update(&self.settings);
@@ -48,7 +48,7 @@ impl DaemonActor {
             // Whom a person can choose, and who answers, may be others now.
             self.board.settings_change();
         }
-        self.who.keys()
+        self.who.provider_keys()
     }
 
     /// What models have taken, all in all.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use scene_schemas::api::{
-    FailureFigures, FailureKind, Figures, ModelFigures, Times, ToolFigures, Usage, UsageFigures,
+    DurationSummary, FailureFigures, FailureKind, Figures, ModelFigures, ToolFigures, Usage,
+    UsageFigures,
 };
 use scene_schemas::entry::{Approver, Seq};
 use serde::Deserialize;
@@ -441,12 +442,12 @@ impl ToolCall {
 }
 
 /// What can be said of times; nothing of none.
-fn summarize_times(all: impl Iterator<Item = u64>) -> Option<Times> {
+fn summarize_times(all: impl Iterator<Item = u64>) -> Option<DurationSummary> {
     let mut all: Vec<u64> = all.collect();
     all.sort_unstable();
     // The smallest that so many of 100 are not above.
     let at = |percent: usize| all.get((all.len() * percent).div_ceil(100).max(1) - 1).copied();
-    Some(Times { count: all.len() as u64, median: at(50)?, p95: at(95)? })
+    Some(DurationSummary { count: all.len() as u64, median: at(50)?, p95: at(95)? })
 }
 
 #[cfg(test)]
@@ -497,7 +498,10 @@ mod tests {
             ("maker", "maker/model")
         );
         assert_eq!((models[0].asked, models[0].answered), (3, 2));
-        assert_eq!(models[0].answering, Some(Times { count: 2, median: 250, p95: 1_000 }));
+        assert_eq!(
+            models[0].answering,
+            Some(DurationSummary { count: 2, median: 250, p95: 1_000 })
+        );
         let failed = |code| vec![FailureFigures { code, count: 1 }];
         assert_eq!(models[0].failures, failed(FailureKind::Provider));
         assert_eq!((models[1].model.as_str(), models[1].answering), ("maker/usual", None));
@@ -534,11 +538,11 @@ mod tests {
         let [moves, reads] = &tools[..] else { panic!("{tools:?}") };
         assert_eq!((reads.tool.as_str(), reads.calls), ("read_script", 2));
         assert_eq!((reads.answered, reads.refused), (1, 1));
-        assert_eq!(reads.planning, Some(Times { count: 1, median: 30, p95: 30 }));
+        assert_eq!(reads.planning, Some(DurationSummary { count: 1, median: 30, p95: 30 }));
         assert_eq!((moves.calls, moves.proposed, moves.applied), (2, 3, 1));
         assert_eq!((moves.withdrawn, moves.failed, moves.rejected), (1, 1, 0));
-        assert_eq!(moves.planning, Some(Times { count: 2, median: 30, p95: 40 }));
-        let by_person = Some(Times { count: 1, median: 1_000, p95: 1_000 });
+        assert_eq!(moves.planning, Some(DurationSummary { count: 2, median: 30, p95: 40 }));
+        let by_person = Some(DurationSummary { count: 1, median: 1_000, p95: 1_000 });
         assert_eq!(moves.deciding, by_person, "a mode does not think");
     }
 
@@ -560,7 +564,7 @@ mod tests {
         all.push((6, 1_010, json!({ "entry": "approved", "proposal": 5, "by": "person" })));
         let tools = begun(&all).tool_figures(0);
         assert_eq!((tools[0].proposed, tools[0].rejected), (1, 0));
-        let whole = Some(Times { count: 1, median: 1_000, p95: 1_000 });
+        let whole = Some(DurationSummary { count: 1, median: 1_000, p95: 1_000 });
         assert_eq!(tools[0].deciding, whole, "since the whole was there");
         let mut all = chosen.to_vec();
         all.push((6, 600, rejected(5)));

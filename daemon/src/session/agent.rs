@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use scene_schemas::api::{AgentCall, Became, CallView, Failure, FailureKind};
+use scene_schemas::api::{AgentCall, AgentCallOutcome, CallView, Failure, FailureKind};
 use scene_schemas::entry::{Finish, Seq};
 use scene_schemas::proposal::Mode;
 use tokio::sync::oneshot;
@@ -330,7 +330,7 @@ impl SessionActor {
         let mut left = Vec::new();
         for (call, reply) in waiting {
             match (self.view_call(call), trouble) {
-                (Some(view), _) if !matches!(view.became, Became::Working {}) => {
+                (Some(view), _) if !matches!(view.became, AgentCallOutcome::Working {}) => {
                     let on_top_of = self.engine.undecided_proposals();
                     let _ = reply.send(Ok(CallView { on_top_of, ..view }));
                 }

@@ -15,8 +15,8 @@ use vector_core::workflow::WorkflowInput;
 use vector_engine::conversation;
 use vector_engine::model_request;
 use vector_place::{Node, Scene};
-use vector_providers::Provider;
-use vector_providers::http::Cancel;
+use vector_providers::ProviderKind;
+use vector_providers::http::CancelSwitch;
 
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::server::{FoundInstance, Reply, WorkflowAction, failure};
@@ -58,7 +58,7 @@ impl SessionActor {
         match self.find_mentions(&request.chat) {
             Err(failure) => drop(reply.send(Err(failure))),
             Ok(mentions) if mentions.is_ready() => {
-                let read = mentions.read_pending(&Cancel::new());
+                let read = mentions.read_pending(&CancelSwitch::new());
                 self.has_read(request, read, reply);
             }
             Ok(mentions) => {
@@ -67,7 +67,7 @@ impl SessionActor {
                 }
                 let words = self.words.clone();
                 let read = move || {
-                    let read = mentions.read_pending(&Cancel::new());
+                    let read = mentions.read_pending(&CancelSwitch::new());
                     let _ = words.send(SessionMessage::Mentioned(Box::new(request), read, reply));
                 };
                 // Where no thread can be had, the reply is dropped, which says so.
@@ -146,7 +146,7 @@ impl SessionActor {
             }
             driver => driver,
         };
-        let ToolDriver::Provider(Provider::Model(models)) = &driver else {
+        let ToolDriver::Provider(ProviderKind::Model(models)) = &driver else {
             let (place, stance) = (self.engine.place(), chat.stance);
             let follows = conversation::find_plan(&self.ledger, &place, (&chat.text, stance))
                 .map_err(|error| engine_failure(&error.into()))?;

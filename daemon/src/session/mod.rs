@@ -31,11 +31,11 @@ use vector_core::prompt::ToolCall;
 use vector_core::workflow::{AGENT, CALLS, Workflow, events_of};
 use vector_ledger::Ledger;
 use vector_place::Scene;
-use vector_providers::Provider;
-use vector_providers::answer::Answer;
-use vector_providers::choose::OFFLINE;
+use vector_providers::ProviderKind;
+use vector_providers::answer::ModelAnswer;
 use vector_providers::http::HttpError;
-use vector_providers::who::Who;
+use vector_providers::model_choice::OFFLINE;
+use vector_providers::model_selector::ModelSelector;
 
 use self::agent::AgentConnection;
 pub(crate) use self::agent::{CallRequest, name, no_call, workflow_call_view};
@@ -91,7 +91,7 @@ pub(crate) enum SessionMessage {
     /// Connections of agents that were silent for long are over.
     Tidy,
     /// A model has answered in a workflow, or has not.
-    Replied(Seq, Box<ModelRequest>, Box<Result<Answer, HttpError>>),
+    Replied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
     Looked(Seq, Seq, Result<Json, String>),
     /// A person decides.
@@ -145,7 +145,7 @@ pub(crate) struct SessionActor {
     asked: usize,
     /// What the person has chosen, which may be another by now.
     chosen: Arc<ActiveSettings>,
-    who: Arc<dyn Who>,
+    who: Arc<dyn ModelSelector>,
     /// The way to this session, for what a model answers.
     words: Sender<SessionMessage>,
     /// The projects that are opened beside an open place.
@@ -161,7 +161,7 @@ impl SessionActor {
         (session, seat): (SessionId, Arc<SessionSlot>),
         opened: (Target, Scene),
         chosen: Arc<ActiveSettings>,
-        (who, words): (Arc<dyn Who>, Sender<SessionMessage>),
+        (who, words): (Arc<dyn ModelSelector>, Sender<SessionMessage>),
     ) -> Self {
         let mut engine = Engine::without_tasks(&ledger, opened, ledger_listener(&board, &session));
         engine.mark_served();
@@ -373,7 +373,7 @@ impl SessionActor {
         &mut self,
         workflow: Seq,
         ask: &ModelRequest,
-        answer: Result<Answer, HttpError>,
+        answer: Result<ModelAnswer, HttpError>,
     ) {
         if let Some(job) = self.jobs.get_mut(&workflow) {
             job.asking = None;
@@ -526,9 +526,9 @@ impl SessionActor {
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
     fn driver_of(&self, name: Option<&str>) -> ToolDriver {
-        match self.who.answers(name) {
-            Ok(None) => ToolDriver::Provider(Provider::Offline),
-            Ok(Some(models)) => ToolDriver::Provider(Provider::Model(models)),
+        match self.who.select_models(name) {
+            Ok(None) => ToolDriver::Provider(ProviderKind::Offline),
+            Ok(Some(models)) => ToolDriver::Provider(ProviderKind::Model(models)),
             Err(why) => ToolDriver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
         }
     }

@@ -9,8 +9,8 @@ use scene_schemas::api::{Event, EventRecord, SessionId};
 use scene_schemas::entry::Seq;
 use vector_engine::fetch::FetchWork;
 use vector_engine::model_request::ModelRequest;
-use vector_providers::client::Heard;
-use vector_providers::http::{Cancel, HttpError, Notice};
+use vector_providers::client::ClientEvent;
+use vector_providers::http::{CancelSwitch, HttpError, HttpNotice};
 
 use super::SessionMessage;
 use crate::server::EventHub;
@@ -23,7 +23,7 @@ const GATHERED: Duration = Duration::from_millis(333);
 /// A request on its way. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct ActiveRequest {
-    cancel: Cancel,
+    cancel: CancelSwitch,
     /// The call that it is for; none of a model.
     call: Option<Seq>,
 }
@@ -73,12 +73,12 @@ impl ProgressWatchers {
         self.board.publish(Some(&self.session), record, true);
     }
 
-    fn emit_notice(&self, notice: &Notice) {
+    fn emit_notice(&self, notice: &HttpNotice) {
         match notice {
-            Notice::Stalled(silence) => {
+            HttpNotice::Stalled(silence) => {
                 self.emit(Event::Stalled { seconds: silence.as_secs() as u32 });
             }
-            Notice::Again { after, reason, .. } => {
+            HttpNotice::Again { after, reason, .. } => {
                 // What came of the try that failed is void.
                 self.emit(Event::AssistantStart {});
                 let (reason, seconds) = (reason.clone(), after.as_secs() as u32);
@@ -101,7 +101,7 @@ impl ActiveRequest {
         client: &str,
         words: Sender<SessionMessage>,
     ) -> Self {
-        let cancel = Cancel::new();
+        let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
         let lost = SessionMessage::Looked(workflow, call, Err(lost));
@@ -122,7 +122,7 @@ impl ActiveRequest {
         (board, session): (Arc<EventHub>, SessionId),
         words: Sender<SessionMessage>,
     ) -> Self {
-        let cancel = Cancel::new();
+        let cancel = CancelSwitch::new();
         let watchers = ProgressWatchers { board, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
@@ -133,17 +133,17 @@ impl ActiveRequest {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {
                 let (more, telling) = (Arc::clone(&text), watchers.clone());
-                let hear = move |heard: Heard| match heard {
-                    Heard::Text(piece) => {
+                let hear = move |heard: ClientEvent| match heard {
+                    ClientEvent::Text(piece) => {
                         more.lock().unwrap_or_else(PoisonError::into_inner).push_str(&piece);
                     }
-                    Heard::Reasoning(_) => {}
-                    Heard::Notice(notice) => {
+                    ClientEvent::Reasoning(_) => {}
+                    ClientEvent::Notice(notice) => {
                         more.lock().unwrap_or_else(PoisonError::into_inner).clear();
                         telling.emit_notice(&notice);
                     }
                 };
-                let answer = ask.client.ask(&ask.request, &own, hear);
+                let answer = ask.client.send_request(&ask.request, &own, hear);
                 tokio::pin!(answer);
                 let mut gathered = tokio::time::interval(GATHERED);
                 loop {

@@ -9,7 +9,7 @@ use vector_core::tools::{DiagnosticsRequest, FetchRequest, SpecsRequest};
 use vector_engine::fetch::FetchWork;
 use vector_engine::settings;
 use vector_luau::{FindingSeverity, SourceFinding};
-use vector_providers::http::Cancel;
+use vector_providers::http::CancelSwitch;
 use vector_render::{SolidSet, ViewDirection, ViewFrame, draw_solids};
 
 use super::check::{self, CheckedScript, ScriptLinters};
@@ -26,7 +26,7 @@ const SIDE: u32 = 512;
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn perform_fetch(looking: &FetchWork, cancel: &Cancel) -> Result<Json, String> {
+pub fn perform_fetch(looking: &FetchWork, cancel: &CancelSwitch) -> Result<Json, String> {
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
@@ -41,7 +41,7 @@ pub fn perform_fetch(looking: &FetchWork, cancel: &Cancel) -> Result<Json, Strin
 fn fetch_diagnostics(
     looking: &FetchWork,
     wanted: &DiagnosticsRequest,
-    cancel: &Cancel,
+    cancel: &CancelSwitch,
 ) -> Result<Json, String> {
     let found = looking.folder.as_deref().map(settings::selene_settings).transpose();
     let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
@@ -116,7 +116,7 @@ fn finding_json(place: &Json, finding: &SourceFinding) -> Json {
     told
 }
 
-fn fetch_specs(wanted: &SpecsRequest, cancel: &Cancel) -> Result<Json, String> {
+fn fetch_specs(wanted: &SpecsRequest, cancel: &CancelSwitch) -> Result<Json, String> {
     let total = std::time::Duration::from_secs(wanted.seconds);
     let limits = SpecLimits { total, ..SpecLimits::default() };
     let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
@@ -168,7 +168,7 @@ mod tests {
             folder: None,
             files: HashMap::new(),
         };
-        let cancel = Cancel::new();
+        let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let began = std::time::Instant::now();
         let look = std::thread::spawn(move || perform_fetch(&looking, &own));

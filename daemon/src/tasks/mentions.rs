@@ -15,7 +15,7 @@ use vector_core::mention::{MentionKind, find_mentions};
 use vector_engine::settings;
 use vector_luau::SourceFinding;
 use vector_place::Scene;
-use vector_providers::http::Cancel;
+use vector_providers::http::CancelSwitch;
 
 use crate::tasks::check::{self, CheckedScript, ScriptLinters};
 use crate::tasks::web;
@@ -94,7 +94,7 @@ impl RequestMentions {
     ///
     /// # Errors
     /// A sentence that says what cannot be attached, and why.
-    pub fn read_pending(self, cancel: &Cancel) -> Result<Vec<Attached>, String> {
+    pub fn read_pending(self, cancel: &CancelSwitch) -> Result<Vec<Attached>, String> {
         let read = |wanted| match wanted {
             PendingMention::Ready(attached) => Ok(attached),
             PendingMention::Page(address) => {
@@ -264,7 +264,7 @@ mod tests {
         scene: &Scene,
         place: RequestPlace<'_>,
     ) -> Result<Vec<Attached>, String> {
-        gather_mentions(text, scene, place)?.read_pending(&Cancel::new())
+        gather_mentions(text, scene, place)?.read_pending(&CancelSwitch::new())
     }
 
     #[test]

@@ -16,7 +16,7 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderN
 use reqwest::{Client, Response, Url, redirect};
 use tokio::time::timeout;
 use vector_core::page::{self, TextPage};
-use vector_providers::http::Cancel;
+use vector_providers::http::CancelSwitch;
 
 /// How long all of it may take, redirects included.
 const TIME: Duration = Duration::from_secs(20);
@@ -139,7 +139,7 @@ impl FetchedPage {
 ///
 /// # Errors
 /// A sentence that says what to do instead.
-pub fn read_page(address: &str, cancel: &Cancel) -> Result<String, String> {
+pub fn read_page(address: &str, cancel: &CancelSwitch) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("No page can be read: {error}."))?;
     let fetched = PageReader::new(AddressPolicy::Public)
@@ -187,13 +187,17 @@ impl PageReader {
     ///
     /// # Errors
     /// Why it cannot be read, and what to do instead.
-    pub async fn fetch(&self, address: &str, cancel: &Cancel) -> Result<FetchedPage, WebError> {
+    pub async fn fetch(
+        &self,
+        address: &str,
+        cancel: &CancelSwitch,
+    ) -> Result<FetchedPage, WebError> {
         let url = self.parse_address(address, None)?;
         let host = host_name(&url);
         let work = timeout(self.time, self.follow_redirects(url));
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(WebError::Cancelled),
+            () = cancel.wait_until_cancelled() => Err(WebError::Cancelled),
             done = work => done.unwrap_or(Err(WebError::Slow { host, seconds: self.time.as_secs() })),
         }
     }

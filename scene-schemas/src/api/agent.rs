@@ -65,7 +65,7 @@ pub struct CallView {
     /// The tool.
     pub tool: String,
     /// What became of it.
-    pub became: Became,
+    pub became: AgentCallOutcome,
     /// The proposals that wait: what is answered now counts them as done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_top_of: Vec<Seq>,
@@ -74,7 +74,7 @@ pub struct CallView {
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Became {
+pub enum AgentCallOutcome {
     /// It is being planned, or something is being looked at for it.
     Working {},
     /// It is a proposal that is not done yet: a person is to decide, or has said yes a moment ago.
@@ -109,7 +109,7 @@ pub enum Became {
     },
 }
 
-impl Became {
+impl AgentCallOutcome {
     /// Whether nothing more becomes of it by itself.
     pub fn is_settled(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Refused { .. })

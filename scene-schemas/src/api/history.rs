@@ -203,7 +203,7 @@ pub struct ModelFigures {
     pub failures: Vec<FailureFigures>,
     /// From the request to the whole answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answering: Option<Times>,
+    pub answering: Option<DurationSummary>,
 }
 
 /// How often something went wrong.
@@ -241,16 +241,16 @@ pub struct ToolFigures {
     /// From the call to what it was planned to be. Of calls that were written down with their answers
     /// it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub planning: Option<Times>,
+    pub planning: Option<DurationSummary>,
     /// From the proposal to a person's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deciding: Option<Times>,
+    pub deciding: Option<DurationSummary>,
 }
 
 /// How long something took, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Times {
+pub struct DurationSummary {
     /// How often it was measured.
     pub count: u64,
     /// Half of them took no longer.

@@ -25,14 +25,14 @@ pub use access::{
     Revoke, Revoked,
 };
 pub use agent::{
-    AgentCall, AgentEnds, AgentLog, AgentPresence, AppliedChange, Became, CallView, CancelCall,
-    ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
+    AgentCall, AgentCallOutcome, AgentEnds, AgentLog, AgentPresence, AppliedChange, CallView,
+    CancelCall, ListedScript, LoggedCall, MAX_WAIT, ScriptPage,
 };
 pub use deploy::{Deploy, DeployPlan, DeployStarted, DeployState, DeployedProposal, LeftOut};
 pub use event::{Event, EventRecord, ProposalStatus, Setting, StreamPage, ThinkingPhase};
 pub use history::{
-    FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord, MAX_PAGE,
-    ModelFigures, ScriptAt, ScriptVersion, Times, ToolFigures, UsageFigures,
+    DurationSummary, FailureFigures, Figures, History, HistoryEntry, HistoryOutcome, HistoryRecord,
+    MAX_PAGE, ModelFigures, ScriptAt, ScriptVersion, ToolFigures, UsageFigures,
 };
 pub use keys::{HandKeys, ProviderKey, ProviderKeys};
 pub use merge::{
@@ -41,7 +41,7 @@ pub use merge::{
 };
 pub use route::{Method, ROUTES, Route, Token, openapi};
 pub use scene::{
-    Answer, Document, KnownProperties, Nodes, ScenePart, SceneTaken, SceneUpdate, ScriptText,
+    Answer, Document, KnownProperties, NodeColumns, ScenePart, SceneTaken, SceneUpdate, ScriptText,
     Wanted, WantedProperties,
 };
 pub use session::{

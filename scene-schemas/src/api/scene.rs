@@ -44,7 +44,7 @@ pub enum ScenePart {
     /// Instances of the snapshot, parents before their children, siblings in order.
     Nodes {
         /// They.
-        nodes: Nodes,
+        nodes: NodeColumns,
     },
     /// The snapshot is whole.
     End {},
@@ -108,10 +108,10 @@ pub enum ScenePart {
 /// copy every text of a place once more before it looked at the tag.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct UnorderedPart {
     part: PartKind,
     total: Option<u32>,
-    nodes: Option<Nodes>,
+    nodes: Option<NodeColumns>,
     scripts: Option<Vec<ScriptText>>,
     id: Option<InstanceId>,
     parent: Option<InstanceId>,
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for ScenePart {
         fn take<T, E: Error>(field: &mut Option<T>, name: &'static str) -> Result<T, E> {
             field.take().ok_or_else(|| E::missing_field(name))
         }
-        let mut it = Written::deserialize(deserializer)?;
+        let mut it = UnorderedPart::deserialize(deserializer)?;
         let part = match it.part {
             PartKind::Begin => Self::Begin { total: take(&mut it.total, "total")? },
             PartKind::Nodes => Self::Nodes { nodes: take(&mut it.nodes, "nodes")? },
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for ScenePart {
             PartKind::Undone => Self::Undone { recording: take(&mut it.recording, "recording")? },
             PartKind::Redone => Self::Redone { recording: take(&mut it.recording, "recording")? },
         };
-        if it != (Written { part: it.part, ..Written::default() }) {
+        if it != (UnorderedPart { part: it.part, ..UnorderedPart::default() }) {
             return Err(D::Error::custom("a field that belongs to another part"));
         }
         Ok(part)
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for ScenePart {
 /// Instances by columns; all lists but `classes` are of one length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Nodes {
+pub struct NodeColumns {
     /// Names of classes.
     pub classes: Vec<String>,
     /// Of each instance, its id.

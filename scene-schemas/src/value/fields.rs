@@ -9,33 +9,33 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json};
 
 /// What is wrong, and where below the typed object; the path grows on the way out.
-pub(super) struct Problem {
+pub(super) struct FieldProblem {
     path: String,
-    what: What,
+    what: ProblemKind,
 }
 
-pub(super) enum What {
+pub(super) enum ProblemKind {
     Missing,
     Unknown,
     Wrong { want: String, got: String },
 }
 
-pub(super) type Read<T> = Result<T, Problem>;
+pub(super) type FieldResult<T> = Result<T, FieldProblem>;
 
-impl Problem {
-    pub(super) fn wrong<T>(want: impl Display, got: &Json) -> Read<T> {
+impl FieldProblem {
+    pub(super) fn wrong_type<T>(want: impl Display, got: &Json) -> FieldResult<T> {
         Err(Self {
             path: String::new(),
-            what: What::Wrong { want: want.to_string(), got: shown(got) },
+            what: ProblemKind::Wrong { want: want.to_string(), got: excerpt(got) },
         })
     }
 
-    pub(super) fn at(name: &str, what: What) -> Self {
+    pub(super) fn at_field(name: &str, what: ProblemKind) -> Self {
         Self { path: name.to_owned(), what }
     }
 
     /// The same problem, seen from one step further out.
-    pub(super) fn within(mut self, step: &str) -> Self {
+    pub(super) fn within_step(mut self, step: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
         self
@@ -45,12 +45,12 @@ impl Problem {
         let path = &self.path;
         let n = if kind.starts_with(['A', 'E', 'I', 'O']) { "n" } else { "" };
         match &self.what {
-            What::Missing => format!("a{n} {kind} needs the field `{path}`"),
-            What::Unknown => format!("a{n} {kind} has no field `{path}`"),
-            What::Wrong { want, got } if path.is_empty() => {
+            ProblemKind::Missing => format!("a{n} {kind} needs the field `{path}`"),
+            ProblemKind::Unknown => format!("a{n} {kind} has no field `{path}`"),
+            ProblemKind::Wrong { want, got } if path.is_empty() => {
                 format!("a{n} {kind} must be {want}, got {got}")
             }
-            What::Wrong { want, got } => {
+            ProblemKind::Wrong { want, got } => {
                 format!("the field `{path}` of a{n} {kind} must be {want}, got {got}")
             }
         }
@@ -58,7 +58,7 @@ impl Problem {
 }
 
 /// Enough of it to be recognised.
-pub(super) fn shown(json: &Json) -> String {
+pub(super) fn excerpt(json: &Json) -> String {
     let text = json.to_string();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -67,40 +67,47 @@ pub(super) fn shown(json: &Json) -> String {
 }
 
 /// An object's fields, of which each one is taken once and none may be left over.
-pub(super) struct Fields(pub(super) Map<String, Json>);
+pub(super) struct ObjectFields(pub(super) Map<String, Json>);
 
-impl Fields {
-    pub(super) fn of(json: Json) -> Read<Self> {
+impl ObjectFields {
+    pub(super) fn from_json(json: Json) -> FieldResult<Self> {
         match json {
             Json::Object(fields) => Ok(Self(fields)),
-            other => Problem::wrong("an object", &other),
+            other => FieldProblem::wrong_type("an object", &other),
         }
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_field(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    pub(super) fn take<T>(&mut self, name: &str, read: impl FnOnce(Json) -> Read<T>) -> Read<T> {
-        let json = self.0.remove(name).ok_or_else(|| Problem::at(name, What::Missing))?;
-        read(json).map_err(|problem| problem.within(name))
+    pub(super) fn take_field<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(Json) -> FieldResult<T>,
+    ) -> FieldResult<T> {
+        let json = self
+            .0
+            .remove(name)
+            .ok_or_else(|| FieldProblem::at_field(name, ProblemKind::Missing))?;
+        read(json).map_err(|problem| problem.within_step(name))
     }
 
-    pub(super) fn end<T>(self, value: T) -> Read<T> {
+    pub(super) fn end_with<T>(self, value: T) -> FieldResult<T> {
         match self.0.into_iter().next() {
             None => Ok(value),
-            Some((name, _)) => Err(Problem::at(&name, What::Unknown)),
+            Some((name, _)) => Err(FieldProblem::at_field(&name, ProblemKind::Unknown)),
         }
     }
 }
 
-pub(super) fn float(json: Json) -> Read<f64> {
+pub(super) fn read_double(json: Json) -> FieldResult<f64> {
     match &json {
         Json::Number(number) => number.as_f64(),
         Json::String(name) => non_finite(name),
         _ => None,
     }
-    .map_or_else(|| Problem::wrong("a number, \"inf\", \"-inf\" or \"nan\"", &json), Ok)
+    .map_or_else(|| FieldProblem::wrong_type("a number, \"inf\", \"-inf\" or \"nan\"", &json), Ok)
 }
 
 pub(super) fn non_finite(name: &str) -> Option<f64> {
@@ -113,95 +120,109 @@ pub(super) fn non_finite(name: &str) -> Option<f64> {
 }
 
 /// A finite double stands for itself; a second way to write it would be a second canonical text.
-pub(super) fn not_finite(json: Json) -> Read<f64> {
+pub(super) fn not_finite(json: Json) -> FieldResult<f64> {
     json.as_str().and_then(non_finite).map_or_else(
-        || Problem::wrong("\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)", &json),
+        || {
+            FieldProblem::wrong_type(
+                "\"inf\", \"-inf\" or \"nan\" (a finite one is a plain number)",
+                &json,
+            )
+        },
         Ok,
     )
 }
 
-pub(super) fn single(json: Json) -> Read<f32> {
+pub(super) fn read_single(json: Json) -> FieldResult<f32> {
     if let Some(double) = json.as_f64() {
         let single = double as f32;
         if single.is_infinite() {
-            return Problem::wrong("a number that fits into 32 bits", &json);
+            return FieldProblem::wrong_type("a number that fits into 32 bits", &json);
         }
         return Ok(single);
     }
-    float(json).map(|double| double as f32)
+    read_double(json).map(|double| double as f32)
 }
 
 /// The integers that JSON numbers are read into, with their limits for the message.
-pub(super) trait Whole: TryFrom<i64> {
+pub(super) trait IntegerKind: TryFrom<i64> {
     const LIMITS: &'static str;
 }
 
-impl Whole for u8 {
+impl IntegerKind for u8 {
     const LIMITS: &'static str = "0 to 255";
 }
-impl Whole for u16 {
+impl IntegerKind for u16 {
     const LIMITS: &'static str = "0 to 65535";
 }
-impl Whole for i16 {
+impl IntegerKind for i16 {
     const LIMITS: &'static str = "-32768 to 32767";
 }
-impl Whole for i32 {
+impl IntegerKind for i32 {
     const LIMITS: &'static str = "-2147483648 to 2147483647";
 }
-impl Whole for u32 {
+impl IntegerKind for u32 {
     const LIMITS: &'static str = "0 to 4294967295";
 }
 
-pub(super) fn whole<T: Whole>(json: Json) -> Read<T> {
+pub(super) fn read_integer<T: IntegerKind>(json: Json) -> FieldResult<T> {
     json.as_i64().and_then(|number| T::try_from(number).ok()).map_or_else(
-        || Problem::wrong(format_args!("a whole number from {}", T::LIMITS), &json),
+        || FieldProblem::wrong_type(format_args!("a whole number from {}", T::LIMITS), &json),
         Ok,
     )
 }
 
-pub(super) fn byte(json: Json) -> Read<u8> {
-    whole(json)
+pub(super) fn read_byte(json: Json) -> FieldResult<u8> {
+    read_integer(json)
 }
 
 /// 64 bits stand in a text, because neither JavaScript nor Luau reads them from a number.
-pub(super) fn whole_text<T: std::str::FromStr + Display>(json: Json) -> Read<T> {
+pub(super) fn whole_text<T: std::str::FromStr + Display>(json: Json) -> FieldResult<T> {
     json.as_str()
         .and_then(|text| text.parse::<T>().ok().filter(|n| n.to_string() == text))
-        .map_or_else(|| Problem::wrong("a whole number of 64 bits, written as a string", &json), Ok)
+        .map_or_else(
+            || FieldProblem::wrong_type("a whole number of 64 bits, written as a string", &json),
+            Ok,
+        )
 }
 
-pub(super) fn text(json: Json) -> Read<String> {
+pub(super) fn read_text(json: Json) -> FieldResult<String> {
     match json {
         Json::String(text) => Ok(text),
-        other => Problem::wrong("a string", &other),
+        other => FieldProblem::wrong_type("a string", &other),
     }
 }
 
-pub(super) fn bytes(json: Json) -> Read<Vec<u8>> {
+pub(super) fn read_bytes(json: Json) -> FieldResult<Vec<u8>> {
     json.as_str()
         .and_then(|text| STANDARD.decode(text).ok())
-        .map_or_else(|| Problem::wrong("bytes in base64", &json), Ok)
+        .map_or_else(|| FieldProblem::wrong_type("bytes in base64", &json), Ok)
 }
 
-pub(super) fn list<T>(json: Json, read: impl Fn(Json) -> Read<T>) -> Read<Vec<T>> {
+pub(super) fn read_list<T>(
+    json: Json,
+    read: impl Fn(Json) -> FieldResult<T>,
+) -> FieldResult<Vec<T>> {
     match json {
         Json::Array(items) => items
             .into_iter()
             .enumerate()
             .map(|(index, item)| {
-                read(item).map_err(|problem| problem.within(&format!("[{index}]")))
+                read(item).map_err(|problem| problem.within_step(&format!("[{index}]")))
             })
             .collect(),
-        other => Problem::wrong("a list", &other),
+        other => FieldProblem::wrong_type("a list", &other),
     }
 }
 
-pub(super) fn array<const N: usize, T>(json: Json, read: impl Fn(Json) -> Read<T>) -> Read<[T; N]> {
+pub(super) fn read_array<const N: usize, T>(
+    json: Json,
+    read: impl Fn(Json) -> FieldResult<T>,
+) -> FieldResult<[T; N]> {
     match json {
         Json::Array(items) if items.len() == N => {
-            let items = list(Json::Array(items), read)?;
-            items.try_into().map_err(|_| Problem::at("", What::Missing))
+            let items = read_list(Json::Array(items), read)?;
+            items.try_into().map_err(|_| FieldProblem::at_field("", ProblemKind::Missing))
         }
-        other => Problem::wrong(format_args!("a list of {N} numbers"), &other),
+        other => FieldProblem::wrong_type(format_args!("a list of {N} numbers"), &other),
     }
 }

@@ -15,7 +15,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Luau can do; the few decimals that go astray on this way get one more digit. What is not finite
 /// becomes `"inf"`, `"-inf"` or `"nan"`.
 pub fn f32_number(number: f32) -> Json {
-    f64_number(widen(number))
+    f64_number(widen_single(number))
 }
 
 /// A double as a JSON number: without a fraction where it is whole. What is not finite becomes
@@ -38,7 +38,7 @@ fn is_whole(number: f64) -> bool {
 }
 
 /// The double that the single's shortest decimal reads as.
-fn widen(single: f32) -> f64 {
+fn widen_single(single: f32) -> f64 {
     if !single.is_finite() || is_whole(f64::from(single)) && single.abs() < 16_777_216.0 {
         return f64::from(single);
     }
@@ -119,12 +119,12 @@ pub(super) fn number_text(number: &Number) -> String {
     if number.is_i64() || number.is_u64() {
         return number.to_string();
     }
-    number.as_f64().map_or_else(|| number.to_string(), ecmascript)
+    number.as_f64().map_or_else(|| number.to_string(), format_ecmascript)
 }
 
 /// `Number::toString` of ECMAScript. Luau's `tostring` differs in one thing alone: it pads an exponent
 /// to two digits (`1e-07`).
-fn ecmascript(number: f64) -> String {
+fn format_ecmascript(number: f64) -> String {
     if number == 0.0 {
         return if number.is_sign_negative() { "-0.0".to_owned() } else { "0".to_owned() };
     }

@@ -56,7 +56,7 @@ pub(super) const MATERIALS: [TerrainMaterials; 21] = [
 /// What an instance is called: ids differ from target to target and are left out where targets
 /// must agree.
 #[derive(Clone, Copy)]
-enum Naming {
+enum InstanceNaming {
     IdAndPath,
     PathOnly,
 }
@@ -65,19 +65,19 @@ impl Value {
     /// The exact form, in which every value reads back as the same value: booleans, texts and finite
     /// 64-bit floats as themselves, all others as `{"__t": type, ...}`.
     pub fn to_json(&self) -> Json {
-        exact(self, Naming::IdAndPath)
+        exact_json(self, InstanceNaming::IdAndPath)
     }
 
     /// The text over which fingerprints are made: the exact form without white space, keys sorted by
     /// their bytes, every number in its one notation, and an instance by its path alone.
-    pub fn canonical(&self) -> String {
-        canonical_json(&exact(self, Naming::PathOnly))
+    pub fn to_canonical(&self) -> String {
+        canonical_json(&exact_json(self, InstanceNaming::PathOnly))
     }
 
     /// The form that a model reads where class and property already say the type: numbers, asset
     /// addresses and lists of tags stand for themselves. Whole numbers that a double would round are
     /// texts; everything else has its exact form.
-    pub fn plain(&self) -> Json {
+    pub fn to_plain(&self) -> Json {
         match self {
             Self::Float32(number) if number.is_finite() => f32n(*number),
             Self::Int32(number) => json!(number),
@@ -90,7 +90,7 @@ impl Value {
     }
 }
 
-fn exact(value: &Value, naming: Naming) -> Json {
+fn exact_json(value: &Value, naming: InstanceNaming) -> Json {
     let fields = match value {
         Value::Bool(value) => return json!(value),
         Value::String(text) => return json!(text),
@@ -105,12 +105,14 @@ fn exact(value: &Value, naming: Naming) -> Json {
         Value::Binary(bytes) | Value::NetAssetRef(bytes) | Value::SharedString(bytes) => {
             json!({ "base64": STANDARD.encode(bytes) })
         }
-        Value::Ref(target) => json!({ "target": reference(target.as_ref(), naming) }),
+        Value::Ref(target) => json!({ "target": reference_json(target.as_ref(), naming) }),
         Value::Content(content) => content_fields(content, naming),
         Value::EnumItem(item) => enum_fields(item),
         Value::Attributes(values) => {
-            let values: Map<String, Json> =
-                values.iter().map(|(name, value)| (name.clone(), exact(value, naming))).collect();
+            let values: Map<String, Json> = values
+                .iter()
+                .map(|(name, value)| (name.clone(), exact_json(value, naming)))
+                .collect();
             json!({ "value": values })
         }
         geometry_or_look => plain_data(geometry_or_look),
@@ -137,11 +139,15 @@ fn plain_data(value: &Value) -> Json {
         Value::BrickColor(color) => brick_color(*color),
         Value::UDim(udim) => udim_fields(*udim),
         Value::UDim2(v) => json!({ "x": udim_fields(v.x), "y": udim_fields(v.y) }),
-        Value::Rect(rect) => json!({ "min": pair(rect.min), "max": pair(rect.max) }),
-        Value::Ray(ray) => {
-            json!({ "origin": triple(ray.origin), "direction": triple(ray.direction) })
+        Value::Rect(rect) => {
+            json!({ "min": vector2_json(rect.min), "max": vector2_json(rect.max) })
         }
-        Value::Region3(region) => json!({ "min": triple(region.min), "max": triple(region.max) }),
+        Value::Ray(ray) => {
+            json!({ "origin": vector3_json(ray.origin), "direction": vector3_json(ray.direction) })
+        }
+        Value::Region3(region) => {
+            json!({ "min": vector3_json(region.min), "max": vector3_json(region.max) })
+        }
         Value::Region3int16(region) => {
             json!({ "min": whole_triple(region.min), "max": whole_triple(region.max) })
         }
@@ -149,8 +155,8 @@ fn plain_data(value: &Value) -> Json {
         Value::NumberSequence(sequence) => number_keypoints(sequence),
         Value::ColorSequence(sequence) => color_keypoints(sequence),
         Value::Font(font) => font_fields(font),
-        Value::Faces(faces) => json!({ "faces": names(&FACES, |face| faces.contains(face)) }),
-        Value::Axes(axes) => json!({ "axes": names(&AXES, |axis| axes.contains(axis)) }),
+        Value::Faces(faces) => json!({ "faces": set_names(&FACES, |face| faces.contains(face)) }),
+        Value::Axes(axes) => json!({ "axes": set_names(&AXES, |axis| axes.contains(axis)) }),
         Value::PhysicalProperties(physical) => physical_fields(physical),
         Value::UniqueId(id) => unique_id(id),
         Value::MaterialColors(colors) => material_colors(colors),
@@ -174,21 +180,21 @@ fn plain_data(value: &Value) -> Json {
     }
 }
 
-fn reference(target: Option<&Target>, naming: Naming) -> Json {
+fn reference_json(target: Option<&Target>, naming: InstanceNaming) -> Json {
     match (target, naming) {
         (None, _) => Json::Null,
-        (Some(target), Naming::IdAndPath) => {
+        (Some(target), InstanceNaming::IdAndPath) => {
             json!({ "id": target.id, "path": target.path.to_string() })
         }
-        (Some(target), Naming::PathOnly) => json!({ "path": target.path.to_string() }),
+        (Some(target), InstanceNaming::PathOnly) => json!({ "path": target.path.to_string() }),
     }
 }
 
-fn content_fields(content: &Content, naming: Naming) -> Json {
+fn content_fields(content: &Content, naming: InstanceNaming) -> Json {
     match content {
         Content::None => json!({}),
         Content::Uri(uri) => json!({ "uri": uri }),
-        Content::Object(target) => json!({ "object": reference(target.as_ref(), naming) }),
+        Content::Object(target) => json!({ "object": reference_json(target.as_ref(), naming) }),
     }
 }
 
@@ -199,11 +205,11 @@ fn enum_fields(item: &EnumItem) -> Json {
     }
 }
 
-fn pair(v: Vector2) -> Json {
+fn vector2_json(v: Vector2) -> Json {
     json!([f32n(v.x), f32n(v.y)])
 }
 
-fn triple(v: Vector3) -> Json {
+fn vector3_json(v: Vector3) -> Json {
     json!([f32n(v.x), f32n(v.y), f32n(v.z)])
 }
 
@@ -216,7 +222,7 @@ fn frame_fields(frame: &CFrame) -> Json {
     let rows = [frame.orientation.x, frame.orientation.y, frame.orientation.z];
     let orientation: Vec<Json> =
         rows.iter().flat_map(|row| [f32n(row.x), f32n(row.y), f32n(row.z)]).collect();
-    json!({ "position": triple(frame.position), "orientation": orientation })
+    json!({ "position": vector3_json(frame.position), "orientation": orientation })
 }
 
 /// Four names belong to two colours each; the second of them is known by its number alone.
@@ -275,7 +281,7 @@ fn font_fields(font: &Font) -> Json {
 }
 
 /// The names of those that are in the set, in Roblox's order.
-pub(super) fn names<T: Copy>(
+pub(super) fn set_names<T: Copy>(
     all: &[(&'static str, T)],
     is_in: impl Fn(T) -> bool,
 ) -> Vec<&'static str> {

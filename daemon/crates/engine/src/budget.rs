@@ -7,7 +7,7 @@ use scene_schemas::api::{FailureKind, Setting};
 use scene_schemas::entry::{Entry, Place, Record, Seq, Tokens};
 use vector_core::workflow::ModelTrouble;
 use vector_ledger::{Ledger, LedgerError};
-use vector_providers::config::{Caps, FILE};
+use vector_providers::config::{FILE, SpendingCaps};
 
 /// What a message took.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ impl SpendingMeter {
     /// milliseconds since 1970; a day is one of UTC.
     pub fn find_cap(
         &self,
-        caps: &Caps,
+        caps: &SpendingCaps,
         workflow: Seq,
         place: &Place,
         now: u64,
@@ -182,12 +182,12 @@ mod tests {
         spent.read_new(&ledger).unwrap();
         assert_eq!(spent.messages().len(), 3, "each is read once");
         let now = spent.messages()[0].at;
-        let over = |caps: Caps, now: u64| {
+        let over = |caps: SpendingCaps, now: u64| {
             spent.find_cap(&caps, first, &place("/game/a.rbxl"), now).map(|trouble| trouble.message)
         };
-        let task = |cap| Caps { workflow: Some(cap), ..Caps::default() };
-        let project = |cap| Caps { project: Some(cap), ..Caps::default() };
-        let today = |cap| Caps { day: Some(cap), ..Caps::default() };
+        let task = |cap| SpendingCaps { workflow: Some(cap), ..SpendingCaps::default() };
+        let project = |cap| SpendingCaps { project: Some(cap), ..SpendingCaps::default() };
+        let today = |cap| SpendingCaps { day: Some(cap), ..SpendingCaps::default() };
         assert_eq!(over(task(1.01), now), None);
         assert_eq!(
             over(task(1.0), now).unwrap(),

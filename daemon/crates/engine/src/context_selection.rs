@@ -7,7 +7,7 @@ use scene_schemas::entry::{Attached, Context, ContextLeft, ContextScript, Entry}
 use vector_core::code::{self, CodeIndex, ContextSelection, PositionTracker, SelectedScript};
 use vector_core::workflow::{PendingStatus, Workflow};
 use vector_place::{Node, Scene};
-use vector_providers::Provider;
+use vector_providers::ProviderKind;
 
 use crate::model_request;
 use crate::reading;
@@ -27,7 +27,7 @@ impl Engine {
         asked: &UserRequest,
         driver: &ToolDriver,
     ) -> Option<Entry> {
-        let ToolDriver::Provider(Provider::Model(models)) = driver else {
+        let ToolDriver::Provider(ProviderKind::Model(models)) = driver else {
             return None;
         };
         let (estimate, window) = model_request::first_message_tokens(models, asked);

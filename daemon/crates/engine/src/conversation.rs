@@ -6,7 +6,7 @@
 use scene_schemas::entry::{Entry, Finish, Place, Record, Seq, Stance};
 use vector_core::prompt::is_build_request;
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
-use vector_providers::choose::OFFLINE;
+use vector_providers::model_choice::OFFLINE;
 
 /// After how long a silence a conversation is over, in milliseconds.
 const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Proposal, Warning, WarningKind, name_files};
-use scene_schemas::{Command, Fingerprint, Hashing};
+use scene_schemas::{Command, Fingerprint, FingerprintHasher};
 use vector_core::tools::{self, Plan, ToolSpec};
 use vector_core::workflow::{PendingStatus, WorkflowInput};
-use vector_providers::Provider;
+use vector_providers::ProviderKind;
 use vector_rojo_project::{FileEffects, RojoProject};
 
 use crate::revert::find_way_back;
@@ -91,7 +91,7 @@ impl Engine {
         let found = project.map(|it| it.generated_files(files)).unwrap_or_default();
         let is_model = !matches!(
             self.driver(),
-            None | Some(ToolDriver::Calls | ToolDriver::Provider(Provider::Offline))
+            None | Some(ToolDriver::Calls | ToolDriver::Provider(ProviderKind::Offline))
         );
         let was_told = |file: &str| {
             let told = format!("{file} is written by");
@@ -120,7 +120,7 @@ impl Engine {
             let Some((_, pending)) = self.find_proposal(*seq) else {
                 continue;
             };
-            let mut hashing = Hashing::default();
+            let mut hashing = FingerprintHasher::default();
             for command in &pending.proposal.commands {
                 let Command::Delete { target, .. } = command else {
                     continue;

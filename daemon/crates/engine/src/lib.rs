@@ -47,7 +47,7 @@ use vector_core::workflow::{
 use vector_files::place_file::{PlaceError, PlaceFile};
 use vector_ledger::{AppendBatch, Ledger, LedgerError};
 use vector_place::{JournalMark, Scene};
-use vector_providers::{Provider, offline};
+use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
 pub use self::recover::{RecoveredRuns, concerned_files, recover_place, recover_runs};
@@ -119,7 +119,7 @@ pub enum NextStep {
 #[derive(Debug)]
 pub enum ToolDriver {
     /// A provider.
-    Provider(Provider),
+    Provider(ProviderKind),
     /// A person's list of calls; done when they are.
     Calls,
     /// An agent of its own, which calls when it likes.
@@ -372,7 +372,7 @@ impl Engine {
     }
 
     fn is_model(&self) -> bool {
-        matches!(self.driver(), Some(ToolDriver::Provider(Provider::Model(_))))
+        matches!(self.driver(), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
     /// From now on nothing goes without a person's yes that this mode does not let through.
@@ -396,7 +396,7 @@ impl Engine {
         }
         let prompt = self.state.build_prompt(self.workflow);
         let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
-            WorkflowInput::Replied(offline::reply(&prompt))
+            WorkflowInput::Replied(offline::next_message(&prompt))
         } else {
             let outcome = match self.current_workflow() {
                 Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,

@@ -22,13 +22,13 @@ use vector_core::tools::{TOOLS, ToolSpec as OwnTool};
 use vector_core::workflow::{ModelTrouble, WorkflowInput};
 use vector_core::xml_call;
 use vector_ledger::{Ledger, LedgerError};
-use vector_providers::Provider;
-use vector_providers::answer::{Answer, Outcome};
+use vector_providers::ProviderKind;
+use vector_providers::answer::{AnswerOutcome, ModelAnswer};
 use vector_providers::catalogue::Catalogue;
-use vector_providers::client::{Client, Models};
+use vector_providers::client::{ModelClient, TaskModels};
 use vector_providers::config::{self, FILE};
 use vector_providers::http::HttpError;
-use vector_providers::request::Request;
+use vector_providers::request::ModelHttpRequest;
 
 use self::answered::{build_message, failure_trouble, message_cost, unreachable_trouble};
 use crate::{Engine, EngineError, ToolDriver, UserRequest, read_conversation};
@@ -51,17 +51,17 @@ pub struct ModelRequest {
     /// Its entry.
     pub seq: Seq,
     /// Who is asked.
-    pub client: Arc<Client>,
+    pub client: Arc<ModelClient>,
     /// With whom, and by whose threads.
-    pub models: Models,
+    pub models: TaskModels,
     /// What is sent.
-    pub request: Request,
+    pub request: ModelHttpRequest,
 }
 
 /// What a model is held to, by a person's settings.
 pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
     match driver {
-        ToolDriver::Provider(Provider::Model(models)) => {
+        ToolDriver::Provider(ProviderKind::Model(models)) => {
             let config = &models.config;
             let (scope, needs_script) = (config.scope, config.needs_script);
             Some(Guards { scope, needs_script, turns: config.turn_limit })
@@ -74,7 +74,7 @@ pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
 ///
 /// # Errors
 /// What to do instead.
-pub fn check_first_fits(models: &Models, asked: &UserRequest) -> Result<(), String> {
+pub fn check_first_fits(models: &TaskModels, asked: &UserRequest) -> Result<(), String> {
     let client = &models.edit;
     let (estimate, window) = first_message_tokens(models, asked);
     if estimate <= window {
@@ -89,20 +89,21 @@ pub fn check_first_fits(models: &Models, asked: &UserRequest) -> Result<(), Stri
 }
 
 /// How many tokens a first message is taken to have, and how many it may have.
-pub(super) fn first_message_tokens(models: &Models, asked: &UserRequest) -> (u64, u64) {
+pub(super) fn first_message_tokens(models: &TaskModels, asked: &UserRequest) -> (u64, u64) {
     let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // With all tools: what is to be found out is whether it fits.
     add_rules_and_tools(&mut prompt, (asked.stance, models.config.scope), None, true);
     let client = &models.edit;
-    let bytes = client.request(&with_xml_calls(prompt, client.chosen().model.tools)).body.len();
+    let bytes =
+        client.build_request(&with_xml_calls(prompt, client.chosen_model().model.tools)).body.len();
     // Three bytes for a token are few; most texts need fewer tokens.
     (bytes as u64 / 3, token_budget(client, models.config.max_output))
 }
 
 /// How many tokens a request may have: what the model reads, without room for its answer.
-fn token_budget(client: &Client, max_output: Option<u32>) -> u64 {
-    let model = &client.chosen().model;
+fn token_budget(client: &ModelClient, max_output: Option<u32>) -> u64 {
+    let model = &client.chosen_model().model;
     let answer = max_output.unwrap_or(model.output).min(model.window / 2);
     u64::from(model.window - answer)
 }
@@ -144,8 +145,8 @@ fn add_rules_and_tools(
 
 impl Engine {
     /// Who answers, by what is done now.
-    fn current_client(&self) -> Option<(Arc<Client>, Models)> {
-        let Some(ToolDriver::Provider(Provider::Model(models))) = self.driver() else {
+    fn current_client(&self) -> Option<(Arc<ModelClient>, TaskModels)> {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver() else {
             return None;
         };
         let workflow = self.current_workflow()?;
@@ -203,11 +204,11 @@ impl Engine {
     }
 
     /// Why nobody is asked any more.
-    fn find_limit(&mut self, client: &Client) -> Result<Option<ModelTrouble>, EngineError> {
-        let Some(ToolDriver::Provider(Provider::Model(models))) = self.driver() else {
+    fn find_limit(&mut self, client: &ModelClient) -> Result<Option<ModelTrouble>, EngineError> {
+        let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver() else {
             return Ok(None);
         };
-        let caps = models.caps();
+        let caps = models.spending_caps();
         let Some(workflow) = self.state.workflow(self.workflow) else {
             return Ok(None);
         };
@@ -247,13 +248,13 @@ impl Engine {
 
     fn max_output(&self) -> Option<u32> {
         match self.driver() {
-            Some(ToolDriver::Provider(Provider::Model(models))) => models.config.max_output,
+            Some(ToolDriver::Provider(ProviderKind::Model(models))) => models.config.max_output,
             _ => None,
         }
     }
 
     /// The next request, of what is in the ledger alone.
-    fn build_request(&self, client: &Client) -> Option<BuiltRequest> {
+    fn build_request(&self, client: &ModelClient) -> Option<BuiltRequest> {
         let workflow = self.current_workflow()?;
         let mut prompt = self.state.build_prompt(self.workflow)?;
         let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MEMORY));
@@ -261,13 +262,14 @@ impl Engine {
         let memory = memory.as_deref().filter(|it| !it.is_empty());
         add_rules_and_tools(&mut prompt, (workflow.stance, scope), memory, self.scene.is_open());
         prompt.max_output = self.max_output();
-        prompt.effort = client.chosen().effort;
+        prompt.effort = client.chosen_model().effort;
         let system = SystemPart { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
         let system = serde_json::to_vec(&system).unwrap_or_default();
         let turns = prompt.turns.len() as u32 + 1;
         let effort = prompt.effort.map(|effort| effort.name().to_owned());
         let max_output = prompt.max_output;
-        let request = client.request(&with_xml_calls(prompt, client.chosen().model.tools));
+        let request =
+            client.build_request(&with_xml_calls(prompt, client.chosen_model().model.tools));
         let bytes = request.body.len();
         let requested = Requested {
             model: client.name(),
@@ -278,7 +280,7 @@ impl Engine {
             turns,
             bytes: bytes as u64,
             estimate: workflow.conversation().estimate_tokens(bytes),
-            window: u64::from(client.chosen().model.window),
+            window: u64::from(client.chosen_model().model.window),
             body: Fingerprint::of(&request.body),
         };
         Some(BuiltRequest { requested, system, request })
@@ -288,8 +290,8 @@ impl Engine {
     fn record_request(
         &mut self,
         built: BuiltRequest,
-        client: Arc<Client>,
-        models: Models,
+        client: Arc<ModelClient>,
+        models: TaskModels,
     ) -> Result<ModelRequest, EngineError> {
         let BuiltRequest { requested, system, request } = built;
         // It is the same from one request to the next, and is kept once.
@@ -313,7 +315,7 @@ impl Engine {
     pub fn handle_reply(
         &mut self,
         ask: &ModelRequest,
-        answer: Result<Answer, HttpError>,
+        answer: Result<ModelAnswer, HttpError>,
     ) -> Result<(), EngineError> {
         let task = self.tasks.get_mut(&self.workflow);
         let Some(task) = task.filter(|task| task.asking == Some(ask.seq)) else {
@@ -331,11 +333,11 @@ impl Engine {
         let failure = answer.end.failure.clone().unwrap_or_default();
         let is_whole = matches!(
             answer.end.outcome,
-            Outcome::Ok
-                | Outcome::Truncated
-                | Outcome::Refused
-                | Outcome::Empty
-                | Outcome::ModelError
+            AnswerOutcome::Ok
+                | AnswerOutcome::Truncated
+                | AnswerOutcome::Refused
+                | AnswerOutcome::Empty
+                | AnswerOutcome::ModelError
         );
         if let Some(usage) = answer.usage.filter(|_| !is_whole) {
             // What broke off was paid for too.
@@ -354,13 +356,13 @@ impl Engine {
     }
 
     /// What a whole answer says. A model without tools has written its call into the text.
-    fn to_message(&self, answer: Answer, client: &Client) -> ModelMessage {
-        let is_whole = answer.end.outcome == Outcome::Ok && !answer.is_declined();
+    fn to_message(&self, answer: ModelAnswer, client: &ModelClient) -> ModelMessage {
+        let is_whole = answer.end.outcome == AnswerOutcome::Ok && !answer.is_declined();
         let last = self.current_workflow().and_then(|it| it.conversation().last_request());
         let estimate = last.map_or(0, |(_, request)| request.estimate);
         let has_called = self.current_workflow().is_some_and(|it| it.call_count() > 0);
         let message = build_message(answer, (has_called, estimate), client);
-        if client.chosen().model.tools || !is_whole {
+        if client.chosen_model().model.tools || !is_whole {
             return message;
         }
         let mut equipped = ModelPrompt::default();
@@ -424,16 +426,16 @@ pub fn rebuild_request(
     let system = ledger.blob(&request.system)?.unwrap_or_default();
     let system: SystemPart = serde_json::from_slice(&system).unwrap_or_default();
     let (Some(mut prompt), Some(service)) =
-        (state.build_prompt(record.workflow), catalogue.service(provider))
+        (state.build_prompt(record.workflow), catalogue.find_service(provider))
     else {
         return Ok(None);
     };
     prompt.rules = system.rules;
     prompt.tools = system.tools;
     prompt.max_output = request.max_output;
-    prompt.effort = request.effort.as_deref().and_then(|name| config::effort(name).ok());
-    let model = catalogue.model(provider, id);
-    let body = Request::body_of(&with_xml_calls(prompt, model.tools), service, &model);
+    prompt.effort = request.effort.as_deref().and_then(|name| config::parse_effort(name).ok());
+    let model = catalogue.find_model(provider, id);
+    let body = ModelHttpRequest::body_of(&with_xml_calls(prompt, model.tools), service, &model);
     let is_exact = Fingerprint::of(&body) == request.body;
     Ok(Some(RebuiltRequest { body, is_exact }))
 }
@@ -449,7 +451,7 @@ struct SystemPart {
 struct BuiltRequest {
     requested: Requested,
     system: Vec<u8>,
-    request: Request,
+    request: ModelHttpRequest,
 }
 
 /// Milliseconds since 1970.

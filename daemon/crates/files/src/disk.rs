@@ -5,13 +5,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use scene_schemas::{Fingerprint, Hashing};
+use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
 /// The hash of a file.
 pub fn hash(file: &Path) -> io::Result<Fingerprint> {
     let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
-    let mut hashing = Hashing::default();
+    let mut hashing = FingerprintHasher::default();
     loop {
         match input.read(&mut block) {
             Ok(0) => return Ok(hashing.finish()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use scene_schemas::entry::{FilePlace, Seq};
 use scene_schemas::proposal::{Ack, Bytes, Proposal};
-use scene_schemas::{Fingerprint, Hashing};
+use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
 pub use self::error::PlaceError;
@@ -438,7 +438,7 @@ fn memory_not_written(file: &MemoryFile, why: io::Error) -> PlaceError {
 }
 
 fn hash_of(scene: &Scene) -> Fingerprint {
-    let mut hashing = Hashing::default();
+    let mut hashing = FingerprintHasher::default();
     for run in scene.runs() {
         hashing.add(run);
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::InstanceId;
 use scene_schemas::command::AssetContents;
-use scene_schemas::proposal::{Meant, MeantBy};
+use scene_schemas::proposal::{ImplicitTarget, MeantBy};
 use scene_schemas::refusal::{Refusal, refuse};
 
 use super::{Scene, SourceFile};
@@ -21,14 +21,14 @@ pub(super) struct StudioFacts {
     selection: Option<(Vec<InstanceId>, u32)>,
     is_selection_missing: Cell<bool>,
     /// Whom the call means, whatever is selected.
-    meant: Option<Meant>,
+    meant: Option<ImplicitTarget>,
 }
 
 /// What a call means that leaves out its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImplicitInstance {
     /// This.
-    One(Meant),
+    One(ImplicitTarget),
     /// Nobody can tell: so many are selected in Studio.
     Many(u32),
     /// The place is a file, where nothing is selected.
@@ -63,7 +63,7 @@ impl Scene {
     }
 
     /// Says whom the next call means where it leaves out its path; none where the selection tells.
-    pub fn set_implicit_target(&mut self, meant: Option<Meant>) {
+    pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
         if let SourceFile::Open(mirror) = &mut self.file {
             mirror.facts.meant = meant;
         }
@@ -85,12 +85,12 @@ impl Scene {
         let Some(facts) = self.facts() else {
             return Ok(ImplicitInstance::File);
         };
-        if let Some(Meant { target, by }) = &facts.meant {
+        if let Some(ImplicitTarget { target, by }) = &facts.meant {
             let node = self.by_id(&target.id).filter(|node| self.is_live(*node));
             let node = node.or_else(|| self.resolve(&target.path).ok());
             return match node {
                 Some(node) => {
-                    Ok(ImplicitInstance::One(Meant { target: self.target(node), by: *by }))
+                    Ok(ImplicitInstance::One(ImplicitTarget { target: self.target(node), by: *by }))
                 }
                 None => refuse!(
                     "{}, which was meant where the path was left out, is gone. Ask for it again.",
@@ -104,9 +104,10 @@ impl Scene {
         };
         let node = ids.first().and_then(|id| self.by_id(id)).filter(|node| self.is_live(*node));
         Ok(match node {
-            Some(node) if *count == 1 => {
-                ImplicitInstance::One(Meant { target: self.target(node), by: MeantBy::Selected })
-            }
+            Some(node) if *count == 1 => ImplicitInstance::One(ImplicitTarget {
+                target: self.target(node),
+                by: MeantBy::Selected,
+            }),
             _ => ImplicitInstance::Many(if *count == 1 { 0 } else { *count }),
         })
     }

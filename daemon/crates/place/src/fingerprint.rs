@@ -23,7 +23,7 @@ impl Scene {
             .filter(|name| *name != "Name")
             .map(|name| {
                 let value = self.value(node, name);
-                (name, value.map_or_else(|| "null".to_owned(), |value| value.canonical()))
+                (name, value.map_or_else(|| "null".to_owned(), |value| value.to_canonical()))
             })
             .collect();
         let quote = |text: &str| serde_json::Value::from(text).to_string();
@@ -60,7 +60,7 @@ impl Scene {
                 match stored.map(|value| Self::as_written(class, value)) {
                     value if value == default => {}
                     None | Some(Value::Ref(_) | Value::Content(_) | Value::UniqueId(_)) => {}
-                    Some(value) => text.push_str(&format!(" {name}={}", value.canonical())),
+                    Some(value) => text.push_str(&format!(" {name}={}", value.to_canonical())),
                 }
             }
             text.push('\n');

@@ -12,7 +12,7 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_reflection::DataType;
 use rbx_types::{Variant, VariantType};
 use rustc_hash::{FxHashMap, FxHashSet};
-use scene_schemas::api::{KnownProperties, Nodes, ScenePart, ScriptText, WantedProperties};
+use scene_schemas::api::{KnownProperties, NodeColumns, ScenePart, ScriptText, WantedProperties};
 use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, Value};
@@ -511,7 +511,7 @@ impl Scene {
 
 impl StudioMirror {
     /// More instances of a snapshot.
-    fn add_nodes(&mut self, nodes: &Nodes) -> Result<(), OutOfSync> {
+    fn add_nodes(&mut self, nodes: &NodeColumns) -> Result<(), OutOfSync> {
         let Some(snapshot) = &mut self.snapshot else {
             return out_of_sync("instances of a snapshot that had not begun");
         };

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 /// A wire: how requests and answers are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wire {
+pub enum WireFormat {
     /// Anthropic's Messages.
     #[serde(rename = "anthropic_messages")]
     Anthropic,
@@ -32,7 +32,7 @@ pub enum Wire {
     Ollama,
 }
 
-impl Wire {
+impl WireFormat {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Anthropic,
@@ -56,13 +56,13 @@ impl Wire {
     }
 }
 
-impl fmt::Display for Wire {
+impl fmt::Display for WireFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Wire {
+impl FromStr for WireFormat {
     type Err = UnknownWire;
 
     fn from_str(name: &str) -> Result<Self, UnknownWire> {
@@ -75,34 +75,34 @@ impl FromStr for Wire {
 
 /// A wire that there is not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no wire {0:?}: it is one of {list}", list = Wire::ALL.map(Wire::name).join(", "))]
+#[error("there is no wire {0:?}: it is one of {list}", list = WireFormat::ALL.map(WireFormat::name).join(", "))]
 pub struct UnknownWire(pub String);
 
 /// A part of an answer, in the order in which it is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum AnswerPart {
     /// More of the text.
     Text(String),
     /// More of the reasoning, for a person to see.
     Reasoning(String),
     /// A call. All come after the terminal event was read, just before `End`; those of a truncated
     /// answer are told too, and may not run.
-    Call(Called),
+    Call(CalledTool),
     /// What it cost; once, just before the calls.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// How it ended. Always the last part, and always there.
-    End(End),
+    End(AnswerEnd),
 }
 
 /// A call that the model made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Called {
+pub struct CalledTool {
     /// Its id as the wire gave it. Not all do, and some give two calls the same.
     pub id: Option<String>,
     /// The tool; empty where the wire left it out.
     pub name: String,
     /// Its arguments. No arguments at all are an empty object, broken ones never are.
-    pub args: Result<Json, Malformed>,
+    pub args: Result<Json, MalformedArguments>,
     /// Whether it carries a signature that has to be replayed.
     pub is_signed: bool,
 }
@@ -110,7 +110,7 @@ pub struct Called {
 /// Arguments that are no JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are not JSON: {why}")]
-pub struct Malformed {
+pub struct MalformedArguments {
     /// What the model wrote.
     pub text: String,
     /// What is wrong with it, and where.
@@ -119,7 +119,7 @@ pub struct Malformed {
 
 /// What an answer cost, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// The input, as the wire counts it: without or with what a cache held.
     pub input: u64,
     /// The output, as the wire counts it: without or with the reasoning.
@@ -138,7 +138,7 @@ pub struct Usage {
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum AnswerOutcome {
     /// It is whole.
     Ok,
     /// It broke off before its terminal event.
@@ -159,7 +159,7 @@ pub enum Outcome {
     Error,
 }
 
-impl Outcome {
+impl AnswerOutcome {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -178,7 +178,7 @@ impl Outcome {
 
 /// What went wrong, and what can be done about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Failure {
+pub struct ProviderFailure {
     /// The HTTP status, where it is an error.
     pub status: Option<u16>,
     /// The provider's own word for the kind of error: `overloaded_error`.
@@ -197,9 +197,9 @@ pub struct Failure {
 
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct End {
+pub struct AnswerEnd {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: AnswerOutcome,
     /// The reason in the wire's own word: `end_turn`, `tool_calls`, `STOP`.
     pub stop: Option<String>,
     /// Whether the token limit ended it.
@@ -207,7 +207,7 @@ pub struct End {
     /// What the model says instead of doing it, where the wire tells that apart from text.
     pub refusal: Option<String>,
     /// What went wrong; none for `Outcome::Ok`.
-    pub failure: Option<Failure>,
+    pub failure: Option<ProviderFailure>,
     /// What has to go back as it came with the next request, if anything does: for wires with
     /// blocks, parts or items a list of all of them in their order, calls included; for Chat
     /// Completions an object with the members that the assistant's message has to have. Opaque to
@@ -217,29 +217,29 @@ pub struct End {
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// The text.
     pub text: String,
     /// The reasoning.
     pub reasoning: String,
     /// The calls.
-    pub calls: Vec<Called>,
+    pub calls: Vec<CalledTool>,
     /// What it cost, where that was said.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// How it ended.
-    pub end: End,
+    pub end: AnswerEnd,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// Puts the parts together. Parts without an end are an answer that broke off.
-    pub fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+    pub fn from_parts(parts: impl IntoIterator<Item = AnswerPart>) -> Self {
         let mut answer = Self {
             text: String::new(),
             reasoning: String::new(),
             calls: Vec::new(),
             usage: None,
-            end: End {
-                outcome: Outcome::Incomplete,
+            end: AnswerEnd {
+                outcome: AnswerOutcome::Incomplete,
                 stop: None,
                 is_limited: false,
                 refusal: None,
@@ -249,24 +249,24 @@ impl Answer {
         };
         for part in parts {
             match part {
-                Part::Text(text) => answer.text.push_str(&text),
-                Part::Reasoning(text) => answer.reasoning.push_str(&text),
-                Part::Call(call) => answer.calls.push(call),
-                Part::Usage(usage) => answer.usage = Some(usage),
-                Part::End(end) => answer.end = end,
+                AnswerPart::Text(text) => answer.text.push_str(&text),
+                AnswerPart::Reasoning(text) => answer.reasoning.push_str(&text),
+                AnswerPart::Call(call) => answer.calls.push(call),
+                AnswerPart::Usage(usage) => answer.usage = Some(usage),
+                AnswerPart::End(end) => answer.end = end,
             }
         }
         answer
     }
 
     /// The calls that may run: those of an answer that is whole.
-    pub fn runnable(&self) -> &[Called] {
-        if self.end.outcome == Outcome::Ok { &self.calls } else { &[] }
+    pub fn runnable_calls(&self) -> &[CalledTool] {
+        if self.end.outcome == AnswerOutcome::Ok { &self.calls } else { &[] }
     }
 
     /// Whether the model or its provider declined.
     pub fn is_declined(&self) -> bool {
-        self.end.outcome == Outcome::Refused || self.end.refusal.is_some()
+        self.end.outcome == AnswerOutcome::Refused || self.end.refusal.is_some()
     }
 
     /// Whether it is whole and says nothing.

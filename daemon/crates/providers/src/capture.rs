@@ -13,19 +13,19 @@ const FOLDER: &str = "captured";
 
 /// Where replies are kept, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capture {
+pub struct ReplyCapture {
     folder: PathBuf,
     keep: Duration,
 }
 
-impl Capture {
+impl ReplyCapture {
     /// In a home, for so long.
     pub fn new(home: &Path, keep: Duration) -> Self {
         Self { folder: home.join(FOLDER), keep }
     }
 
     /// Removes the files that are too old.
-    pub fn expire(&self) {
+    pub fn remove_expired(&self) {
         let Ok(files) = fs::read_dir(&self.folder) else {
             return;
         };
@@ -43,8 +43,8 @@ impl Capture {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn keep(&self, model: &str, status: u16, body: &[u8]) -> io::Result<()> {
-        self.expire();
+    pub fn write_reply(&self, model: &str, status: u16, body: &[u8]) -> io::Result<()> {
+        self.remove_expired();
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn a_reply_is_its_owner_s_and_goes_after_its_time() {
         let home = tempfile::tempdir().unwrap();
-        let capture = Capture::new(home.path(), Duration::from_hours(1));
-        capture.keep("house/a b", 200, b"data: {}\n").unwrap();
+        let capture = ReplyCapture::new(home.path(), Duration::from_hours(1));
+        capture.write_reply("house/a b", 200, b"data: {}\n").unwrap();
         let files =
             || fs::read_dir(home.path().join(FOLDER)).unwrap().flatten().collect::<Vec<_>>();
         let [file] = &files()[..] else { panic!("one file") };
@@ -81,9 +81,9 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }
-        capture.expire();
+        capture.remove_expired();
         assert_eq!(files().len(), 1);
-        Capture::new(home.path(), Duration::ZERO).expire();
+        ReplyCapture::new(home.path(), Duration::ZERO).remove_expired();
         assert_eq!(files().len(), 0);
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
 
-use super::answer::{Usage, Wire};
+use super::answer::{TokenUsage, WireFormat};
 
 /// What Vector brings along.
 const OWN: &str = include_str!("models.toml");
@@ -25,7 +25,7 @@ pub const UNKNOWN_OUTPUT: u32 = 4_096;
 /// What is said otherwise by some who speak OpenAI's Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Accent {
+pub enum ChatAccent {
     /// OpenAI itself.
     OpenAi,
     /// OpenRouter.
@@ -38,7 +38,7 @@ pub enum Accent {
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Thinking {
+pub enum ThinkingStyle {
     /// It is not.
     #[default]
     None,
@@ -50,13 +50,13 @@ pub enum Thinking {
 
 /// A provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Service {
+pub struct ProviderService {
     /// Its name.
     pub name: String,
     /// How it is spoken to.
-    pub wire: Wire,
+    pub wire: WireFormat,
     /// And with which accent.
-    pub accent: Accent,
+    pub accent: ChatAccent,
     /// Where it is, without a slash at the end.
     pub base_url: String,
     /// The variables that may hold its key. It needs none where there are none.
@@ -68,7 +68,7 @@ pub struct Service {
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub struct ModelPrice {
     /// What is read.
     pub input: f64,
     /// What is written, thoughts included.
@@ -79,9 +79,9 @@ pub struct Price {
     pub cache_write: Option<f64>,
 }
 
-impl Price {
+impl ModelPrice {
     /// What an answer cost.
-    pub fn of(&self, usage: &Usage) -> f64 {
+    pub fn cost_of(&self, usage: &TokenUsage) -> f64 {
         let cached = usage.cache_read + usage.cache_write;
         let plain = usage.prompt.saturating_sub(cached);
         let dollars = plain as f64 * self.input
@@ -95,7 +95,7 @@ impl Price {
 /// A model.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "what a model can has no order")]
-pub struct Model {
+pub struct CatalogueModel {
     /// The name of its provider.
     pub provider: String,
     /// Its name there.
@@ -105,9 +105,9 @@ pub struct Model {
     /// How many of them the answer may have.
     pub output: u32,
     /// What it costs, where that is known.
-    pub price: Option<Price>,
+    pub price: Option<ModelPrice>,
     /// How it is told to think.
-    pub thinking: Thinking,
+    pub thinking: ThinkingStyle,
     /// The words for how hard, from the least to the most.
     pub efforts: Vec<String>,
     /// Whether a request has to say what is kept.
@@ -120,16 +120,16 @@ pub struct Model {
     pub is_listed: bool,
 }
 
-impl Model {
+impl CatalogueModel {
     /// A model that nobody has described.
-    pub fn unknown(provider: &str, id: &str) -> Self {
+    pub fn unlisted(provider: &str, id: &str) -> Self {
         Self {
             provider: provider.to_owned(),
             id: id.to_owned(),
             window: UNKNOWN_WINDOW,
             output: UNKNOWN_OUTPUT,
             price: None,
-            thinking: Thinking::None,
+            thinking: ThinkingStyle::None,
             efforts: Vec::new(),
             cache: false,
             tools: true,
@@ -140,13 +140,13 @@ impl Model {
 
     /// The model's word for an effort. `max` is the last of its words; one that it has not is the
     /// hardest that it has.
-    pub fn effort(&self, effort: ThinkingEffort) -> Option<&str> {
+    pub fn effort_name(&self, effort: ThinkingEffort) -> Option<&str> {
         let own = self.efforts.iter().find(|word| word.as_str() == effort.name());
         own.or(self.efforts.last()).map(String::as_str)
     }
 
     /// The tokens that an effort may think for.
-    pub fn budget(&self, effort: ThinkingEffort) -> u32 {
+    pub fn thinking_budget(&self, effort: ThinkingEffort) -> u32 {
         let budget = match effort {
             ThinkingEffort::Low => 1_024,
             ThinkingEffort::Medium => 4_096,
@@ -161,9 +161,9 @@ impl Model {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
     /// The providers; of those with a key, the first is taken where nobody has chosen.
-    pub services: Vec<Service>,
+    pub services: Vec<ProviderService>,
     /// The models, by their provider.
-    pub models: Vec<Model>,
+    pub models: Vec<CatalogueModel>,
     /// The user's own file, and whether it was there.
     pub user_file: Option<(PathBuf, bool)>,
 }
@@ -173,7 +173,7 @@ const ORDER: [&str; 6] = ["anthropic", "openai", "gemini", "openrouter", "nvidia
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct CatalogueFile {
     #[serde(default)]
     providers: BTreeMap<String, FileService>,
     #[serde(default)]
@@ -183,9 +183,9 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileService {
-    wire: Wire,
+    wire: WireFormat,
     #[serde(default)]
-    accent: Accent,
+    accent: ChatAccent,
     base_url: String,
     #[serde(default)]
     keys: Vec<String>,
@@ -199,9 +199,9 @@ struct FileModel {
     window: u32,
     #[serde(default = "unknown_output")]
     output: u32,
-    price: Option<Price>,
+    price: Option<ModelPrice>,
     #[serde(default)]
-    thinking: Thinking,
+    thinking: ThinkingStyle,
     #[serde(default)]
     efforts: Vec<String>,
     #[serde(default)]
@@ -226,13 +226,15 @@ fn unknown_output() -> u32 {
 
 impl Catalogue {
     /// What Vector brings along, with a user's file over it. `Err` is a sentence about the user's file.
-    pub fn read(user: Option<&str>) -> Result<Self, String> {
+    pub fn from_user_file(user: Option<&str>) -> Result<Self, String> {
         let mut table: Table = OWN.parse().map_err(|error| format!("models.toml: {error}"))?;
         if let Some(user) = user {
-            lay(&mut table, user.parse::<Table>().map_err(|error| plain(&error))?);
+            overlay_table(&mut table, user.parse::<Table>().map_err(|error| error_line(&error))?);
         }
-        let file: File = Value::Table(table).try_into().map_err(|error| plain(&error))?;
-        let mut services: Vec<Service> = file.providers.into_iter().map(service).collect();
+        let file: CatalogueFile =
+            Value::Table(table).try_into().map_err(|error| error_line(&error))?;
+        let mut services: Vec<ProviderService> =
+            file.providers.into_iter().map(build_service).collect();
         let place = |name: &str| ORDER.iter().position(|own| *own == name).unwrap_or(ORDER.len());
         services.sort_by_key(|service| place(&service.name));
         let named = |provider: &str| services.iter().any(|service| service.name == provider);
@@ -243,48 +245,64 @@ impl Catalogue {
             ));
         }
         let models = file.models.into_iter().flat_map(|(provider, models)| {
-            models.into_iter().map(move |(id, model)| described(&provider, id, model))
+            models.into_iter().map(move |(id, model)| build_model(&provider, id, model))
         });
         Ok(Self { models: models.collect(), services, user_file: None })
     }
 
     /// The provider of this name.
-    pub fn service(&self, name: &str) -> Option<&Service> {
+    pub fn find_service(&self, name: &str) -> Option<&ProviderService> {
         self.services.iter().find(|service| service.name == name)
     }
 
     /// The model of a provider; one that is not listed is taken to be small.
-    pub fn model(&self, provider: &str, id: &str) -> Model {
-        let is = |model: &&Model| model.provider == provider && model.id == id;
-        self.models.iter().find(is).cloned().unwrap_or_else(|| Model::unknown(provider, id))
+    pub fn find_model(&self, provider: &str, id: &str) -> CatalogueModel {
+        let is = |model: &&CatalogueModel| model.provider == provider && model.id == id;
+        self.models
+            .iter()
+            .find(is)
+            .cloned()
+            .unwrap_or_else(|| CatalogueModel::unlisted(provider, id))
     }
 }
 
-fn service((name, file): (String, FileService)) -> Service {
+fn build_service((name, file): (String, FileService)) -> ProviderService {
     let FileService { wire, accent, base_url, keys, default } = file;
     let base_url = base_url.trim_end_matches('/').to_owned();
-    Service { name, wire, accent, base_url, keys, default }
+    ProviderService { name, wire, accent, base_url, keys, default }
 }
 
-fn described(provider: &str, id: String, file: FileModel) -> Model {
+fn build_model(provider: &str, id: String, file: FileModel) -> CatalogueModel {
     let FileModel { window, output, price, thinking, efforts, cache, tools, sees } = file;
     let provider = provider.to_owned();
     let is_listed = true;
-    Model { provider, id, window, output, price, thinking, efforts, cache, tools, sees, is_listed }
+    CatalogueModel {
+        provider,
+        id,
+        window,
+        output,
+        price,
+        thinking,
+        efforts,
+        cache,
+        tools,
+        sees,
+        is_listed,
+    }
 }
 
 /// Lays one table over another, field by field.
-fn lay(under: &mut Table, over: Table) {
+fn overlay_table(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
-            (Some(Value::Table(under)), Value::Table(over)) => lay(under, over),
+            (Some(Value::Table(under)), Value::Table(over)) => overlay_table(under, over),
             (_, value) => drop(under.insert(key, value)),
         }
     }
 }
 
 /// An error of the TOML reader, on one line.
-pub(super) fn plain(error: &toml::de::Error) -> String {
+pub(super) fn error_line(error: &toml::de::Error) -> String {
     error.message().replace('\n', " ")
 }
 
@@ -294,16 +312,20 @@ mod tests {
 
     #[test]
     fn what_vector_brings_along_is_whole() {
-        let catalogue = Catalogue::read(None).unwrap();
+        let catalogue = Catalogue::from_user_file(None).unwrap();
         assert_eq!(catalogue.services[0].name, "anthropic");
         for service in &catalogue.services {
             let Some(default) = &service.default else { continue };
-            let model = catalogue.model(&service.name, default);
+            let model = catalogue.find_model(&service.name, default);
             assert!(model.is_listed, "{default}");
         }
         for model in &catalogue.models {
             assert!(model.output <= model.window, "{model:?}");
-            assert_eq!(model.thinking == Thinking::Effort, !model.efforts.is_empty(), "{model:?}");
+            assert_eq!(
+                model.thinking == ThinkingStyle::Effort,
+                !model.efforts.is_empty(),
+                "{model:?}"
+            );
         }
     }
 
@@ -318,20 +340,20 @@ mod tests {
             [models.house.m]
             window = 8192
         "#;
-        let catalogue = Catalogue::read(Some(user)).unwrap();
-        let sonnet = catalogue.model("anthropic", "claude-sonnet-4-6");
+        let catalogue = Catalogue::from_user_file(Some(user)).unwrap();
+        let sonnet = catalogue.find_model("anthropic", "claude-sonnet-4-6");
         let price = sonnet.price.unwrap();
         assert_eq!((price.input, price.output, sonnet.window), (3.0, 99.0, 200_000));
-        let house = catalogue.service("house").unwrap();
+        let house = catalogue.find_service("house").unwrap();
         assert_eq!(house.base_url, "http://10.0.0.1:8000/v1");
-        assert_eq!(catalogue.model("house", "m").window, 8192);
-        assert!(!catalogue.model("house", "other").is_listed);
+        assert_eq!(catalogue.find_model("house", "m").window, 8192);
+        assert!(!catalogue.find_model("house", "other").is_listed);
     }
 
     #[test]
     fn a_broken_file_is_said() {
         let check = |user: &str, expected: &str| {
-            let error = Catalogue::read(Some(user)).unwrap_err();
+            let error = Catalogue::from_user_file(Some(user)).unwrap_err();
             assert!(error.contains(expected), "{error}");
         };
         check("x", "expected");
@@ -342,9 +364,9 @@ mod tests {
 
     #[test]
     fn max_is_the_last_word_that_a_model_has() {
-        let catalogue = Catalogue::read(None).unwrap();
+        let catalogue = Catalogue::from_user_file(None).unwrap();
         let word = |provider: &str, id: &str, effort| {
-            catalogue.model(provider, id).effort(effort).map(str::to_owned)
+            catalogue.find_model(provider, id).effort_name(effort).map(str::to_owned)
         };
         assert_eq!(word("openai", "gpt-5.2", ThinkingEffort::Max).as_deref(), Some("xhigh"));
         assert_eq!(word("openai", "gpt-5.2", ThinkingEffort::Low).as_deref(), Some("low"));

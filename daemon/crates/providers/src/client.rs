@@ -10,49 +10,53 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::{Handle, Runtime};
 use vector_core::prompt::ModelPrompt;
 
-use super::answer::{Answer, Outcome, Part, Usage};
-use super::capture::Capture;
-use super::choose::{Choice, ChoiceError, Chosen, choose};
-use super::config::{self, Action, Caps, Config};
-use super::decode::Decoder;
-use super::failure::Head;
-use super::http::{Cancel, Http, HttpError, Notice, Reader, Waits};
-use super::keys::{Credential, Keychain, Keys};
-use super::request::Request;
-use super::retry::Verdict;
+use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer, TokenUsage};
+use super::capture::ReplyCapture;
+use super::config::{self, ModelAction, ModelConfig, SpendingCaps};
+use super::decode::ResponseDecoder;
+use super::failure::ResponseHead;
+use super::http::{CancelSwitch, HttpClient, HttpError, HttpNotice, ResponseReader, WaitLimits};
+use super::keys::{Credential, KeyStore, Keychain};
+use super::model_choice::{ChoiceError, ChosenModel, ModelChoice, choose_model};
+use super::request::ModelHttpRequest;
+use super::retry::RetryVerdict;
 
 /// What is heard while a model is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ClientEvent {
     /// More of its text.
     Text(String),
     /// More of its reasoning.
     Reasoning(String),
     /// Something of the way.
-    Notice(Notice),
+    Notice(HttpNotice),
 }
 
 /// A model that can be asked.
 #[derive(Debug)]
-pub struct Client {
-    chosen: Chosen,
-    http: Http,
-    waits: Waits,
-    capture: Option<Capture>,
+pub struct ModelClient {
+    chosen: ChosenModel,
+    http: HttpClient,
+    waits: WaitLimits,
+    capture: Option<ReplyCapture>,
 }
 
-impl Client {
+impl ModelClient {
     /// A client for a model.
     ///
     /// # Errors
     /// This machine cannot ask at all.
-    pub fn new(chosen: Chosen, waits: Waits, capture: Option<Capture>) -> Result<Self, HttpError> {
-        let http = Http::new(&chosen.service.base_url)?;
+    pub fn new(
+        chosen: ChosenModel,
+        waits: WaitLimits,
+        capture: Option<ReplyCapture>,
+    ) -> Result<Self, HttpError> {
+        let http = HttpClient::new(&chosen.service.base_url)?;
         Ok(Self { chosen, http, waits, capture })
     }
 
     /// Who is asked.
-    pub fn chosen(&self) -> &Chosen {
+    pub fn chosen_model(&self) -> &ChosenModel {
         &self.chosen
     }
 
@@ -62,26 +66,26 @@ impl Client {
     }
 
     /// What is sent for the next message of a conversation.
-    pub fn request(&self, prompt: &ModelPrompt) -> Request {
-        Request::new(prompt, &self.chosen)
+    pub fn build_request(&self, prompt: &ModelPrompt) -> ModelHttpRequest {
+        ModelHttpRequest::new(prompt, &self.chosen)
     }
 
     /// What an answer cost in US dollars, where that is known. What runs on this machine costs nothing.
-    pub fn dollars(&self, usage: &Usage) -> Option<f64> {
+    pub fn cost_in_dollars(&self, usage: &TokenUsage) -> Option<f64> {
         match self.chosen.model.price {
-            Some(price) => Some(price.of(usage)),
+            Some(price) => Some(price.cost_of(usage)),
             None => self.is_free().then_some(0.0),
         }
     }
 
     /// Whether it runs on this machine.
     pub fn is_local(&self) -> bool {
-        super::choose::is_local(&self.chosen.service.base_url)
+        super::model_choice::is_local(&self.chosen.service.base_url)
     }
 
     /// Whether it asks for no money: it runs on this machine, and needs no key.
     pub fn is_free(&self) -> bool {
-        super::choose::is_local(&self.chosen.service.base_url)
+        super::model_choice::is_local(&self.chosen.service.base_url)
             && self.chosen.credential == Credential::None
     }
 
@@ -94,16 +98,17 @@ impl Client {
     ///
     /// # Errors
     /// There is no answer to be read, or it was cancelled.
-    pub async fn ask(
+    pub async fn send_request(
         &self,
-        request: &Request,
-        cancel: &Cancel,
-        hear: impl FnMut(Heard) + Send,
-    ) -> Result<Answer, HttpError> {
+        request: &ModelHttpRequest,
+        cancel: &CancelSwitch,
+        hear: impl FnMut(ClientEvent) + Send,
+    ) -> Result<ModelAnswer, HttpError> {
         let hear = Mutex::new(hear);
-        let tell = |heard: Heard| (hear.lock().unwrap_or_else(PoisonError::into_inner))(heard);
+        let tell =
+            |heard: ClientEvent| (hear.lock().unwrap_or_else(PoisonError::into_inner))(heard);
         let capture = self.capture.as_ref().map(|capture| (capture, self.name()));
-        let reader = || Reading {
+        let reader = || AnswerReading {
             request,
             tell: &tell,
             decoder: None,
@@ -111,9 +116,10 @@ impl Client {
             capture: capture.clone(),
             raw: (0, Vec::new()),
         };
-        let mut notice = |notice: Notice| tell(Heard::Notice(notice));
-        let answered = self.http.send(request, &self.waits, cancel, reader, &mut notice).await?;
-        let mut answer = Answer::of(answered.reader.parts);
+        let mut notice = |notice: HttpNotice| tell(ClientEvent::Notice(notice));
+        let answered =
+            self.http.send_with_retries(request, &self.waits, cancel, reader, &mut notice).await?;
+        let mut answer = ModelAnswer::from_parts(answered.reader.parts);
         if let Some(failure) = &mut answer.end.failure {
             failure.message = request.credential.scrub(&failure.message);
         }
@@ -122,23 +128,23 @@ impl Client {
 }
 
 /// An answer that is being read.
-struct Reading<'a, T> {
-    request: &'a Request,
+struct AnswerReading<'a, T> {
+    request: &'a ModelHttpRequest,
     tell: &'a T,
-    decoder: Option<Decoder>,
-    parts: Vec<Part>,
+    decoder: Option<ResponseDecoder>,
+    parts: Vec<AnswerPart>,
     /// Where the reply is kept, and whose it is.
-    capture: Option<(&'a Capture, String)>,
+    capture: Option<(&'a ReplyCapture, String)>,
     /// The status and the body, where they are kept.
     raw: (u16, Vec<u8>),
 }
 
-impl<T: Fn(Heard) + Sync> Reading<'_, T> {
-    fn take(&mut self, parts: Vec<Part>) {
+impl<T: Fn(ClientEvent) + Sync> AnswerReading<'_, T> {
+    fn take_parts(&mut self, parts: Vec<AnswerPart>) {
         for part in &parts {
             match part {
-                Part::Text(text) => (self.tell)(Heard::Text(text.clone())),
-                Part::Reasoning(text) => (self.tell)(Heard::Reasoning(text.clone())),
+                AnswerPart::Text(text) => (self.tell)(ClientEvent::Text(text.clone())),
+                AnswerPart::Reasoning(text) => (self.tell)(ClientEvent::Reasoning(text.clone())),
                 _ => {}
             }
         }
@@ -146,53 +152,53 @@ impl<T: Fn(Heard) + Sync> Reading<'_, T> {
     }
 }
 
-impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
-    fn head(&mut self, status: u16, headers: &[(String, String)]) {
+impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
+    fn read_head(&mut self, status: u16, headers: &[(String, String)]) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Some(since.as_millis() as u64);
         self.raw.0 = status;
-        let head = Head { status, headers: headers.to_vec(), now };
-        self.decoder = Some(Decoder::new(self.request.wire, head));
+        let head = ResponseHead { status, headers: headers.to_vec(), now };
+        self.decoder = Some(ResponseDecoder::new(self.request.wire, head));
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> bool {
+    fn read_bytes(&mut self, bytes: &[u8]) -> bool {
         let Some(decoder) = &mut self.decoder else {
             return false;
         };
         if self.capture.is_some() {
             self.raw.1.extend_from_slice(bytes);
         }
-        let parts = decoder.feed(bytes);
+        let parts = decoder.push_bytes(bytes);
         let is_over = decoder.is_over();
-        self.take(parts);
+        self.take_parts(parts);
         !is_over
     }
 
-    fn end(&mut self, cut: Option<&str>) -> Verdict {
+    fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict {
         if let Some((capture, model)) = &self.capture {
             // Whoever looks for a fault misses a file, and nobody else is told.
             let body = self.request.credential.scrub_bytes(std::mem::take(&mut self.raw.1));
-            let _ = capture.keep(model, self.raw.0, &body);
+            let _ = capture.write_reply(model, self.raw.0, &body);
         }
-        let parts = self.decoder.take().map(Decoder::finish).unwrap_or_default();
-        self.take(parts);
-        let Some(Part::End(end)) = self.parts.last_mut() else {
-            return Verdict { retryable: true, ..Verdict::default() };
+        let parts = self.decoder.take().map(ResponseDecoder::finish).unwrap_or_default();
+        self.take_parts(parts);
+        let Some(AnswerPart::End(end)) = self.parts.last_mut() else {
+            return RetryVerdict { retryable: true, ..RetryVerdict::default() };
         };
-        if let (Some(cut), Outcome::Incomplete, Some(failure)) =
+        if let (Some(cut), AnswerOutcome::Incomplete, Some(failure)) =
             (cut, end.outcome, &mut end.failure)
         {
             failure.message = format!("the answer broke off: {cut}");
         }
         match &end.failure {
-            Some(failure) => Verdict {
+            Some(failure) => RetryVerdict {
                 is_ok: false,
                 retryable: failure.retryable,
                 retry_after: failure.retry_after,
                 context_overflow: failure.context_overflow,
                 reason: failure.message.clone(),
             },
-            None => Verdict { is_ok: true, ..Verdict::default() },
+            None => RetryVerdict { is_ok: true, ..RetryVerdict::default() },
         }
     }
 }
@@ -200,24 +206,24 @@ impl<T: Fn(Heard) + Sync> Reader for Reading<'_, T> {
 /// The models of a task: one for each thing that it does, often the same. Connections are kept from
 /// one request to the next, by the threads that belong to it.
 #[derive(Debug, Clone)]
-pub struct Models {
+pub struct TaskModels {
     /// Who edits, and answers.
-    pub edit: Arc<Client>,
+    pub edit: Arc<ModelClient>,
     /// Who plans.
-    pub plan: Arc<Client>,
+    pub plan: Arc<ModelClient>,
     /// What counts for all of them.
-    pub config: Arc<Config>,
-    threads: Arc<Threads>,
+    pub config: Arc<ModelConfig>,
+    threads: Arc<WaitingThreads>,
 }
 
 /// The threads that wait for answers.
 #[derive(Debug)]
-struct Threads {
+struct WaitingThreads {
     handle: Handle,
     runtime: Option<Runtime>,
 }
 
-impl Drop for Threads {
+impl Drop for WaitingThreads {
     fn drop(&mut self) {
         // The last to let go may be one of them, which must not wait for itself.
         if let Some(runtime) = self.runtime.take() {
@@ -226,12 +232,12 @@ impl Drop for Threads {
     }
 }
 
-impl Models {
+impl TaskModels {
     /// Waits for an answer here, as [`Client::ask`] does.
     ///
     /// # Errors
     /// There is no answer to be read.
-    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.threads.handle.block_on(work)
     }
 
@@ -248,7 +254,7 @@ impl Models {
     }
 
     /// What may be spent.
-    pub fn caps(&self) -> Caps {
+    pub fn spending_caps(&self) -> SpendingCaps {
         self.config.caps
     }
 }
@@ -258,14 +264,14 @@ impl Models {
 ///
 /// # Errors
 /// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
-pub fn models(
+pub fn load_models(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
-    env: config::Env<'_>,
+    env: config::EnvReader<'_>,
     chain: &dyn Keychain,
-) -> Result<Option<Models>, String> {
-    models_by(home, project, said, (env, &Keys::new(env, chain)))
+) -> Result<Option<TaskModels>, String> {
+    models_by(home, project, said, (env, &KeyStore::new(env, chain)))
 }
 
 /// The same with keys that are known.
@@ -273,34 +279,36 @@ pub(super) fn models_by(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
-    (env, keys): (config::Env<'_>, &Keys<'_>),
-) -> Result<Option<Models>, String> {
-    let (catalogue, config) = config::load(home, project, env)?;
-    let waits = Waits::of(&config);
+    (env, keys): (config::EnvReader<'_>, &KeyStore<'_>),
+) -> Result<Option<TaskModels>, String> {
+    let (catalogue, config) = config::load_config(home, project, env)?;
+    let waits = WaitLimits::from_config(&config);
     let days = u64::from(config.capture_days);
-    let capture = Capture::new(home, Duration::from_hours(24 * days));
-    capture.expire();
-    let client = |action| -> Result<Option<Client>, String> {
-        let choice = choose(said, Some(action), &config, &catalogue, keys)
+    let capture = ReplyCapture::new(home, Duration::from_hours(24 * days));
+    capture.remove_expired();
+    let client = |action| -> Result<Option<ModelClient>, String> {
+        let choice = choose_model(said, Some(action), &config, &catalogue, keys)
             .map_err(|ChoiceError(error)| error)?;
         match choice {
-            Choice::Offline(_) => Ok(None),
-            Choice::Model(chosen) => {
+            ModelChoice::Offline(_) => Ok(None),
+            ModelChoice::Model(chosen) => {
                 let capture = config.capture.then(|| capture.clone());
-                Client::new(*chosen, waits, capture).map(Some).map_err(|error| error.to_string())
+                ModelClient::new(*chosen, waits, capture)
+                    .map(Some)
+                    .map_err(|error| error.to_string())
             }
         }
     };
-    let Some(edit) = client(Action::Edit)?.map(Arc::new) else {
+    let Some(edit) = client(ModelAction::Edit)?.map(Arc::new) else {
         return Ok(None);
     };
-    let plan = match client(Action::Plan)? {
+    let plan = match client(ModelAction::Plan)? {
         Some(plan) if plan.chosen != edit.chosen => Arc::new(plan),
         _ => Arc::clone(&edit),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("models").enable_all().build();
     let runtime = runtime.map_err(|error| format!("no request can be sent: {error}"))?;
-    let threads = Threads { handle: runtime.handle().clone(), runtime: Some(runtime) };
-    Ok(Some(Models { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
+    let threads = WaitingThreads { handle: runtime.handle().clone(), runtime: Some(runtime) };
+    Ok(Some(TaskModels { edit, plan, config: Arc::new(config), threads: Arc::new(threads) }))
 }

@@ -16,10 +16,10 @@ use scene_schemas::refusal::did_you_mean;
 use toml::{Table, Value};
 use vector_core::prompt::ThinkingEffort;
 
-use self::settings::{Put, days};
-pub use self::settings::{SETTINGS, Setting};
-use super::answer::Wire;
-use super::catalogue::{Catalogue, plain};
+pub use self::settings::{SETTINGS, SettingSpec};
+use self::settings::{SettingWriter, from_days};
+use super::answer::WireFormat;
+use super::catalogue::{Catalogue, error_line};
 
 /// The name of the files.
 pub const FILE: &str = "vector.toml";
@@ -28,11 +28,11 @@ pub const FILE: &str = "vector.toml";
 pub const MODELS_FILE: &str = "models.toml";
 
 /// Reads a variable of the environment.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type EnvReader<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Where a value comes from; later ones count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// `vector.toml` in Vector's folder.
     Home,
     /// `vector.toml` in the project's folder.
@@ -43,7 +43,7 @@ pub enum Origin {
 
 /// What a model is asked for. Each may have a model of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
+pub enum ModelAction {
     /// To make a plan.
     Plan,
     /// To edit.
@@ -60,14 +60,14 @@ pub struct OfProvider {
     /// Where it is.
     pub base_url: Option<String>,
     /// How it is spoken to.
-    pub wire: Option<Wire>,
+    pub wire: Option<WireFormat>,
     /// The region of AWS.
     pub region: Option<String>,
 }
 
 /// How much may be spent, in US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Caps {
+pub struct SpendingCaps {
     /// In a day.
     pub day: Option<f64>,
     /// For a project.
@@ -78,9 +78,9 @@ pub struct Caps {
 
 /// All settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
+pub struct ModelConfig {
     /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and who said so.
-    pub model: Option<(String, Origin)>,
+    pub model: Option<(String, ValueOrigin)>,
     /// How hard models think.
     pub effort: Option<ThinkingEffort>,
     /// How long an answer may be, in tokens.
@@ -94,7 +94,7 @@ pub struct Config {
     /// How many messages a model may write in one workflow.
     pub turn_limit: u32,
     /// How much may be spent.
-    pub caps: Caps,
+    pub caps: SpendingCaps,
     /// More scripts, or subtrees, than this are touched only after the person has confirmed it.
     pub scope: u32,
     /// Whether what was built needs a script before a model may say that it is done.
@@ -108,14 +108,14 @@ pub struct Config {
     /// After how many days of silence a task is erased; never where absent.
     pub forget_days: Option<u32>,
     /// Models by action.
-    pub routes: BTreeMap<Action, String>,
+    pub routes: BTreeMap<ModelAction, String>,
     /// Efforts by action.
-    pub efforts: BTreeMap<Action, ThinkingEffort>,
+    pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
     /// What is set of providers.
     pub providers: BTreeMap<String, OfProvider>,
 }
 
-impl Default for Config {
+impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             model: None,
@@ -125,12 +125,12 @@ impl Default for Config {
             stall: Duration::from_mins(5),
             retries: 3,
             turn_limit: 50,
-            caps: Caps::default(),
+            caps: SpendingCaps::default(),
             scope: 8,
             needs_script: true,
             capture: false,
             capture_days: 3,
-            pending: Some(days(7)),
+            pending: Some(from_days(7)),
             forget_days: None,
             routes: BTreeMap::new(),
             efforts: BTreeMap::new(),
@@ -152,49 +152,49 @@ pub const OF_PROVIDER: [(&str, &str, &str); 3] = [
 ];
 
 /// The names of the wires.
-pub const WIRES: [(&str, Wire); 6] = [
-    ("anthropic_messages", Wire::Anthropic),
-    ("openai_chat", Wire::OpenaiChat),
-    ("openai_responses", Wire::OpenaiResponses),
-    ("gemini", Wire::Gemini),
-    ("bedrock_converse", Wire::Bedrock),
-    ("ollama_chat", Wire::Ollama),
+pub const WIRES: [(&str, WireFormat); 6] = [
+    ("anthropic_messages", WireFormat::Anthropic),
+    ("openai_chat", WireFormat::OpenaiChat),
+    ("openai_responses", WireFormat::OpenaiResponses),
+    ("gemini", WireFormat::Gemini),
+    ("bedrock_converse", WireFormat::Bedrock),
+    ("ollama_chat", WireFormat::Ollama),
 ];
 
 /// An effort by its name.
-pub fn effort(text: &str) -> Result<ThinkingEffort, String> {
+pub fn parse_effort(text: &str) -> Result<ThinkingEffort, String> {
     let found = ThinkingEffort::ALL.into_iter().find(|effort| effort.name() == text);
     found.ok_or_else(|| format!("`{text}` is no effort: low, medium, high or max"))
 }
 
 /// The catalogue and the settings of a home, and of a project where there is one. `Err` is a sentence
 /// that says what is wrong, where, and what to do.
-pub fn load(
+pub fn load_config(
     home: &Path,
     project: Option<&Path>,
-    env: Env<'_>,
-) -> Result<(Catalogue, Config), String> {
+    env: EnvReader<'_>,
+) -> Result<(Catalogue, ModelConfig), String> {
     let models = home.join(MODELS_FILE);
-    let text = read(&models)?;
+    let text = read_optional(&models)?;
     let wrong = |error| format!("{}: {error}", models.display());
-    let mut catalogue = Catalogue::read(text.as_deref()).map_err(wrong)?;
+    let mut catalogue = Catalogue::from_user_file(text.as_deref()).map_err(wrong)?;
     catalogue.user_file = Some((models.clone(), text.is_some()));
-    let mut config = Config::default();
-    for (folder, origin) in [(Some(home), Origin::Home), (project, Origin::Project)] {
+    let mut config = ModelConfig::default();
+    for (folder, origin) in [(Some(home), ValueOrigin::Home), (project, ValueOrigin::Project)] {
         let Some(file) = folder.map(|folder| folder.join(FILE)) else {
             continue;
         };
-        if let Some(text) = read(&file)? {
+        if let Some(text) = read_optional(&file)? {
             let wrong = |error| format!("{}: {error}", file.display());
-            config.lay(&text, origin).map_err(wrong)?;
+            config.overlay_file(&text, origin).map_err(wrong)?;
         }
     }
-    config.environment(env, &catalogue)?;
-    config.meet(&mut catalogue)?;
+    config.apply_environment(env, &catalogue)?;
+    config.apply_to_catalogue(&mut catalogue)?;
     Ok((catalogue, config))
 }
 
-fn read(file: &Path) -> Result<Option<String>, String> {
+fn read_optional(file: &Path) -> Result<Option<String>, String> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -202,24 +202,24 @@ fn read(file: &Path) -> Result<Option<String>, String> {
     }
 }
 
-impl Config {
+impl ModelConfig {
     /// Lays a file over what is set.
-    fn lay(&mut self, text: &str, origin: Origin) -> Result<(), String> {
-        let table: Table = text.parse().map_err(|error| plain(&error))?;
+    fn overlay_file(&mut self, text: &str, origin: ValueOrigin) -> Result<(), String> {
+        let table: Table = text.parse().map_err(|error| error_line(&error))?;
         let (before, scope) = (self.caps, self.scope);
-        for (key, value) in flat(table) {
+        for (key, value) in flatten_table(table) {
             // What a project says of its files is read with them.
             if key == GENERATED {
                 continue;
             }
-            self.put(&key, &value, origin)?;
+            self.put_value(&key, &value, origin)?;
         }
-        if origin == Origin::Project {
+        if origin == ValueOrigin::Project {
             let least = |cap: Option<f64>, before: Option<f64>| match (cap, before) {
                 (Some(cap), Some(before)) => Some(cap.min(before)),
                 (cap, before) => cap.or(before),
             };
-            self.caps = Caps {
+            self.caps = SpendingCaps {
                 day: least(self.caps.day, before.day),
                 project: least(self.caps.project, before.project),
                 workflow: least(self.caps.workflow, before.workflow),
@@ -230,9 +230,9 @@ impl Config {
         Ok(())
     }
 
-    fn put(&mut self, key: &str, value: &Value, origin: Origin) -> Result<(), String> {
+    fn put_value(&mut self, key: &str, value: &Value, origin: ValueOrigin) -> Result<(), String> {
         if let Some(rest) = key.strip_prefix("providers.") {
-            if origin == Origin::Project {
+            if origin == ValueOrigin::Project {
                 return Err(format!(
                     "`{key}` is not taken from a project, which could have your keys sent elsewhere. \
                      Set it in {FILE} in Vector's folder, which `vector models` names."
@@ -241,43 +241,48 @@ impl Config {
             return self.put_provider(rest, value);
         }
         let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
-            return Err(unknown(key));
+            return Err(unknown_setting(key));
         };
-        if key.starts_with("forget.") && origin == Origin::Project {
+        if key.starts_with("forget.") && origin == ValueOrigin::Project {
             return Err(format!(
                 "`{key}` is not taken from a project, which could have your record erased. Set it in \
                  {FILE} in Vector's folder, which `vector models` names."
             ));
         }
-        if key.starts_with("debug.") && origin == Origin::Project {
+        if key.starts_with("debug.") && origin == ValueOrigin::Project {
             return Err(format!(
                 "`{key}` is not taken from a project, which could have your conversations kept. Set it \
                  in {FILE} in Vector's folder, which `vector models` names."
             ));
         }
-        self.set(setting, value, origin).map_err(|error| format!("`{key}`: {error}."))
+        self.set_value(setting, value, origin).map_err(|error| format!("`{key}`: {error}."))
     }
 
-    fn set(&mut self, setting: &Setting, value: &Value, origin: Origin) -> Result<(), String> {
+    fn set_value(
+        &mut self,
+        setting: &SettingSpec,
+        value: &Value,
+        origin: ValueOrigin,
+    ) -> Result<(), String> {
         match setting.put {
-            Put::Text(put) => {
+            SettingWriter::Text(put) => {
                 let text = value.as_str().ok_or("it must be a text in quotes")?;
                 put(self, text, origin)
             }
-            Put::Number(least, most, put) => {
+            SettingWriter::Number(least, most, put) => {
                 let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
                 let number = number.filter(|number| (least..=most).contains(number));
                 let wrong = || format!("it must be a whole number from {least} to {most}");
                 put(self, number.ok_or_else(wrong)?);
                 Ok(())
             }
-            Put::Money(cap) => {
+            SettingWriter::Money(cap) => {
                 let money = value.as_float().or_else(|| value.as_integer().map(|it| it as f64));
                 let money = money.filter(|money| money.is_finite() && *money >= 0.0);
                 *cap(&mut self.caps) = Some(money.ok_or("it must be an amount in US dollars")?);
                 Ok(())
             }
-            Put::Switch(put) => {
+            SettingWriter::Switch(put) => {
                 put(self, value.as_bool().ok_or("it must be true or false")?);
                 Ok(())
             }
@@ -292,7 +297,7 @@ impl Config {
             return Err(if OF_PROVIDER.iter().any(|(own, ..)| *own == key) {
                 format!("`{full}`: it must be a text in quotes.")
             } else {
-                unknown(&full)
+                unknown_setting(&full)
             });
         };
         let provider = self.providers.entry(name.to_owned()).or_default();
@@ -311,13 +316,17 @@ impl Config {
                 provider.wire = Some(known.ok_or_else(wrong)?.1);
             }
             "region" => provider.region = Some(text.to_owned()),
-            _ => return Err(unknown(&full)),
+            _ => return Err(unknown_setting(&full)),
         }
         Ok(())
     }
 
     /// What the environment says.
-    fn environment(&mut self, env: Env<'_>, catalogue: &Catalogue) -> Result<(), String> {
+    fn apply_environment(
+        &mut self,
+        env: EnvReader<'_>,
+        catalogue: &Catalogue,
+    ) -> Result<(), String> {
         let env = |name: &str| env(name).filter(|text| !text.is_empty());
         for setting in &SETTINGS {
             let Some(text) = env(setting.env) else {
@@ -325,19 +334,23 @@ impl Config {
             };
             let number = text.parse::<i64>().map(Value::from);
             let value = match setting.put {
-                Put::Text(_) => Value::from(text),
-                Put::Number(..) => number.unwrap_or(Value::from(text)),
-                Put::Money(_) => text.parse::<f64>().map_or(Value::from(text), Value::from),
-                Put::Switch(_) => text.parse::<bool>().map_or(Value::from(text), Value::from),
+                SettingWriter::Text(_) => Value::from(text),
+                SettingWriter::Number(..) => number.unwrap_or(Value::from(text)),
+                SettingWriter::Money(_) => {
+                    text.parse::<f64>().map_or(Value::from(text), Value::from)
+                }
+                SettingWriter::Switch(_) => {
+                    text.parse::<bool>().map_or(Value::from(text), Value::from)
+                }
             };
             let wrong = |error| format!("the variable {}: {error}.", setting.env);
-            self.set(setting, &value, Origin::Environment).map_err(wrong)?;
+            self.set_value(setting, &value, ValueOrigin::Environment).map_err(wrong)?;
         }
         let own = self.providers.keys().cloned();
         let names = catalogue.services.iter().map(|service| service.name.clone()).chain(own);
         for name in names.collect::<Vec<_>>() {
             for (key, suffix, _) in OF_PROVIDER {
-                let variable = variable(&name, suffix);
+                let variable = provider_variable(&name, suffix);
                 if let Some(text) = env(&variable) {
                     let wrong = |error| format!("the variable {variable}: {error}");
                     self.put_provider(&format!("{name}.{key}"), &Value::from(text))
@@ -352,7 +365,7 @@ impl Config {
     }
 
     /// Lays what is set of providers over the catalogue.
-    fn meet(&self, catalogue: &mut Catalogue) -> Result<(), String> {
+    fn apply_to_catalogue(&self, catalogue: &mut Catalogue) -> Result<(), String> {
         for (name, set) in &self.providers {
             let known: Vec<String> = catalogue.services.iter().map(|it| it.name.clone()).collect();
             let service = catalogue.services.iter_mut().find(|service| service.name == *name);
@@ -376,7 +389,7 @@ impl Config {
 }
 
 /// The variable of a provider's setting.
-pub fn variable(provider: &str, suffix: &str) -> String {
+pub fn provider_variable(provider: &str, suffix: &str) -> String {
     let name = provider.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     format!("VECTOR_{name}_{suffix}")
 }
@@ -384,7 +397,7 @@ pub fn variable(provider: &str, suffix: &str) -> String {
 /// The files that another tool writes, as `vector.toml` of a project names them.
 const GENERATED: &str = "generated";
 
-fn unknown(key: &str) -> String {
+fn unknown_setting(key: &str) -> String {
     let of = key.strip_prefix("providers.").and_then(|rest| rest.rsplit_once('.'));
     let near = match of {
         Some((_, last)) => did_you_mean(last, OF_PROVIDER.iter().map(|(own, ..)| *own)),
@@ -394,13 +407,15 @@ fn unknown(key: &str) -> String {
 }
 
 /// The values of a file by their whole names. An empty table sets nothing.
-fn flat(table: Table) -> Vec<(String, Value)> {
+fn flatten_table(table: Table) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
         match value {
             Value::Table(inner) => {
                 all.extend(
-                    flat(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)),
+                    flatten_table(inner)
+                        .into_iter()
+                        .map(|(rest, value)| (format!("{key}.{rest}"), value)),
                 );
             }
             value => all.push((key, value)),

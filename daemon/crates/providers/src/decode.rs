@@ -7,12 +7,12 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-use super::answer::{Outcome, Part, Wire};
-use super::draft::Draft;
+use super::answer::{AnswerOutcome, AnswerPart, WireFormat};
+use super::answer_builder::AnswerBuilder;
 use super::event_stream::EventStream;
-use super::failure::{self, Head};
-use super::lines::Lines;
-use super::sse::{Event, Sse};
+use super::failure::{self, ResponseHead};
+use super::lines::LineSplitter;
+use super::sse::{SseEvent, SseReader};
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
 /// What of an error's body is read.
@@ -21,34 +21,34 @@ const LONGEST_ERROR: usize = 1 << 20;
 const LONGEST_WHOLE: usize = 64 << 20;
 
 /// What a wire knows of its answers.
-pub(super) trait Spelling: fmt::Debug + Send {
+pub(super) trait AnswerDecoder: fmt::Debug + Send {
     /// An event of a stream; its name is empty where the framing has none.
-    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft);
+    fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder);
 
     /// An answer that is no stream.
-    fn whole(&mut self, body: &Json, draft: &mut Draft);
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder);
 
     /// Whatever there is to do when no more bytes come.
-    fn end(&mut self, _draft: &mut Draft) {}
+    fn handle_end(&mut self, _draft: &mut AnswerBuilder) {}
 }
 
 /// Decodes one response.
 #[derive(Debug)]
-pub struct Decoder {
-    wire: Wire,
-    head: Head,
-    spelling: Box<dyn Spelling>,
-    framing: Framing,
-    draft: Draft,
+pub struct ResponseDecoder {
+    wire: WireFormat,
+    head: ResponseHead,
+    spelling: Box<dyn AnswerDecoder>,
+    framing: ResponseFraming,
+    draft: AnswerBuilder,
 }
 
 /// How the bytes are framed.
 #[derive(Debug)]
-enum Framing {
+enum ResponseFraming {
     /// Not known before more of the first bytes are there.
     Unknown(Vec<u8>),
-    Sse(Sse),
-    Lines(Lines),
+    Sse(SseReader),
+    Lines(LineSplitter),
     EventStream(EventStream),
     /// One JSON value; or several, where the content type hides a stream.
     Whole(Vec<u8>),
@@ -56,32 +56,34 @@ enum Framing {
     Failed(Vec<u8>),
 }
 
-impl Decoder {
+impl ResponseDecoder {
     /// A decoder for a response of which the head is there.
-    pub fn new(wire: Wire, head: Head) -> Self {
-        let spelling: Box<dyn Spelling> = match wire {
-            Wire::Anthropic => Box::<anthropic::answer::Anthropic>::default(),
-            Wire::OpenaiChat => Box::<openai_chat::answer::OpenaiChat>::default(),
-            Wire::OpenaiResponses => Box::<openai_responses::answer::OpenaiResponses>::default(),
-            Wire::Gemini => Box::<gemini::answer::Gemini>::default(),
-            Wire::Bedrock => Box::<bedrock::answer::Bedrock>::default(),
-            Wire::Ollama => Box::<ollama::answer::Ollama>::default(),
+    pub fn new(wire: WireFormat, head: ResponseHead) -> Self {
+        let spelling: Box<dyn AnswerDecoder> = match wire {
+            WireFormat::Anthropic => Box::<anthropic::answer::AnthropicDecoder>::default(),
+            WireFormat::OpenaiChat => Box::<openai_chat::answer::OpenaiChat>::default(),
+            WireFormat::OpenaiResponses => {
+                Box::<openai_responses::answer::OpenaiResponses>::default()
+            }
+            WireFormat::Gemini => Box::<gemini::answer::GeminiDecoder>::default(),
+            WireFormat::Bedrock => Box::<bedrock::answer::BedrockDecoder>::default(),
+            WireFormat::Ollama => Box::<ollama::answer::OllamaDecoder>::default(),
         };
         let bytes = Vec::new();
         let framing = if (200..300).contains(&head.status) {
-            Framing::Unknown(bytes)
+            ResponseFraming::Unknown(bytes)
         } else {
-            Framing::Failed(bytes)
+            ResponseFraming::Failed(bytes)
         };
-        Self { wire, head, spelling, framing, draft: Draft::default() }
+        Self { wire, head, spelling, framing, draft: AnswerBuilder::default() }
     }
 
     /// The parts that these bytes complete. They may be split anywhere.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Part> {
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Vec<AnswerPart> {
         if !self.is_over() {
-            self.read(bytes);
+            self.read_bytes(bytes);
         }
-        self.draft.take()
+        self.draft.take_parts()
     }
 
     /// Whether no byte that is still to come matters: the connection can be closed.
@@ -90,54 +92,55 @@ impl Decoder {
     }
 
     /// The last parts, when no more bytes come; `Part::End` is the last of them.
-    pub fn finish(mut self) -> Vec<Part> {
+    pub fn finish(mut self) -> Vec<AnswerPart> {
         if !self.draft.is_over {
-            self.close();
+            self.close_stream();
         }
-        self.spelling.end(&mut self.draft);
-        self.draft.end()
+        self.spelling.handle_end(&mut self.draft);
+        self.draft.into_parts()
     }
 
-    fn read(&mut self, bytes: &[u8]) {
+    fn read_bytes(&mut self, bytes: &[u8]) {
         match &mut self.framing {
-            Framing::Unknown(first) => {
+            ResponseFraming::Unknown(first) => {
                 first.extend_from_slice(bytes);
-                let Some(framing) = framing(self.wire, self.head.content_type(), first) else {
+                let Some(framing) = detect_framing(self.wire, self.head.content_type(), first)
+                else {
                     return;
                 };
                 let first = std::mem::take(first);
                 self.framing = framing;
-                self.read(&first);
+                self.read_bytes(&first);
             }
-            Framing::Sse(sse) => match sse.feed(bytes) {
-                Ok(events) => self.events(&events),
-                Err(error) => self.draft.broken(error.to_string()),
+            ResponseFraming::Sse(sse) => match sse.push_bytes(bytes) {
+                Ok(events) => self.handle_events(&events),
+                Err(error) => self.draft.set_broken(error.to_string()),
             },
-            Framing::Lines(lines) => match lines.feed(bytes) {
-                Ok(lines) => lines.iter().for_each(|line| self.data("", line)),
-                Err(error) => self.draft.broken(error.to_string()),
+            ResponseFraming::Lines(lines) => match lines.push_bytes(bytes) {
+                Ok(lines) => lines.iter().for_each(|line| self.handle_data("", line)),
+                Err(error) => self.draft.set_broken(error.to_string()),
             },
-            Framing::EventStream(stream) => {
-                let (messages, broken) = stream.feed(bytes);
+            ResponseFraming::EventStream(stream) => {
+                let (messages, broken) = stream.push_bytes(bytes);
                 for message in &messages {
-                    bedrock::answer::message(message, &mut *self.spelling, &mut self.draft);
+                    bedrock::answer::handle_message(message, &mut *self.spelling, &mut self.draft);
                     if self.draft.is_over {
                         return;
                     }
                 }
                 if let Some(broken) = broken {
-                    self.draft.broken(broken.to_string());
+                    self.draft.set_broken(broken.to_string());
                 }
             }
-            Framing::Whole(body) => {
+            ResponseFraming::Whole(body) => {
                 if body.len() + bytes.len() > LONGEST_WHOLE {
                     let limit = LONGEST_WHOLE >> 20;
-                    self.draft.broken(format!("the answer is longer than {limit} MB"));
+                    self.draft.set_broken(format!("the answer is longer than {limit} MB"));
                 } else {
                     body.extend_from_slice(bytes);
                 }
             }
-            Framing::Failed(body) => {
+            ResponseFraming::Failed(body) => {
                 let room = LONGEST_ERROR.saturating_sub(body.len()).min(bytes.len());
                 body.extend_from_slice(&bytes[..room]);
             }
@@ -145,42 +148,42 @@ impl Decoder {
     }
 
     /// What has to be done with the rest when no more bytes come.
-    fn close(&mut self) {
-        if let Framing::Unknown(first) = &mut self.framing {
+    fn close_stream(&mut self) {
+        if let ResponseFraming::Unknown(first) = &mut self.framing {
             let first = std::mem::take(first);
-            self.framing = Framing::Whole(first);
+            self.framing = ResponseFraming::Whole(first);
         }
         match &mut self.framing {
-            Framing::Unknown(_) | Framing::EventStream(_) => {}
+            ResponseFraming::Unknown(_) | ResponseFraming::EventStream(_) => {}
             // The last event may lack its blank line. What is no JSON was cut off, not garbled.
-            Framing::Sse(sse) => {
+            ResponseFraming::Sse(sse) => {
                 if let Some(event) = sse.finish().filter(|event| is_whole(&event.data)) {
-                    self.events(&[event]);
+                    self.handle_events(&[event]);
                 }
             }
-            Framing::Lines(lines) => {
+            ResponseFraming::Lines(lines) => {
                 if let Some(line) = lines.finish().filter(|line| is_whole(line)) {
-                    self.data("", &line);
+                    self.handle_data("", &line);
                 }
             }
-            Framing::Whole(body) => {
+            ResponseFraming::Whole(body) => {
                 let body = std::mem::take(body);
-                self.whole(&body);
+                self.handle_body(&body);
             }
-            Framing::Failed(body) => {
+            ResponseFraming::Failed(body) => {
                 let failure = failure::of_response(&self.head, body);
-                self.draft.end_with(Outcome::HttpError, failure);
+                self.draft.end_with(AnswerOutcome::HttpError, failure);
             }
         }
     }
 
-    fn events(&mut self, events: &[Event]) {
+    fn handle_events(&mut self, events: &[SseEvent]) {
         for event in events {
-            self.data(&event.name, &event.data);
+            self.handle_data(&event.name, &event.data);
         }
     }
 
-    fn data(&mut self, name: &str, data: &str) {
+    fn handle_data(&mut self, name: &str, data: &str) {
         let data = data.trim();
         if self.draft.is_over || data.is_empty() {
             return;
@@ -190,25 +193,27 @@ impl Decoder {
             return;
         }
         match serde_json::from_str(data) {
-            Ok(data) => self.event(name, &data),
+            Ok(data) => self.handle_json(name, &data),
             // Plain words under the name of an error are one.
             Err(_) if name == "error" => {
-                self.draft.fail(failure::of_object(&Json::from(data), &self.head));
+                self.draft.set_failure(failure::of_object(&Json::from(data), &self.head));
             }
-            Err(error) => self.draft.broken(format!("an event of the answer is no JSON: {error}")),
+            Err(error) => {
+                self.draft.set_broken(format!("an event of the answer is no JSON: {error}"))
+            }
         }
     }
 
-    fn event(&mut self, name: &str, data: &Json) {
+    fn handle_json(&mut self, name: &str, data: &Json) {
         if !self.draft.is_over {
             match failure::in_body(name, data) {
-                Some(error) => self.draft.fail(failure::of_object(error, &self.head)),
-                None => self.spelling.event(name, data, &mut self.draft),
+                Some(error) => self.draft.set_failure(failure::of_object(error, &self.head)),
+                None => self.spelling.handle_event(name, data, &mut self.draft),
             }
         }
     }
 
-    fn whole(&mut self, body: &[u8]) {
+    fn handle_body(&mut self, body: &[u8]) {
         let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
         let values: Result<Vec<Json>, _> =
             serde_json::Deserializer::from_slice(body).into_iter().collect();
@@ -216,23 +221,24 @@ impl Decoder {
             // A stream of Gemini's that is no SSE is one list.
             Ok(values) if matches!(values.as_slice(), [Json::Array(_)]) => {
                 let events = values[0].as_array().into_iter().flatten();
-                events.for_each(|event| self.event("", event));
+                events.for_each(|event| self.handle_json("", event));
             }
             Ok(values) => match values.as_slice() {
                 [] => {}
                 [value] => match failure::in_body("", value) {
-                    Some(error) => self.draft.fail(failure::of_object(error, &self.head)),
-                    None => self.spelling.whole(value, &mut self.draft),
+                    Some(error) => self.draft.set_failure(failure::of_object(error, &self.head)),
+                    None => self.spelling.handle_body(value, &mut self.draft),
                 },
-                values => values.iter().for_each(|event| self.event("", event)),
+                values => values.iter().for_each(|event| self.handle_json("", event)),
             },
             Err(error) if error.is_eof() => {}
             Err(_) if is_page(self.head.content_type(), body) => {
-                self.draft.end_with(Outcome::Error, failure::of_page(&self.head, body, self.wire));
+                self.draft
+                    .end_with(AnswerOutcome::Error, failure::of_page(&self.head, body, self.wire));
             }
             Err(error) => {
                 self.draft
-                    .broken(format!("the answer is not JSON as {} has it: {error}", self.wire));
+                    .set_broken(format!("the answer is not JSON as {} has it: {error}", self.wire));
             }
         }
     }
@@ -249,7 +255,7 @@ fn is_whole(data: &str) -> bool {
 }
 
 /// The framing, as soon as it can be told.
-fn framing(wire: Wire, content_type: &str, bytes: &[u8]) -> Option<Framing> {
+fn detect_framing(wire: WireFormat, content_type: &str, bytes: &[u8]) -> Option<ResponseFraming> {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     let first = *bytes.first()?;
@@ -257,22 +263,22 @@ fn framing(wire: Wire, content_type: &str, bytes: &[u8]) -> Option<Framing> {
     let is_lines =
         ["ndjson", "jsonl", "jsonlines", "json-seq"].iter().any(|it| essence.contains(it));
     if essence == "application/vnd.amazon.eventstream" && !is_json {
-        return Some(Framing::EventStream(EventStream::default()));
+        return Some(ResponseFraming::EventStream(EventStream::default()));
     }
-    if is_lines || wire == Wire::Ollama && is_json && !essence.contains("json") {
-        return Some(Framing::Lines(Lines::default()));
+    if is_lines || wire == WireFormat::Ollama && is_json && !essence.contains("json") {
+        return Some(ResponseFraming::Lines(LineSplitter::default()));
     }
     if is_json {
-        return Some(Framing::Whole(Vec::new()));
+        return Some(ResponseFraming::Whole(Vec::new()));
     }
     if essence == "text/event-stream" && first != b'<' {
-        return Some(Framing::Sse(Sse::default()));
+        return Some(ResponseFraming::Sse(SseReader::default()));
     }
     let fields = [&b"data"[..], b"event", b"error:", b"id:", b"retry:", b":"];
     if fields.iter().any(|field| bytes.starts_with(field)) {
-        return Some(Framing::Sse(Sse::default()));
+        return Some(ResponseFraming::Sse(SseReader::default()));
     }
     // With more bytes it may become one.
     let may_become = fields.iter().any(|field| field.starts_with(bytes));
-    (!may_become).then(|| Framing::Whole(Vec::new()))
+    (!may_become).then(|| ResponseFraming::Whole(Vec::new()))
 }

@@ -13,13 +13,13 @@ const LONGEST: usize = 24 << 20;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct StreamMessage {
     headers: Vec<(String, String)>,
     /// The payload.
     pub(super) payload: Vec<u8>,
 }
 
-impl Message {
+impl StreamMessage {
     /// The value of a header that is a string.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
@@ -28,7 +28,7 @@ impl Message {
 
 /// Why the bytes are no event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum StreamError {
     /// A checksum does not fit.
     #[error("a checksum of the event stream does not fit: it was damaged on its way")]
     Checksum,
@@ -44,12 +44,12 @@ pub(super) enum Broken {
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     bytes: Vec<u8>,
-    broken: Option<Broken>,
+    broken: Option<StreamError>,
 }
 
 impl EventStream {
     /// The messages that end within these bytes, and what is wrong with what comes after them.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> (Vec<Message>, Option<Broken>) {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> (Vec<StreamMessage>, Option<StreamError>) {
         let mut messages = Vec::new();
         if self.broken.is_some() {
             return (messages, self.broken);
@@ -57,7 +57,7 @@ impl EventStream {
         self.bytes.extend_from_slice(bytes);
         let mut at = 0;
         loop {
-            match message(&self.bytes[at..]) {
+            match read_message(&self.bytes[at..]) {
                 Ok(Some((message, length))) => {
                     messages.push(message);
                     at += length;
@@ -74,44 +74,44 @@ impl EventStream {
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// The first message and its length; none while it is not all there.
-fn message(bytes: &[u8]) -> Result<Option<(Message, usize)>, Broken> {
+fn read_message(bytes: &[u8]) -> Result<Option<(StreamMessage, usize)>, StreamError> {
     let (Some(all), Some(headers), Some(sum)) =
-        (number(bytes, 0), number(bytes, 4), number(bytes, 8))
+        (read_u32(bytes, 0), read_u32(bytes, 4), read_u32(bytes, 8))
     else {
         return Ok(None);
     };
     if crc32(&bytes[..8]) != sum {
-        return Err(Broken::Checksum);
+        return Err(StreamError::Checksum);
     }
     let (all, headers) = (all as usize, headers as usize);
     let around = PRELUDE + CHECKSUM;
     if !(around..=LONGEST).contains(&all) || headers > all - around {
-        return Err(Broken::Length);
+        return Err(StreamError::Length);
     }
     let Some(message) = bytes.get(..all) else {
         return Ok(None);
     };
     let (checked, sum) = message.split_at(all - CHECKSUM);
-    if number(sum, 0) != Some(crc32(checked)) {
-        return Err(Broken::Checksum);
+    if read_u32(sum, 0) != Some(crc32(checked)) {
+        return Err(StreamError::Checksum);
     }
     let (headers, payload) = checked[PRELUDE..].split_at(headers);
-    let headers = strings(headers).ok_or(Broken::Headers)?;
-    Ok(Some((Message { headers, payload: payload.to_vec() }, all)))
+    let headers = string_headers(headers).ok_or(StreamError::Headers)?;
+    Ok(Some((StreamMessage { headers, payload: payload.to_vec() }, all)))
 }
 
 /// The headers that are strings.
-fn strings(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
+fn string_headers(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
-        let name = take(&mut bytes, 1)?[0];
-        let name = take(&mut bytes, usize::from(name))?;
-        let kind = take(&mut bytes, 1)?[0];
+        let name = take_bytes(&mut bytes, 1)?[0];
+        let name = take_bytes(&mut bytes, usize::from(name))?;
+        let kind = take_bytes(&mut bytes, 1)?[0];
         let length = match kind {
             // True, false.
             0 | 1 => 0,
@@ -123,12 +123,12 @@ fn strings(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
             9 => 16,
             // Bytes, a string.
             6 | 7 => {
-                let length = take(&mut bytes, 2)?;
+                let length = take_bytes(&mut bytes, 2)?;
                 usize::from(u16::from_be_bytes(length.try_into().ok()?))
             }
             _ => return None,
         };
-        let value = take(&mut bytes, length)?;
+        let value = take_bytes(&mut bytes, length)?;
         if kind == 7 {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             found.push((text(name), text(value)));
@@ -137,7 +137,7 @@ fn strings(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     Some(found)
 }
 
-fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+fn take_bytes<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(taken)
@@ -207,7 +207,7 @@ pub(super) mod tests {
             let mut reader = EventStream::default();
             let mut found = Vec::new();
             for chunk in bytes.chunks(size) {
-                let (messages, broken) = reader.feed(chunk);
+                let (messages, broken) = reader.push_bytes(chunk);
                 assert_eq!(broken, None);
                 found.extend(messages);
             }
@@ -223,7 +223,7 @@ pub(super) mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
-            let (messages, broken) = EventStream::default().feed(&bytes);
+            let (messages, broken) = EventStream::default().push_bytes(&bytes);
             assert_eq!(messages, [], "{at}");
             assert!(broken.is_some(), "{at}");
         }
@@ -237,9 +237,9 @@ pub(super) mod tests {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         let mut reader = EventStream::default();
-        let (messages, broken) = reader.feed(&bytes);
-        assert_eq!((messages.len(), broken), (1, Some(Broken::Checksum)));
-        assert_eq!(reader.feed(&good), (vec![], Some(Broken::Checksum)));
+        let (messages, broken) = reader.push_bytes(&bytes);
+        assert_eq!((messages.len(), broken), (1, Some(StreamError::Checksum)));
+        assert_eq!(reader.push_bytes(&good), (vec![], Some(StreamError::Checksum)));
     }
 
     #[test]
@@ -250,7 +250,7 @@ pub(super) mod tests {
             headers.extend(vec![0; length]);
         }
         headers.extend([1, b'y', 6, 0, 2, 1, 1, 1, b'z', 7, 0, 1, b'!']);
-        let (messages, broken) = EventStream::default().feed(&framed(&headers, b""));
+        let (messages, broken) = EventStream::default().push_bytes(&framed(&headers, b""));
         assert_eq!(broken, None);
         assert_eq!(messages[0].headers, [("z".to_owned(), "!".to_owned())]);
     }
@@ -259,8 +259,11 @@ pub(super) mod tests {
     fn lengths_and_headers_that_cannot_be_are_refused() {
         let mut long = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0].to_vec();
         long.extend_from_slice(&crc32(&long).to_be_bytes());
-        assert_eq!(EventStream::default().feed(&long).1, Some(Broken::Length));
+        assert_eq!(EventStream::default().push_bytes(&long).1, Some(StreamError::Length));
         let headers = [200, b'x'];
-        assert_eq!(EventStream::default().feed(&framed(&headers, b"")).1, Some(Broken::Headers));
+        assert_eq!(
+            EventStream::default().push_bytes(&framed(&headers, b"")).1,
+            Some(StreamError::Headers)
+        );
     }
 }

@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::answer::{Failure, Wire};
-use super::draft::{list, text};
-use super::hint;
+use super::answer::{ProviderFailure, WireFormat};
+use super::answer_builder::{member_list, member_text};
+use super::retry_after;
 
 /// What is known of a response before its body.
 #[derive(Debug, Clone, Default)]
-pub struct Head {
+pub struct ResponseHead {
     /// The HTTP status.
     pub status: u16,
     /// The headers, each with its value; names in any case.
@@ -24,7 +24,7 @@ pub struct Head {
     pub now: Option<u64>,
 }
 
-impl Head {
+impl ResponseHead {
     /// The value of a header; empty where it is absent.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
@@ -50,40 +50,40 @@ pub(super) fn in_body<'a>(name: &str, data: &'a Json) -> Option<&'a Json> {
 }
 
 /// A response whose status is an error.
-pub(super) fn of_response(head: &Head, body: &[u8]) -> Failure {
+pub(super) fn of_response(head: &ResponseHead, body: &[u8]) -> ProviderFailure {
     let body: Json = serde_json::from_slice(body)
         .unwrap_or_else(|_| Json::from(String::from_utf8_lossy(body).into_owned()));
-    told(&body, head, Some(head.status))
+    to_failure(&body, head, Some(head.status))
 }
 
 /// The kind of a failure where no provider answered, but somebody who serves pages.
 pub const PAGE: &str = "page";
 
 /// A page in the place of an answer: asking again brings the same.
-pub(super) fn of_page(head: &Head, body: &[u8], wire: Wire) -> Failure {
+pub(super) fn of_page(head: &ResponseHead, body: &[u8], wire: WireFormat) -> ProviderFailure {
     const SHOWN: usize = 80;
     let kind = match head.content_type() {
         "" => "a page",
         kind => kind,
     };
-    let words: String = short(&String::from_utf8_lossy(body)).chars().take(SHOWN).collect();
+    let words: String = shorten_body(&String::from_utf8_lossy(body)).chars().take(SHOWN).collect();
     let begins =
         if words.is_empty() { String::new() } else { format!(", which begins \"{words}\"") };
-    Failure {
+    ProviderFailure {
         kind: Some(PAGE.to_owned()),
         message: format!("the answer is {kind}{begins}, and not JSON as {wire} has it"),
-        ..Failure::default()
+        ..ProviderFailure::default()
     }
 }
 
 /// An error that came although the status was none.
-pub(super) fn of_object(body: &Json, head: &Head) -> Failure {
-    told(body, head, None)
+pub(super) fn of_object(body: &Json, head: &ResponseHead) -> ProviderFailure {
+    to_failure(body, head, None)
 }
 
 /// What an error says of itself.
 #[derive(Debug, Default)]
-struct Said {
+struct ErrorDetails {
     kind: Option<String>,
     code: Option<String>,
     message: String,
@@ -91,16 +91,16 @@ struct Said {
     beneath: String,
 }
 
-fn told(body: &Json, head: &Head, status: Option<u16>) -> Failure {
+fn to_failure(body: &Json, head: &ResponseHead, status: Option<u16>) -> ProviderFailure {
     let body = body.get(0).filter(|_| body.is_array()).unwrap_or(body);
-    let mut said = said(body);
+    let mut said = error_details(body);
     if let Some(kind) = aws_kind(head, body) {
         said.kind = Some(kind);
     }
     let words = format!("{}\n{}", said.message, said.beneath);
     let by_code = said.code.as_deref().or(said.kind.as_deref()).and_then(status_of);
     let status_told = status.or(by_code);
-    let retry_after = hint::after(head, body, &words, status_told);
+    let retry_after = retry_after::find_retry_after(head, body, &words, status_told);
     let quota_exhausted =
         status_told == Some(402) || is_quota(body, &said, &words, retry_after.is_some());
     let context_overflow = is_overflow(status_told, &said, &words);
@@ -118,7 +118,7 @@ fn told(body: &Json, head: &Head, status: Option<u16>) -> Failure {
     } else {
         said.message
     };
-    Failure {
+    ProviderFailure {
         status,
         kind: said.kind,
         message,
@@ -129,7 +129,7 @@ fn told(body: &Json, head: &Head, status: Option<u16>) -> Failure {
     }
 }
 
-fn word(value: &Json) -> Option<String> {
+fn as_word(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => (!text.is_empty()).then(|| text.clone()),
         Json::Number(number) => Some(number.to_string()),
@@ -142,22 +142,24 @@ fn status_of(code: &str) -> Option<u16> {
 }
 
 /// Finds the words in the envelopes that are in use.
-fn said(body: &Json) -> Said {
-    let first = |values: &[&Json]| values.iter().find_map(|value| word(value));
+fn error_details(body: &Json) -> ErrorDetails {
+    let first = |values: &[&Json]| values.iter().find_map(|value| as_word(value));
     match (body, &body["error"]) {
-        (Json::String(text), _) => Said { message: short(text), ..Said::default() },
+        (Json::String(text), _) => {
+            ErrorDetails { message: shorten_body(text), ..ErrorDetails::default() }
+        }
         (_, Json::Object(_)) => {
             let error = &body["error"];
             let metadata = &error["metadata"];
             let beneath = [&metadata["raw"], &metadata["reasons"], &error["details"]];
-            Said {
+            ErrorDetails {
                 kind: first(&[&error["type"], &error["status"], &error["code"]]),
                 code: first(&[&error["code"], &error["status"]]),
                 message: first(&[&error["message"], &body["message"]]).unwrap_or_default(),
-                beneath: beneath.iter().filter_map(|it| word(it)).collect::<Vec<_>>().join("\n"),
+                beneath: beneath.iter().filter_map(|it| as_word(it)).collect::<Vec<_>>().join("\n"),
             }
         }
-        (_, Json::String(text)) => Said {
+        (_, Json::String(text)) => ErrorDetails {
             kind: None,
             code: first(&[&body["code"]]),
             message: first(&[&body["message"]]).unwrap_or_else(|| text.clone()),
@@ -174,7 +176,7 @@ fn said(body: &Json) -> Said {
                 &body["errors"][0]["message"],
                 &body["error_description"],
             ]);
-            Said {
+            ErrorDetails {
                 kind: kind.or_else(|| first(&[&body["code"]])),
                 code: first(&[&body["code"]]),
                 message: message.unwrap_or_default(),
@@ -185,15 +187,15 @@ fn said(body: &Json) -> Said {
 }
 
 /// The beginning of a body that is no JSON, on one line, without the markup of a page.
-fn short(text: &str) -> String {
+fn shorten_body(text: &str) -> String {
     let text = TAGS.as_ref().map_or(text.into(), |tags| tags.replace_all(text, " "));
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(300).collect()
 }
 
 /// AWS names the kind in a header or beside the message, with an address behind or in front of it.
-fn aws_kind(head: &Head, body: &Json) -> Option<String> {
+fn aws_kind(head: &ResponseHead, body: &Json) -> Option<String> {
     let named = match head.header("x-amzn-errortype") {
-        "" => text(body, "__type"),
+        "" => member_text(body, "__type"),
         kind => kind,
     };
     let kind = named.split(':').next().unwrap_or_default();
@@ -201,13 +203,13 @@ fn aws_kind(head: &Head, body: &Json) -> Option<String> {
     (!kind.is_empty()).then(|| kind.to_owned())
 }
 
-type Pattern = LazyLock<Option<Regex>>;
+type WordPattern = LazyLock<Option<Regex>>;
 
-static TAGS: Pattern =
+static TAGS: WordPattern =
     LazyLock::new(|| Regex::new(r"(?s)<(?:style|script).*?</(?:style|script)>|<[^>]*>").ok());
 
 /// How providers say that a request is too long for the model.
-static OVERFLOW: Pattern = LazyLock::new(|| {
+static OVERFLOW: WordPattern = LazyLock::new(|| {
     let said = [
         // Anthropic, also through Bedrock.
         r"prompt is too long",
@@ -238,13 +240,13 @@ static OVERFLOW: Pattern = LazyLock::new(|| {
 });
 
 /// How they say that it is longer than what they take in a minute: waiting does not help.
-static TOO_LARGE: Pattern = LazyLock::new(|| {
+static TOO_LARGE: WordPattern = LazyLock::new(|| {
     let said = r"request too large for .{0,120}tokens per min|must be reduced in order to run";
     Regex::new(&format!("(?is){said}")).ok()
 });
 
 /// How providers say that somebody has to pay, or to wait for another day.
-static QUOTA: Pattern = LazyLock::new(|| {
+static QUOTA: WordPattern = LazyLock::new(|| {
     let said = [
         r"insufficient (?:credit|balance|fund|quota)",
         r"(?:credit|account) balance is too low",
@@ -256,11 +258,11 @@ static QUOTA: Pattern = LazyLock::new(|| {
 });
 
 /// Quotas that come back by themselves, and not soon.
-static DAILY: Pattern =
+static DAILY: WordPattern =
     LazyLock::new(|| Regex::new(r"(?i)per[ _-]?(?:day|week|month)|\bdaily\b").ok());
 
 /// How errors without a kind say that they pass.
-static PASSING: Pattern = LazyLock::new(|| {
+static PASSING: WordPattern = LazyLock::new(|| {
     let said = [
         "overload",
         "timed? ?out",
@@ -280,12 +282,12 @@ static PASSING: Pattern = LazyLock::new(|| {
     Regex::new(&format!("(?i){}", said.join("|"))).ok()
 });
 
-fn says(pattern: &Pattern, words: &str) -> bool {
+fn matches_pattern(pattern: &WordPattern, words: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(words))
 }
 
 /// A word without what differs from wire to wire: `throttlingException` and `THROTTLING`.
-fn plain(kind: &str) -> String {
+fn normalize_kind(kind: &str) -> String {
     let mut kind: String = kind.chars().filter(char::is_ascii_alphanumeric).collect();
     kind.make_ascii_lowercase();
     for end in ["exception", "error"] {
@@ -296,15 +298,15 @@ fn plain(kind: &str) -> String {
     kind
 }
 
-impl Said {
+impl ErrorDetails {
     /// Whether its kind or its code is one of these.
-    fn is(&self, kinds: &[&str]) -> bool {
+    fn is_kind(&self, kinds: &[&str]) -> bool {
         let given = [&self.kind, &self.code];
-        given.into_iter().flatten().any(|kind| kinds.contains(&plain(kind).as_str()))
+        given.into_iter().flatten().any(|kind| kinds.contains(&normalize_kind(kind).as_str()))
     }
 }
 
-fn is_overflow(status: Option<u16>, said: &Said, words: &str) -> bool {
+fn is_overflow(status: Option<u16>, said: &ErrorDetails, words: &str) -> bool {
     const KINDS: [&str; 5] = [
         "contextlengthexceeded",
         "exceedcontextsize",
@@ -313,16 +315,16 @@ fn is_overflow(status: Option<u16>, said: &Said, words: &str) -> bool {
         "modelmaxprompttokensexceeded",
     ];
     match status {
-        _ if says(&TOO_LARGE, words) => true,
+        _ if matches_pattern(&TOO_LARGE, words) => true,
         // The request as a whole is too large: it, too, has to become shorter.
         Some(413) => true,
         // Too many tokens in a minute are another matter.
         Some(401 | 403 | 404 | 429) => false,
-        _ => said.is(&KINDS) || says(&OVERFLOW, words),
+        _ => said.is_kind(&KINDS) || matches_pattern(&OVERFLOW, words),
     }
 }
 
-fn is_quota(body: &Json, said: &Said, words: &str, has_hint: bool) -> bool {
+fn is_quota(body: &Json, said: &ErrorDetails, words: &str, has_hint: bool) -> bool {
     const KINDS: [&str; 9] = [
         "insufficientquota",
         "billing",
@@ -334,19 +336,27 @@ fn is_quota(body: &Json, said: &Said, words: &str, has_hint: bool) -> bool {
         "usagelimitreached",
         "creditsexhausted",
     ];
-    if said.is(&KINDS) || says(&QUOTA, words) {
+    if said.is_kind(&KINDS) || matches_pattern(&QUOTA, words) {
         return true;
     }
     // Google says "current quota" of what comes back within the minute, too: its details tell.
-    let details = list(&body["error"], "details");
-    let violations = details.iter().flat_map(|detail| list(detail, "violations"));
+    let details = member_list(&body["error"], "details");
+    let violations = details.iter().flat_map(|detail| member_list(detail, "violations"));
     let is_daily = violations.into_iter().any(|violation| {
-        says(&DAILY, text(violation, "quotaId")) || says(&DAILY, text(violation, "quotaMetric"))
+        matches_pattern(&DAILY, member_text(violation, "quotaId"))
+            || matches_pattern(&DAILY, member_text(violation, "quotaMetric"))
     });
-    is_daily || !has_hint && (words.contains("exceeded your current quota") || says(&DAILY, words))
+    is_daily
+        || !has_hint
+            && (words.contains("exceeded your current quota") || matches_pattern(&DAILY, words))
 }
 
-fn is_transient(status: Option<u16>, by_code: Option<u16>, said: &Said, words: &str) -> bool {
+fn is_transient(
+    status: Option<u16>,
+    by_code: Option<u16>,
+    said: &ErrorDetails,
+    words: &str,
+) -> bool {
     const KINDS: [&str; 27] = [
         "aborted",
         "api",
@@ -381,8 +391,8 @@ fn is_transient(status: Option<u16>, by_code: Option<u16>, said: &Said, words: &
             matches!(status, 408 | 409 | 424 | 425 | 429 | 498)
                 || status >= 500 && !matches!(status, 501 | 505)
         }
-        None if said.kind.is_some() => said.is(&KINDS),
-        None => said.is(&KINDS) || says(&PASSING, words),
+        None if said.kind.is_some() => said.is_kind(&KINDS),
+        None => said.is_kind(&KINDS) || matches_pattern(&PASSING, words),
     }
 }
 
@@ -392,12 +402,12 @@ mod tests {
 
     use super::*;
 
-    fn head(status: u16, headers: &[(&str, &str)]) -> Head {
+    fn head(status: u16, headers: &[(&str, &str)]) -> ResponseHead {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Head { status, headers: headers.iter().map(own).collect(), now: None }
+        ResponseHead { status, headers: headers.iter().map(own).collect(), now: None }
     }
 
-    fn of(status: u16, body: Json) -> Failure {
+    fn of(status: u16, body: Json) -> ProviderFailure {
         let head = head(status, &[]);
         if status == 200 {
             of_object(&body, &head)

@@ -13,10 +13,10 @@ use reqwest::{Client, Response, StatusCode, redirect};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::choose::is_local;
-use super::config::Config;
-use super::request::Request;
-use super::retry::{self, Verdict};
+use super::config::ModelConfig;
+use super::model_choice::is_local;
+use super::request::ModelHttpRequest;
+use super::retry::{self, RetryVerdict};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -25,18 +25,18 @@ const CONNECT: Duration = Duration::from_secs(10);
 const MOST: usize = 64 << 20;
 
 /// What a provider sent, piece by piece. Each try has a reader of its own.
-pub trait Reader {
+pub trait ResponseReader {
     /// The status and the headers (lower-case names), before anything else.
-    fn head(&mut self, status: u16, headers: &[(String, String)]);
+    fn read_head(&mut self, status: u16, headers: &[(String, String)]);
     /// The next bytes of the body, split anywhere. False where no more of them matter.
-    fn feed(&mut self, bytes: &[u8]) -> bool;
+    fn read_bytes(&mut self, bytes: &[u8]) -> bool;
     /// The end of the body, or why there will be no more of it.
-    fn end(&mut self, cut: Option<&str>) -> Verdict;
+    fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict;
 }
 
 /// How long, how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitLimits {
     /// How long until an answer begins.
     pub first_byte: Duration,
     /// How long an answer that began may pause.
@@ -49,9 +49,9 @@ pub struct Waits {
     pub pause: Duration,
 }
 
-impl Waits {
+impl WaitLimits {
     /// As the settings say.
-    pub fn of(config: &Config) -> Self {
+    pub fn from_config(config: &ModelConfig) -> Self {
         Self {
             first_byte: config.first_byte,
             stall: config.stall,
@@ -64,7 +64,7 @@ impl Waits {
 
 /// What somebody may want to be told meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum HttpNotice {
     /// Nothing came for so long.
     Stalled(Duration),
     /// It is sent again after a pause. What was read of the last try is void.
@@ -80,9 +80,9 @@ pub enum Notice {
 
 /// A switch that ends a request at any moment. Its clones are one switch.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<(AtomicBool, Notify)>);
+pub struct CancelSwitch(Arc<(AtomicBool, Notify)>);
 
-impl Cancel {
+impl CancelSwitch {
     /// A switch that is not thrown.
     pub fn new() -> Self {
         Self::default()
@@ -100,7 +100,7 @@ impl Cancel {
     }
 
     /// Waits until it is thrown.
-    pub async fn cancelled(&self) {
+    pub async fn wait_until_cancelled(&self) {
         loop {
             let told = self.0.1.notified();
             tokio::pin!(told);
@@ -157,24 +157,24 @@ pub enum HttpError {
 
 /// An answer that was read to its end, for better or worse.
 #[derive(Debug)]
-pub struct Answered<R> {
+pub struct HttpAnswer<R> {
     /// Who has read it.
     pub reader: R,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: RetryVerdict,
     /// How often it was asked.
     pub tries: u32,
 }
 
 /// A client for one provider.
 #[derive(Debug, Clone)]
-pub struct Http {
+pub struct HttpClient {
     client: Client,
     host: String,
     is_local: bool,
 }
 
-impl Http {
+impl HttpClient {
     /// A client for the provider at this address. It keeps its connections.
     pub fn new(base_url: &str) -> Result<Self, HttpError> {
         // A second call finds it installed, which is as good.
@@ -193,7 +193,7 @@ impl Http {
             // No certificates are looked for where none are used.
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| HttpError::Unable(reason(&error)))?;
+        let client = builder.build().map_err(|error| HttpError::Unable(innermost_cause(&error)))?;
         let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
         // A name and a password before the host are nobody's business.
         let host = rest.split('/').next().unwrap_or_default();
@@ -202,70 +202,70 @@ impl Http {
     }
 
     /// Sends a request until it is answered, or cannot be. `notice` is told what happens meanwhile.
-    pub async fn send<R: Reader + Send>(
+    pub async fn send_with_retries<R: ResponseReader + Send>(
         &self,
-        request: &Request,
-        waits: &Waits,
-        cancel: &Cancel,
+        request: &ModelHttpRequest,
+        waits: &WaitLimits,
+        cancel: &CancelSwitch,
         mut reader: impl FnMut() -> R + Send,
-        notice: &mut (dyn FnMut(Notice) + Send),
-    ) -> Result<Answered<R>, HttpError> {
+        notice: &mut (dyn FnMut(HttpNotice) + Send),
+    ) -> Result<HttpAnswer<R>, HttpError> {
         let mut tries = 0;
         loop {
             tries += 1;
             let mut reading = reader();
-            let read = self.attempt(request, waits, cancel, &mut reading, notice).await;
+            let read = self.try_once(request, waits, cancel, &mut reading, notice).await;
             let mut verdict = match &read {
                 Ok(verdict) => verdict.clone(),
-                Err(error) => self.verdict(error),
+                Err(error) => self.error_verdict(error),
             };
             verdict.reason = request.credential.scrub(&verdict.reason);
             let dice = getrandom::u32().unwrap_or(u32::MAX / 2);
-            let pause = retry::pause(&verdict, tries, waits.retries, waits.pause, dice);
+            let pause = retry::retry_pause(&verdict, tries, waits.retries, waits.pause, dice);
             let Some(after) = pause else {
                 read?;
-                return Ok(Answered { reader: reading, verdict, tries });
+                return Ok(HttpAnswer { reader: reading, verdict, tries });
             };
-            notice(Notice::Again { tried: tries, after, reason: verdict.reason });
+            notice(HttpNotice::Again { tried: tries, after, reason: verdict.reason });
             tokio::select! {
                 () = tokio::time::sleep(after) => {}
-                () = cancel.cancelled() => return Err(HttpError::Cancelled),
+                () = cancel.wait_until_cancelled() => return Err(HttpError::Cancelled),
             }
         }
     }
 
     /// What an error of the way means for another try.
-    fn verdict(&self, error: &HttpError) -> Verdict {
+    fn error_verdict(&self, error: &HttpError) -> RetryVerdict {
         let retryable = match error {
             HttpError::Silent { .. } => true,
             // A server on this machine that is not there will not be there in a second.
             HttpError::Unreachable { .. } => !self.is_local,
             _ => false,
         };
-        Verdict { retryable, reason: error.to_string(), ..Verdict::default() }
+        RetryVerdict { retryable, reason: error.to_string(), ..RetryVerdict::default() }
     }
 
-    async fn attempt(
+    async fn try_once(
         &self,
-        request: &Request,
-        waits: &Waits,
-        cancel: &Cancel,
-        reader: &mut (impl Reader + Send),
-        notice: &mut (dyn FnMut(Notice) + Send),
-    ) -> Result<Verdict, HttpError> {
+        request: &ModelHttpRequest,
+        waits: &WaitLimits,
+        cancel: &CancelSwitch,
+        reader: &mut (impl ResponseReader + Send),
+        notice: &mut (dyn FnMut(HttpNotice) + Send),
+    ) -> Result<RetryVerdict, HttpError> {
         if cancel.is_cancelled() {
             return Err(HttpError::Cancelled);
         }
-        let sent = self.client.post(&request.url).headers(headers(request)?);
+        let sent = self.client.post(&request.url).headers(header_map(request)?);
         let sent = sent.body(request.body.clone()).send();
-        let begun = wait(sent, waits.first_byte, waits, cancel, notice).await?;
+        let begun = wait_with_notice(sent, waits.first_byte, waits, cancel, notice).await?;
         let mut response = match begun {
             None => {
                 let seconds = waits.first_byte.as_secs();
                 return Err(HttpError::Silent { host: self.host.clone(), seconds });
             }
             Some(Err(error)) => {
-                let reason = request.credential.scrub(&reason(&error));
+                let reason = request.credential.scrub(&innermost_cause(&error));
                 return Err(HttpError::Unreachable { host: self.host.clone(), reason });
             }
             Some(Ok(response)) => response,
@@ -275,30 +275,30 @@ impl Http {
             let (host, status) = (self.host.clone(), status.as_u16());
             return Err(HttpError::Redirected { host, status });
         }
-        reader.head(status.as_u16(), &plain(response.headers()));
-        let cut = body(&mut response, waits, cancel, reader, notice).await?;
-        Ok(reader.end(cut.as_deref()))
+        reader.read_head(status.as_u16(), &header_pairs(response.headers()));
+        let cut = read_body(&mut response, waits, cancel, reader, notice).await?;
+        Ok(reader.read_end(cut.as_deref()))
     }
 }
 
 /// Reads the body to its end; what comes back is why it ended too early.
-async fn body(
+async fn read_body(
     response: &mut Response,
-    waits: &Waits,
-    cancel: &Cancel,
-    reader: &mut (impl Reader + Send),
-    notice: &mut (dyn FnMut(Notice) + Send),
+    waits: &WaitLimits,
+    cancel: &CancelSwitch,
+    reader: &mut (impl ResponseReader + Send),
+    notice: &mut (dyn FnMut(HttpNotice) + Send),
 ) -> Result<Option<String>, HttpError> {
     let mut read = 0;
     loop {
-        let next = wait(response.chunk(), waits.stall, waits, cancel, notice).await?;
+        let next = wait_with_notice(response.chunk(), waits.stall, waits, cancel, notice).await?;
         match next {
             None => {
                 let seconds = waits.stall.as_secs();
                 return Ok(Some(format!("nothing came for {seconds} s")));
             }
             Some(Err(error)) => {
-                return Ok(Some(format!("the connection broke: {}", reason(&error))));
+                return Ok(Some(format!("the connection broke: {}", innermost_cause(&error))));
             }
             Some(Ok(None)) => return Ok(None),
             Some(Ok(Some(bytes))) => {
@@ -306,7 +306,7 @@ async fn body(
                 if read > MOST {
                     return Ok(Some(format!("it is longer than {} MB", MOST >> 20)));
                 }
-                if !reader.feed(&bytes) {
+                if !reader.read_bytes(&bytes) {
                     return Ok(None);
                 }
             }
@@ -315,12 +315,12 @@ async fn body(
 }
 
 /// Waits for something, and tells of the silence; none when it took too long.
-async fn wait<T>(
+async fn wait_with_notice<T>(
     work: impl Future<Output = T>,
     most: Duration,
-    waits: &Waits,
-    cancel: &Cancel,
-    notice: &mut (dyn FnMut(Notice) + Send),
+    waits: &WaitLimits,
+    cancel: &CancelSwitch,
+    notice: &mut (dyn FnMut(HttpNotice) + Send),
 ) -> Result<Option<T>, HttpError> {
     let begun = Instant::now();
     let end = begun + most;
@@ -331,21 +331,21 @@ async fn wait<T>(
         let next = notices.peek().copied();
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(HttpError::Cancelled),
+            () = cancel.wait_until_cancelled() => return Err(HttpError::Cancelled),
             done = &mut work => return Ok(done.ok()),
             () = sleep_until(begun + next.unwrap_or(most)), if next.is_some() => {
                 notices.next();
-                notice(Notice::Stalled(next.unwrap_or(most)));
+                notice(HttpNotice::Stalled(next.unwrap_or(most)));
             }
         }
     }
 }
 
 /// The headers of a request; those with keys are marked, so that nobody prints them.
-fn headers(request: &Request) -> Result<HeaderMap, HttpError> {
+fn header_map(request: &ModelHttpRequest) -> Result<HeaderMap, HttpError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut headers = HeaderMap::new();
-    for (name, value) in request.headers(at) {
+    for (name, value) in request.signed_headers(at) {
         let unable = || HttpError::Unable(format!("the header {name} holds what no header may"));
         let mut value = HeaderValue::from_str(&value).map_err(|_| unable())?;
         value.set_sensitive(true);
@@ -356,13 +356,13 @@ fn headers(request: &Request) -> Result<HeaderMap, HttpError> {
 }
 
 /// Headers as a reader takes them.
-fn plain(headers: &HeaderMap) -> Vec<(String, String)> {
+fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
 /// The innermost cause of an error: the others only say that something went wrong. No address.
-fn reason(error: &reqwest::Error) -> String {
+fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -7,15 +7,15 @@
 
 use std::fmt;
 
-use super::answer::Wire;
-use super::catalogue::Service;
-use super::config::Env;
+use super::answer::WireFormat;
+use super::catalogue::ProviderService;
+use super::config::EnvReader;
 
 /// A key. It has no way out but [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct SecretKey(String);
 
-impl Secret {
+impl SecretKey {
     /// Takes a key; white space around it, which a paste brings along, is no part of it.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
@@ -38,7 +38,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -50,15 +50,15 @@ pub enum Credential {
     /// Nothing.
     None,
     /// A key, sent in a header.
-    Key(Secret),
+    Key(SecretKey),
     /// A key of AWS, which signs and is not sent.
     Aws {
         /// Its name.
         id: String,
         /// The key.
-        secret: Secret,
+        secret: SecretKey,
         /// What goes with a key that expires.
-        session: Option<Secret>,
+        session: Option<SecretKey>,
         /// The region that it signs for.
         region: String,
     },
@@ -66,7 +66,7 @@ pub enum Credential {
 
 impl Credential {
     /// All that must never be shown.
-    pub fn secrets(&self) -> Vec<&Secret> {
+    pub fn secret_keys(&self) -> Vec<&SecretKey> {
         match self {
             Self::None => vec![],
             Self::Key(key) => vec![key],
@@ -85,13 +85,13 @@ impl Credential {
 
     /// A text without any of them.
     pub fn scrub(&self, text: &str) -> String {
-        self.secrets().into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text))
+        self.secret_keys().into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text))
     }
 }
 
 /// Where a credential was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum CredentialSource {
     /// In this variable of the environment.
     Variable(String),
     /// In the system's keychain.
@@ -100,7 +100,7 @@ pub enum Found {
     NotNeeded,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for CredentialSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "the variable {name}"),
@@ -117,39 +117,39 @@ pub trait Keychain {
         true
     }
     /// The key of a provider, where there is one. `Err` is why nobody can tell.
-    fn get(&self, provider: &str) -> Result<Option<Secret>, String>;
+    fn get(&self, provider: &str) -> Result<Option<SecretKey>, String>;
     /// Keeps a key, in place of the one before.
-    fn set(&self, provider: &str, key: &Secret) -> Result<(), String>;
+    fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String>;
     /// Forgets a key; whether there was one.
     fn remove(&self, provider: &str) -> Result<bool, String>;
 }
 
 /// The keys that there are: the environment's, then a keychain's.
-pub struct Keys<'a> {
-    env: Env<'a>,
+pub struct KeyStore<'a> {
+    env: EnvReader<'a>,
     chain: &'a dyn Keychain,
-    holder: Holder,
+    holder: KeyHolder,
 }
 
 /// Whose keys they are: what to do about a missing one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
+enum KeyHolder {
     /// The process that says so, at a terminal.
     Terminal,
     /// A daemon that runs, by its process.
     Daemon(u32),
 }
 
-impl<'a> Keys<'a> {
+impl<'a> KeyStore<'a> {
     /// From these two.
-    pub fn new(env: Env<'a>, chain: &'a dyn Keychain) -> Self {
-        Self { env, chain, holder: Holder::Terminal }
+    pub fn new(env: EnvReader<'a>, chain: &'a dyn Keychain) -> Self {
+        Self { env, chain, holder: KeyHolder::Terminal }
     }
 
     /// The same, of a daemon that runs as this process.
     #[must_use]
     pub fn of_daemon(self, process: u32) -> Self {
-        Self { holder: Holder::Daemon(process), ..self }
+        Self { holder: KeyHolder::Daemon(process), ..self }
     }
 
     /// The keychain.
@@ -158,52 +158,56 @@ impl<'a> Keys<'a> {
     }
 
     /// What a provider is asked with. `Err` is a sentence about what is missing and where it goes.
-    pub fn of(&self, service: &Service) -> Result<(Credential, Found), String> {
+    pub fn find_credential(
+        &self,
+        service: &ProviderService,
+    ) -> Result<(Credential, CredentialSource), String> {
         for name in &service.keys {
-            if let Some(key) = self.variable(name)? {
-                return Ok((Credential::Key(key), Found::Variable(name.clone())));
+            if let Some(key) = self.key_from_variable(name)? {
+                return Ok((Credential::Key(key), CredentialSource::Variable(name.clone())));
             }
         }
-        if service.wire == Wire::Bedrock
-            && let Some(found) = self.aws(service)?
+        if service.wire == WireFormat::Bedrock
+            && let Some(found) = self.aws_credential(service)?
         {
             return Ok(found);
         }
         if service.keys.is_empty() {
             // A server of one's own may ask for a key all the same.
-            let own = super::config::variable(&service.name, "API_KEY");
-            let key = self.variable(&own)?;
-            return Ok(key.map_or((Credential::None, Found::NotNeeded), |key| {
-                (Credential::Key(key), Found::Variable(own))
+            let own = super::config::provider_variable(&service.name, "API_KEY");
+            let key = self.key_from_variable(&own)?;
+            return Ok(key.map_or((Credential::None, CredentialSource::NotNeeded), |key| {
+                (Credential::Key(key), CredentialSource::Variable(own))
             }));
         }
         let name = &service.name;
         let variable = &service.keys[0];
         match self.chain.get(name) {
-            Ok(Some(key)) => Ok((Credential::Key(key), Found::Keychain)),
-            Ok(None) => Err(self.missing(name, variable, true)),
-            Err(_) if !self.chain.is_there() => Err(self.missing(name, variable, false)),
+            Ok(Some(key)) => Ok((Credential::Key(key), CredentialSource::Keychain)),
+            Ok(None) => Err(self.missing_key_hint(name, variable, true)),
+            Err(_) if !self.chain.is_there() => Err(self.missing_key_hint(name, variable, false)),
             Err(error) => {
-                Err(format!("{} (keychain: {error})", self.missing(name, variable, false)))
+                Err(format!("{} (keychain: {error})", self.missing_key_hint(name, variable, false)))
             }
         }
     }
 
     /// What to do about a missing key.
-    fn missing(&self, name: &str, variable: &str, has_keychain: bool) -> String {
+    fn missing_key_hint(&self, name: &str, variable: &str, has_keychain: bool) -> String {
         let keychain =
             if has_keychain { format!("`vector key set {name}`, or ") } else { String::new() };
         match self.holder {
-            Holder::Terminal => format!("no key: {keychain}set {variable}"),
-            Holder::Daemon(process) => format!(
+            KeyHolder::Terminal => format!("no key: {keychain}set {variable}"),
+            KeyHolder::Daemon(process) => format!(
                 "the daemon that runs (process {process}) has no key: {keychain}run `vector open` in a \
                  terminal where {variable} is set, which hands it over"
             ),
         }
     }
 
-    fn variable(&self, name: &str) -> Result<Option<Secret>, String> {
-        let key = (self.env)(name).map(|text| Secret::new(&text)).filter(|key| !key.0.is_empty());
+    fn key_from_variable(&self, name: &str) -> Result<Option<SecretKey>, String> {
+        let key =
+            (self.env)(name).map(|text| SecretKey::new(&text)).filter(|key| !key.0.is_empty());
         match key {
             Some(key) if !key.is_usable() => {
                 Err(format!("{name} holds characters that no key has; set it again"))
@@ -212,14 +216,17 @@ impl<'a> Keys<'a> {
         }
     }
 
-    fn aws(&self, service: &Service) -> Result<Option<(Credential, Found)>, String> {
-        let Some(id) = self.variable("AWS_ACCESS_KEY_ID")? else {
+    fn aws_credential(
+        &self,
+        service: &ProviderService,
+    ) -> Result<Option<(Credential, CredentialSource)>, String> {
+        let Some(id) = self.key_from_variable("AWS_ACCESS_KEY_ID")? else {
             return Ok(None);
         };
-        let Some(secret) = self.variable("AWS_SECRET_ACCESS_KEY")? else {
+        let Some(secret) = self.key_from_variable("AWS_SECRET_ACCESS_KEY")? else {
             return Err("AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not".to_owned());
         };
-        let session = self.variable("AWS_SESSION_TOKEN")?;
+        let session = self.key_from_variable("AWS_SESSION_TOKEN")?;
         // Where the address names a region, however that was set, it is what is signed for.
         let host = service.base_url.strip_prefix("https://bedrock-runtime.");
         let named = host.and_then(|host| host.split('.').next()).map(str::to_owned);
@@ -231,24 +238,24 @@ impl<'a> Keys<'a> {
             .filter(|region| !region.is_empty())
             .ok_or("no region: set AWS_REGION")?;
         let credential = Credential::Aws { id: id.0, secret, session, region };
-        Ok(Some((credential, Found::Variable("AWS_ACCESS_KEY_ID".to_owned()))))
+        Ok(Some((credential, CredentialSource::Variable("AWS_ACCESS_KEY_ID".to_owned()))))
     }
 }
 
 /// The system's keychain.
-pub struct System;
+pub struct SystemKeychain;
 
 #[cfg(any(target_os = "macos", target_os = "windows", feature = "secret-service"))]
 mod system {
     use keyring::v1::{Entry, Error};
 
-    use super::{Keychain, Secret, System};
+    use super::{Keychain, SecretKey, SystemKeychain};
 
     /// The name under which the keychain lists them.
     const SERVICE: &str = "vector";
 
     /// The error without what it may hold of a key.
-    fn plain(error: &Error) -> String {
+    fn redact_error(error: &Error) -> String {
         match error {
             Error::BadEncoding(_) | Error::BadDataFormat(..) => {
                 "what it holds is no key".to_owned()
@@ -257,31 +264,33 @@ mod system {
         }
     }
 
-    fn entry(provider: &str) -> Result<Entry, String> {
+    fn keychain_entry(provider: &str) -> Result<Entry, String> {
         if let Err(error) = Entry::store_status() {
-            return Err(plain(error));
+            return Err(redact_error(error));
         }
-        Entry::new(SERVICE, provider).map_err(|error| plain(&error))
+        Entry::new(SERVICE, provider).map_err(|error| redact_error(&error))
     }
 
-    impl Keychain for System {
-        fn get(&self, provider: &str) -> Result<Option<Secret>, String> {
-            match entry(provider)?.get_password() {
-                Ok(key) => Ok(Some(Secret::new(&key))),
+    impl Keychain for SystemKeychain {
+        fn get(&self, provider: &str) -> Result<Option<SecretKey>, String> {
+            match keychain_entry(provider)?.get_password() {
+                Ok(key) => Ok(Some(SecretKey::new(&key))),
                 Err(Error::NoEntry) => Ok(None),
-                Err(error) => Err(plain(&error)),
+                Err(error) => Err(redact_error(&error)),
             }
         }
 
-        fn set(&self, provider: &str, key: &Secret) -> Result<(), String> {
-            entry(provider)?.set_password(key.expose()).map_err(|error| plain(&error))
+        fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String> {
+            keychain_entry(provider)?
+                .set_password(key.expose())
+                .map_err(|error| redact_error(&error))
         }
 
         fn remove(&self, provider: &str) -> Result<bool, String> {
-            match entry(provider)?.delete_credential() {
+            match keychain_entry(provider)?.delete_credential() {
                 Ok(()) => Ok(true),
                 Err(Error::NoEntry) => Ok(false),
-                Err(error) => Err(plain(&error)),
+                Err(error) => Err(redact_error(&error)),
             }
         }
     }
@@ -289,27 +298,27 @@ mod system {
 
 #[cfg(not(any(target_os = "macos", target_os = "windows", feature = "secret-service")))]
 mod system {
-    use super::{Keychain, Secret, System};
+    use super::{Keychain, SecretKey, SystemKeychain};
 
-    fn none<T>() -> Result<T, String> {
+    fn no_keychain<T>() -> Result<T, String> {
         Err("this Vector was built without one (`--features secret-service` has it)".to_owned())
     }
 
-    impl Keychain for System {
+    impl Keychain for SystemKeychain {
         fn is_there(&self) -> bool {
             false
         }
 
-        fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
+        fn get(&self, _provider: &str) -> Result<Option<SecretKey>, String> {
             Err("this build has none".to_owned())
         }
 
-        fn set(&self, _provider: &str, _key: &Secret) -> Result<(), String> {
-            none()
+        fn set(&self, _provider: &str, _key: &SecretKey) -> Result<(), String> {
+            no_keychain()
         }
 
         fn remove(&self, _provider: &str) -> Result<bool, String> {
-            none()
+            no_keychain()
         }
     }
 }
@@ -317,15 +326,15 @@ mod system {
 /// A keychain in memory.
 #[cfg(test)]
 #[derive(Default)]
-pub(super) struct Memory(std::cell::RefCell<std::collections::BTreeMap<String, Secret>>);
+pub(super) struct MemoryKeychain(std::cell::RefCell<std::collections::BTreeMap<String, SecretKey>>);
 
 #[cfg(test)]
-impl Keychain for Memory {
-    fn get(&self, provider: &str) -> Result<Option<Secret>, String> {
+impl Keychain for MemoryKeychain {
+    fn get(&self, provider: &str) -> Result<Option<SecretKey>, String> {
         Ok(self.0.borrow().get(provider).cloned())
     }
 
-    fn set(&self, provider: &str, key: &Secret) -> Result<(), String> {
+    fn set(&self, provider: &str, key: &SecretKey) -> Result<(), String> {
         self.0.borrow_mut().insert(provider.to_owned(), key.clone());
         Ok(())
     }
@@ -343,11 +352,11 @@ mod tests {
     struct Broken;
 
     impl Keychain for Broken {
-        fn get(&self, _provider: &str) -> Result<Option<Secret>, String> {
+        fn get(&self, _provider: &str) -> Result<Option<SecretKey>, String> {
             Err("it is locked".to_owned())
         }
 
-        fn set(&self, _provider: &str, _key: &Secret) -> Result<(), String> {
+        fn set(&self, _provider: &str, _key: &SecretKey) -> Result<(), String> {
             Err("it is locked".to_owned())
         }
 
@@ -360,19 +369,19 @@ mod tests {
         provider: &str,
         env: &[(&str, &str)],
         chain: &dyn Keychain,
-    ) -> Result<(Credential, Found), String> {
-        let catalogue = Catalogue::read(None).unwrap();
+    ) -> Result<(Credential, CredentialSource), String> {
+        let catalogue = Catalogue::from_user_file(None).unwrap();
         let env = |name: &str| {
             env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned())
         };
-        Keys::new(&env, chain).of(catalogue.service(provider).unwrap())
+        KeyStore::new(&env, chain).find_credential(catalogue.find_service(provider).unwrap())
     }
 
     const KEY: &str = "sk-very-secret";
 
     #[test]
     fn a_kept_body_has_no_key_and_is_otherwise_as_it_came() {
-        let credential = Credential::Key(Secret::new("sk-0123456789"));
+        let credential = Credential::Key(SecretKey::new("sk-0123456789"));
         let echo = b"{\"error\":\"Authorization: Bearer sk-0123456789\"}".to_vec();
         let kept = String::from_utf8(credential.scrub_bytes(echo)).unwrap();
         assert_eq!(kept, "{\"error\":\"Authorization: Bearer ***\"}");
@@ -387,7 +396,7 @@ mod tests {
         for (provider, env) in
             [("openai", vec![("OPENAI_API_KEY", KEY)]), ("bedrock", aws.concat())]
         {
-            let (credential, found) = of(provider, &env, &Memory::default()).unwrap();
+            let (credential, found) = of(provider, &env, &MemoryKeychain::default()).unwrap();
             let shown = format!("{credential:?} {credential:#?} {found}");
             assert!(!shown.contains("secret-") && !shown.contains(KEY), "{shown}");
             assert!(shown.contains("***"), "{shown}");
@@ -397,15 +406,18 @@ mod tests {
 
     #[test]
     fn the_environment_counts_before_the_keychain() {
-        let chain = Memory::default();
-        chain.set("openai", &Secret::new("from-chain")).unwrap();
+        let chain = MemoryKeychain::default();
+        chain.set("openai", &SecretKey::new("from-chain")).unwrap();
         let (key, found) = of("openai", &[("OPENAI_API_KEY", " from-env\n")], &chain).unwrap();
         assert_eq!(
             (key, found.to_string().as_str()),
-            (Credential::Key(Secret::new("from-env")), "the variable OPENAI_API_KEY")
+            (Credential::Key(SecretKey::new("from-env")), "the variable OPENAI_API_KEY")
         );
         let (key, found) = of("openai", &[("OPENAI_API_KEY", "")], &chain).unwrap();
-        assert_eq!((key, found), (Credential::Key(Secret::new("from-chain")), Found::Keychain));
+        assert_eq!(
+            (key, found),
+            (Credential::Key(SecretKey::new("from-chain")), CredentialSource::Keychain)
+        );
         assert!(chain.remove("openai").unwrap());
         let error = of("openai", &[], &chain).unwrap_err();
         assert_eq!(error, "no key: `vector key set openai`, or set OPENAI_API_KEY");
@@ -421,24 +433,24 @@ mod tests {
     #[test]
     fn what_runs_on_this_machine_needs_no_key() {
         let (key, found) = of("ollama", &[], &Broken).unwrap();
-        assert_eq!((key, found), (Credential::None, Found::NotNeeded));
+        assert_eq!((key, found), (Credential::None, CredentialSource::NotNeeded));
         let (key, _) = of("lmstudio", &[("VECTOR_LMSTUDIO_API_KEY", KEY)], &Broken).unwrap();
-        assert_eq!(key, Credential::Key(Secret::new(KEY)));
+        assert_eq!(key, Credential::Key(SecretKey::new(KEY)));
     }
 
     #[test]
     fn a_key_of_aws_signs() {
         let env = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", KEY)];
-        let error = of("bedrock", &env, &Memory::default()).unwrap_err();
+        let error = of("bedrock", &env, &MemoryKeychain::default()).unwrap_err();
         assert!(error.contains("AWS_REGION"), "{error}");
-        let error = of("bedrock", &env[..1], &Memory::default()).unwrap_err();
+        let error = of("bedrock", &env[..1], &MemoryKeychain::default()).unwrap_err();
         assert!(error.contains("AWS_SECRET_ACCESS_KEY"), "{error}");
         let with = [env.as_slice(), &[("AWS_REGION", "eu-west-1")]].concat();
-        let (key, _) = of("bedrock", &with, &Memory::default()).unwrap();
+        let (key, _) = of("bedrock", &with, &MemoryKeychain::default()).unwrap();
         assert!(matches!(key, Credential::Aws { region, .. } if region == "eu-west-1"));
         let both = [with.as_slice(), &[("AWS_BEARER_TOKEN_BEDROCK", "b")]].concat();
-        let (key, _) = of("bedrock", &both, &Memory::default()).unwrap();
-        assert_eq!(key, Credential::Key(Secret::new("b")));
+        let (key, _) = of("bedrock", &both, &MemoryKeychain::default()).unwrap();
+        assert_eq!(key, Credential::Key(SecretKey::new("b")));
     }
 
     #[test]

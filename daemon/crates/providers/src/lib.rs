@@ -3,54 +3,54 @@
 //! It must not know tools, scenes, targets or the ledger; whether a requested call is allowed is decided elsewhere.
 
 pub mod answer;
+mod answer_builder;
 mod anthropic;
 mod bedrock;
 pub mod capture;
 pub mod catalogue;
-pub mod choose;
 pub mod client;
 pub mod config;
 pub mod decode;
-mod draft;
 mod event_stream;
 pub mod failure;
 mod gemini;
-mod hint;
 pub mod http;
 pub mod keys;
 mod lines;
+pub mod model_choice;
+pub mod model_selector;
 pub mod offline;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
 #[cfg(test)]
-mod recorded;
+mod recorded_tests;
 pub mod request;
 pub mod retry;
+mod retry_after;
 mod schema;
-mod sides;
 mod sigv4;
 mod sse;
 #[cfg(test)]
 mod tests;
-pub mod who;
+mod turns;
 
-use self::client::Models;
+use self::client::TaskModels;
 
 /// Who answers.
 #[derive(Debug, Clone)]
-pub enum Provider {
+pub enum ProviderKind {
     /// The deterministic planner, which needs no key and no network.
     Offline,
     /// Models.
-    Model(Models),
+    Model(TaskModels),
 }
 
-impl Provider {
+impl ProviderKind {
     /// The name by which a person chooses it.
     pub fn name(&self) -> String {
         match self {
-            Self::Offline => choose::OFFLINE.to_owned(),
+            Self::Offline => model_choice::OFFLINE.to_owned(),
             Self::Model(models) => models.edit.name(),
         }
     }

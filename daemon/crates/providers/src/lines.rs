@@ -10,16 +10,16 @@ pub(super) struct TooLong;
 
 /// Cuts bytes into lines that end in LF, CR or CRLF, however the bytes are split.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     line: Vec<u8>,
     after_cr: bool,
     is_begun: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     /// The lines that end within these bytes, without their ends. Bytes that are no UTF-8 become
     /// U+FFFD; a byte order mark in front of the first line is dropped.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
+    pub(super) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (before, end, after) = (&bytes[..at], bytes[at], &bytes[at + 1..]);
@@ -29,22 +29,22 @@ impl Lines {
             if is_second_half {
                 continue;
             }
-            self.take(before)?;
-            lines.push(self.line());
+            self.take_line_bytes(before)?;
+            lines.push(self.take_line());
         }
         if !bytes.is_empty() {
             self.after_cr = false;
-            self.take(bytes)?;
+            self.take_line_bytes(bytes)?;
         }
         Ok(lines)
     }
 
     /// What stands behind the last end, if anything does.
     pub(super) fn finish(&mut self) -> Option<String> {
-        (!self.line.is_empty()).then(|| self.line())
+        (!self.line.is_empty()).then(|| self.take_line())
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn take_line_bytes(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         if self.line.len() + bytes.len() > LONGEST {
             return Err(TooLong);
         }
@@ -52,7 +52,7 @@ impl Lines {
         Ok(())
     }
 
-    fn line(&mut self) -> String {
+    fn take_line(&mut self) -> String {
         let bytes = std::mem::take(&mut self.line);
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
@@ -72,9 +72,12 @@ mod tests {
         let text = "\u{feff}first\nzwei ü\r\n\rvier \u{1f33e}\r\r\nlast";
         let expected = ["first", "zwei ü", "", "vier \u{1f33e}", "", "last"];
         for size in 1..text.len() {
-            let mut lines = Lines::default();
-            let mut found: Vec<_> =
-                text.as_bytes().chunks(size).flat_map(|bytes| lines.feed(bytes).unwrap()).collect();
+            let mut lines = LineSplitter::default();
+            let mut found: Vec<_> = text
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|bytes| lines.push_bytes(bytes).unwrap())
+                .collect();
             found.extend(lines.finish());
             assert_eq!(found, expected, "{size}");
         }
@@ -82,16 +85,16 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_do_not_stop_it() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.feed(b"a\xff\xfeb\n").unwrap(), ["a\u{fffd}\u{fffd}b"]);
+        let mut lines = LineSplitter::default();
+        assert_eq!(lines.push_bytes(b"a\xff\xfeb\n").unwrap(), ["a\u{fffd}\u{fffd}b"]);
         assert_eq!(lines.finish(), None);
     }
 
     #[test]
     fn a_line_without_an_end_is_refused_in_time() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let megabyte = vec![b'x'; 1 << 20];
-        let fed = (0..40).map(|_| lines.feed(&megabyte)).find(Result::is_err);
+        let fed = (0..40).map(|_| lines.push_bytes(&megabyte)).find(Result::is_err);
         assert_eq!(fed, Some(Err(TooLong)));
     }
 }

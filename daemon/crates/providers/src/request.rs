@@ -8,10 +8,10 @@ use std::fmt;
 use serde_json::Value as Json;
 use vector_core::prompt::ModelPrompt;
 
-use super::answer::Wire;
-use super::catalogue::{Accent, Model, Service};
-use super::choose::Chosen;
+use super::answer::WireFormat;
+use super::catalogue::{CatalogueModel, ChatAccent, ProviderService};
 use super::keys::Credential;
+use super::model_choice::ChosenModel;
 use super::sigv4;
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 
@@ -20,18 +20,18 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// One request.
 #[derive(Clone)]
-pub struct Request {
+pub struct ModelHttpRequest {
     /// Where it goes.
     pub url: String,
     /// How its key is sent.
-    pub wire: Wire,
+    pub wire: WireFormat,
     /// Its key.
     pub credential: Credential,
     /// What it says.
     pub body: Vec<u8>,
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for ModelHttpRequest {
     /// Not what it says: prompts are nobody's business but the provider's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, wire, body, .. } = self;
@@ -39,12 +39,12 @@ impl fmt::Debug for Request {
     }
 }
 
-impl Request {
+impl ModelHttpRequest {
     /// The request for the next message of a conversation.
-    pub fn new(prompt: &ModelPrompt, chosen: &Chosen) -> Self {
-        let Chosen { service, model, credential, .. } = chosen;
+    pub fn new(prompt: &ModelPrompt, chosen: &ChosenModel) -> Self {
+        let ChosenModel { service, model, credential, .. } = chosen;
         Self {
-            url: url(service, model),
+            url: model_url(service, model),
             wire: service.wire,
             credential: credential.clone(),
             body: Self::body_of(prompt, service, model),
@@ -52,27 +52,31 @@ impl Request {
     }
 
     /// What it says, for whoever only wants to read it.
-    pub fn body_of(prompt: &ModelPrompt, service: &Service, model: &Model) -> Vec<u8> {
-        body(prompt, model, service.wire, service.accent).to_string().into_bytes()
+    pub fn body_of(
+        prompt: &ModelPrompt,
+        service: &ProviderService,
+        model: &CatalogueModel,
+    ) -> Vec<u8> {
+        request_body(prompt, model, service.wire, service.accent).to_string().into_bytes()
     }
 
     /// Its headers. A signature holds for some minutes: `at` is now, in seconds since 1970.
-    pub fn headers(&self, at: u64) -> Vec<(String, String)> {
+    pub fn signed_headers(&self, at: u64) -> Vec<(String, String)> {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
-        if self.wire == Wire::Anthropic {
+        if self.wire == WireFormat::Anthropic {
             add("anthropic-version", ANTHROPIC_VERSION.to_owned());
         }
         match &self.credential {
             Credential::None => {}
             Credential::Key(key) => match self.wire {
-                Wire::Anthropic => add("x-api-key", key.expose().to_owned()),
-                Wire::Gemini => add("x-goog-api-key", key.expose().to_owned()),
+                WireFormat::Anthropic => add("x-api-key", key.expose().to_owned()),
+                WireFormat::Gemini => add("x-goog-api-key", key.expose().to_owned()),
                 _ => add("authorization", format!("Bearer {}", key.expose())),
             },
             Credential::Aws { id, secret, session, region } => {
-                let (host, path) = parts(&self.url);
-                let request = sigv4::Request {
+                let (host, path) = split_url(&self.url);
+                let request = sigv4::SigningRequest {
                     method: "POST",
                     host,
                     path,
@@ -81,8 +85,8 @@ impl Request {
                     at,
                 };
                 let session = session.as_ref();
-                let key = sigv4::Key { id, secret, session, region, service: "bedrock" };
-                headers.extend(sigv4::sign(&request, &key));
+                let key = sigv4::SigningKey { id, secret, session, region, service: "bedrock" };
+                headers.extend(sigv4::sign_request(&request, &key));
             }
         }
         headers
@@ -90,40 +94,45 @@ impl Request {
 }
 
 /// The host and the path of an address.
-fn parts(url: &str) -> (&str, &str) {
+fn split_url(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or((rest, "/"), |at| rest.split_at(at))
 }
 
 /// Where a model is asked.
-pub(super) fn url(service: &Service, model: &Model) -> String {
+pub(super) fn model_url(service: &ProviderService, model: &CatalogueModel) -> String {
     let base = &service.base_url;
     match service.wire {
-        Wire::Anthropic => format!("{base}/v1/messages"),
-        Wire::OpenaiChat => format!("{base}/chat/completions"),
-        Wire::OpenaiResponses => format!("{base}/responses"),
-        Wire::Gemini => {
+        WireFormat::Anthropic => format!("{base}/v1/messages"),
+        WireFormat::OpenaiChat => format!("{base}/chat/completions"),
+        WireFormat::OpenaiResponses => format!("{base}/responses"),
+        WireFormat::Gemini => {
             format!(
                 "{base}/v1beta/models/{}:streamGenerateContent?alt=sse",
-                sigv4::escaped(&model.id)
+                sigv4::escape_segment(&model.id)
             )
         }
-        Wire::Bedrock => {
-            format!("{base}/model/{}/converse-stream", sigv4::escaped(&model.id))
+        WireFormat::Bedrock => {
+            format!("{base}/model/{}/converse-stream", sigv4::escape_segment(&model.id))
         }
-        Wire::Ollama => format!("{base}/api/chat"),
+        WireFormat::Ollama => format!("{base}/api/chat"),
     }
 }
 
 /// What a model is sent.
-pub(super) fn body(prompt: &ModelPrompt, model: &Model, wire: Wire, accent: Accent) -> Json {
+pub(super) fn request_body(
+    prompt: &ModelPrompt,
+    model: &CatalogueModel,
+    wire: WireFormat,
+    accent: ChatAccent,
+) -> Json {
     match wire {
-        Wire::Anthropic => anthropic::request::body(prompt, model),
-        Wire::OpenaiChat => openai_chat::request::body(prompt, model, accent),
-        Wire::OpenaiResponses => openai_responses::request::body(prompt, model),
-        Wire::Gemini => gemini::request::body(prompt, model),
-        Wire::Bedrock => bedrock::request::body(prompt, model),
-        Wire::Ollama => ollama::request::body(prompt, model),
+        WireFormat::Anthropic => anthropic::request::request_body(prompt, model),
+        WireFormat::OpenaiChat => openai_chat::request::request_body(prompt, model, accent),
+        WireFormat::OpenaiResponses => openai_responses::request::request_body(prompt, model),
+        WireFormat::Gemini => gemini::request::request_body(prompt, model),
+        WireFormat::Bedrock => bedrock::request::request_body(prompt, model),
+        WireFormat::Ollama => ollama::request::request_body(prompt, model),
     }
 }
 

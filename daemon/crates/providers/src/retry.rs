@@ -15,7 +15,7 @@ pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What became of a request, as far as it matters for sending it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RetryVerdict {
     /// Whether it was answered as it should be.
     pub is_ok: bool,
     /// Whether the same request may be answered next time.
@@ -30,8 +30,8 @@ pub struct Verdict {
 
 /// The pause before the next try; none where there is to be none. `tried` counts from 1, `dice` is
 /// any number.
-pub fn pause(
-    verdict: &Verdict,
+pub fn retry_pause(
+    verdict: &RetryVerdict,
     tried: u32,
     retries: u32,
     first: Duration,
@@ -43,14 +43,14 @@ pub fn pause(
     }
     if let Some(asked) = verdict.retry_after {
         // Never earlier, and not all at the same moment.
-        return (asked <= PATIENCE).then(|| asked + spread(first / 4, dice));
+        return (asked <= PATIENCE).then(|| asked + scale_duration(first / 4, dice));
     }
     let whole = first.saturating_mul(1 << (tried - 1).min(16)).min(LONGEST);
-    Some(whole / 2 + spread(whole / 2, dice))
+    Some(whole / 2 + scale_duration(whole / 2, dice))
 }
 
 /// A part of a time.
-fn spread(whole: Duration, dice: u32) -> Duration {
+fn scale_duration(whole: Duration, dice: u32) -> Duration {
     whole.mul_f64(f64::from(dice) / f64::from(u32::MAX))
 }
 
@@ -58,13 +58,14 @@ fn spread(whole: Duration, dice: u32) -> Duration {
 mod tests {
     use super::*;
 
-    fn failed() -> Verdict {
-        Verdict { retryable: true, ..Verdict::default() }
+    fn failed() -> RetryVerdict {
+        RetryVerdict { retryable: true, ..RetryVerdict::default() }
     }
 
     #[test]
     fn pauses_double_and_end() {
-        let pause = |tried, dice| pause(&failed(), tried, 10, FIRST, dice).unwrap().as_millis();
+        let pause =
+            |tried, dice| retry_pause(&failed(), tried, 10, FIRST, dice).unwrap().as_millis();
         assert_eq!([pause(1, 0), pause(2, 0), pause(3, 0)], [500, 1_000, 2_000]);
         assert_eq!([pause(1, u32::MAX), pause(2, u32::MAX)], [1_000, 2_000]);
         assert_eq!([pause(10, 0), pause(10, u32::MAX)], [15_000, 30_000]);
@@ -72,24 +73,24 @@ mod tests {
 
     #[test]
     fn what_is_in_vain_is_not_tried() {
-        let none = |verdict: Verdict, tried| {
-            assert_eq!(pause(&verdict, tried, 3, FIRST, 0), None, "{verdict:?}");
+        let none = |verdict: RetryVerdict, tried| {
+            assert_eq!(retry_pause(&verdict, tried, 3, FIRST, 0), None, "{verdict:?}");
         };
-        none(Verdict { retryable: false, ..failed() }, 1);
-        none(Verdict { is_ok: true, ..failed() }, 1);
-        none(Verdict { context_overflow: true, ..failed() }, 1);
+        none(RetryVerdict { retryable: false, ..failed() }, 1);
+        none(RetryVerdict { is_ok: true, ..failed() }, 1);
+        none(RetryVerdict { context_overflow: true, ..failed() }, 1);
         none(failed(), 4);
-        none(Verdict { retry_after: Some(PATIENCE * 2), ..failed() }, 1);
-        assert!(pause(&failed(), 3, 3, FIRST, 0).is_some());
-        assert_eq!(pause(&failed(), 1, 0, FIRST, 0), None);
+        none(RetryVerdict { retry_after: Some(PATIENCE * 2), ..failed() }, 1);
+        assert!(retry_pause(&failed(), 3, 3, FIRST, 0).is_some());
+        assert_eq!(retry_pause(&failed(), 1, 0, FIRST, 0), None);
     }
 
     #[test]
     fn a_hint_is_obeyed_and_never_undercut() {
         let asked = Duration::from_secs(40);
-        let verdict = Verdict { retry_after: Some(asked), ..failed() };
-        assert_eq!(pause(&verdict, 1, 3, FIRST, 0), Some(asked));
-        let late = pause(&verdict, 1, 3, FIRST, u32::MAX).unwrap();
+        let verdict = RetryVerdict { retry_after: Some(asked), ..failed() };
+        assert_eq!(retry_pause(&verdict, 1, 3, FIRST, 0), Some(asked));
+        let late = retry_pause(&verdict, 1, 3, FIRST, u32::MAX).unwrap();
         assert!(late >= asked && late <= asked + FIRST);
     }
 }

@@ -10,7 +10,7 @@ use vector_core::prompt::PromptTool;
 const DEPTH: usize = 12;
 
 /// The schema as it is, of an object in any case: all that most wires ask for.
-pub(super) fn object(schema: &Json) -> Json {
+pub(super) fn object_schema(schema: &Json) -> Json {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
@@ -18,21 +18,21 @@ pub(super) fn object(schema: &Json) -> Json {
 }
 
 /// A tool as Chat Completions has it, and Ollama after it.
-pub(super) fn function(tool: &PromptTool) -> Json {
+pub(super) fn function_tool(tool: &PromptTool) -> Json {
     json!({
         "type": "function",
         "function": {
             "name": tool.name,
             "description": tool.about,
-            "parameters": object(&tool.schema),
+            "parameters": object_schema(&tool.schema),
         },
     })
 }
 
 /// At the top only `type`, `properties` and `required`: Amazon's own models take nothing else there.
 /// <https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html>
-pub(super) fn bare(schema: &Json) -> Json {
-    let mut schema = inlined(&object(schema), &Map::new(), 0);
+pub(super) fn minimal_schema(schema: &Json) -> Json {
+    let mut schema = inline_references(&object_schema(schema), &Map::new(), 0);
     if let Some(map) = schema.as_object_mut() {
         map.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
     }
@@ -42,15 +42,15 @@ pub(super) fn bare(schema: &Json) -> Json {
 /// The schema by OpenAI's rules of strictness, where it keeps them as it is meant: each object closed,
 /// each property required. A looser one is none: to require what is optional would change what the
 /// model sends. <https://platform.openai.com/docs/guides/function-calling#strict-mode>
-pub(super) fn strict(schema: &Json) -> Option<Json> {
-    let mut schema = inlined(&object(schema), &Map::new(), 0);
-    close(&mut schema);
+pub(super) fn strict_schema(schema: &Json) -> Option<Json> {
+    let mut schema = inline_references(&object_schema(schema), &Map::new(), 0);
+    close_objects(&mut schema);
     is_strict(&schema).then_some(schema)
 }
 
 /// Says of objects with named properties that they have no others: the tools refuse those, and their
 /// schemas need not say so to anybody else.
-fn close(schema: &mut Json) {
+fn close_objects(schema: &mut Json) {
     let Some(map) = schema.as_object_mut() else {
         return;
     };
@@ -59,9 +59,11 @@ fn close(schema: &mut Json) {
     }
     for (key, value) in map {
         match (key.as_str(), value) {
-            ("properties", Json::Object(properties)) => properties.values_mut().for_each(close),
-            ("anyOf", Json::Array(forms)) => forms.iter_mut().for_each(close),
-            ("items", items) => close(items),
+            ("properties", Json::Object(properties)) => {
+                properties.values_mut().for_each(close_objects)
+            }
+            ("anyOf", Json::Array(forms)) => forms.iter_mut().for_each(close_objects),
+            ("items", items) => close_objects(items),
             _ => {}
         }
     }
@@ -116,8 +118,8 @@ fn is_of(schema: &Json, kind: &str) -> bool {
 
 /// The schema in the words of OpenAPI 3.0 that Gemini reads.
 /// <https://ai.google.dev/api/caching#Schema>
-pub(super) fn gemini(schema: &Json) -> Json {
-    subset(&inlined(&object(schema), &Map::new(), 0))
+pub(super) fn gemini_schema(schema: &Json) -> Json {
+    openapi_subset(&inline_references(&object_schema(schema), &Map::new(), 0))
 }
 
 /// What is kept as it is.
@@ -135,7 +137,7 @@ const KEPT: [&str; 11] = [
     "nullable",
 ];
 
-fn subset(schema: &Json) -> Json {
+fn openapi_subset(schema: &Json) -> Json {
     let Some(map) = schema.as_object() else {
         // `true`: anything goes.
         return json!({});
@@ -146,7 +148,7 @@ fn subset(schema: &Json) -> Json {
             out.insert(key.clone(), value.clone());
         }
     }
-    let mut kinds = kinds(map);
+    let mut kinds = type_names(map);
     let null = kinds.iter().position(|kind| kind == "null").map(|at| kinds.remove(at));
     if null.is_some() {
         out.insert("nullable".to_owned(), json!(true));
@@ -162,16 +164,16 @@ fn subset(schema: &Json) -> Json {
     let kind = kinds.first().map(String::as_str);
     format_and_names(map, kind, &mut out);
     if let Some(items) = map.get("items") {
-        out.insert("items".to_owned(), subset(items));
+        out.insert("items".to_owned(), openapi_subset(items));
     } else if kind == Some("array") {
         out.insert("items".to_owned(), json!({}));
     }
-    alternatives(map, &mut out);
-    properties(map, &mut out);
+    merge_alternatives(map, &mut out);
+    convert_properties(map, &mut out);
     Json::Object(out)
 }
 
-fn kinds(map: &Map<String, Json>) -> Vec<String> {
+fn type_names(map: &Map<String, Json>) -> Vec<String> {
     match map.get("type") {
         Some(Json::String(kind)) => vec![kind.clone()],
         Some(Json::Array(kinds)) => {
@@ -206,7 +208,7 @@ fn format_and_names(map: &Map<String, Json>, kind: Option<&str>, out: &mut Map<S
 }
 
 /// `oneOf` is said as `anyOf`, and null among them as `nullable`.
-fn alternatives(map: &Map<String, Json>, out: &mut Map<String, Json>) {
+fn merge_alternatives(map: &Map<String, Json>, out: &mut Map<String, Json>) {
     let lists = ["anyOf", "oneOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
     let (nulls, mut others): (Vec<_>, Vec<_>) =
         lists.flatten().partition(|schema| schema["type"] == "null");
@@ -214,21 +216,21 @@ fn alternatives(map: &Map<String, Json>, out: &mut Map<String, Json>) {
         out.insert("nullable".to_owned(), json!(true));
     }
     if others.len() == 1
-        && let Json::Object(only) = subset(others.remove(0))
+        && let Json::Object(only) = openapi_subset(others.remove(0))
     {
         for (key, value) in only {
             out.entry(key).or_insert(value);
         }
     } else if !others.is_empty() {
-        out.insert("anyOf".to_owned(), others.into_iter().map(subset).collect());
+        out.insert("anyOf".to_owned(), others.into_iter().map(openapi_subset).collect());
     }
 }
 
-fn properties(map: &Map<String, Json>, out: &mut Map<String, Json>) {
+fn convert_properties(map: &Map<String, Json>, out: &mut Map<String, Json>) {
     let Some(properties) = map.get("properties").and_then(Json::as_object) else {
         return;
     };
-    let own = properties.iter().map(|(name, schema)| (name.clone(), subset(schema)));
+    let own = properties.iter().map(|(name, schema)| (name.clone(), openapi_subset(schema)));
     out.insert("properties".to_owned(), Json::Object(own.collect()));
     if let Some(required) = map.get("required").and_then(Json::as_array) {
         let is_there = |name: &&Json| name.as_str().is_some_and(|it| properties.contains_key(it));
@@ -237,10 +239,12 @@ fn properties(map: &Map<String, Json>, out: &mut Map<String, Json>) {
 }
 
 /// The schema without references: each stands where it is named.
-fn inlined(schema: &Json, outer: &Map<String, Json>, depth: usize) -> Json {
+fn inline_references(schema: &Json, outer: &Map<String, Json>, depth: usize) -> Json {
     let Some(map) = schema.as_object() else {
         return match schema {
-            Json::Array(list) => list.iter().map(|it| inlined(it, outer, depth)).collect(),
+            Json::Array(list) => {
+                list.iter().map(|it| inline_references(it, outer, depth)).collect()
+            }
             other => other.clone(),
         };
     };
@@ -253,7 +257,7 @@ fn inlined(schema: &Json, outer: &Map<String, Json>, depth: usize) -> Json {
         if depth >= DEPTH {
             return json!({});
         }
-        if let Json::Object(named) = inlined(named, defs, depth + 1) {
+        if let Json::Object(named) = inline_references(named, defs, depth + 1) {
             out = named;
         }
     }
@@ -265,11 +269,11 @@ fn inlined(schema: &Json, outer: &Map<String, Json>, depth: usize) -> Json {
             "properties" => match value {
                 Json::Object(properties) => properties
                     .iter()
-                    .map(|(name, schema)| (name.clone(), inlined(schema, defs, depth)))
+                    .map(|(name, schema)| (name.clone(), inline_references(schema, defs, depth)))
                     .collect(),
                 other => other.clone(),
             },
-            _ => inlined(value, defs, depth),
+            _ => inline_references(value, defs, depth),
         };
         out.insert(key.clone(), value);
     }
@@ -282,7 +286,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Json, expected: Json) {
-        assert_eq!(gemini(&schema), expected, "{schema}");
+        assert_eq!(gemini_schema(&schema), expected, "{schema}");
     }
 
     #[test]
@@ -335,7 +339,7 @@ mod tests {
             "properties": { "a": { "$ref": "#/$defs/A" } },
             "$defs": { "A": { "type": "array", "items": { "$ref": "#/$defs/A" } } },
         });
-        let text = gemini(&schema).to_string();
+        let text = gemini_schema(&schema).to_string();
         assert!(text.len() < 1_000 && !text.contains("$ref"), "{text}");
     }
 
@@ -350,25 +354,27 @@ mod tests {
             })
         };
         let text = || json!({ "type": "string" });
-        assert!(strict(&closed(json!({ "a": text() }), json!(["a"]))).is_some());
-        assert!(strict(&closed(json!({}), json!([]))).is_some());
-        assert!(strict(&closed(json!({ "a": text(), "b": text() }), json!(["a"]))).is_none());
+        assert!(strict_schema(&closed(json!({ "a": text() }), json!(["a"]))).is_some());
+        assert!(strict_schema(&closed(json!({}), json!([]))).is_some());
+        assert!(
+            strict_schema(&closed(json!({ "a": text(), "b": text() }), json!(["a"]))).is_none()
+        );
         for free in
             [json!({ "type": "object", "additionalProperties": true }), json!({ "type": "object" })]
         {
-            assert!(strict(&closed(json!({ "a": free }), json!(["a"]))).is_none());
+            assert!(strict_schema(&closed(json!({ "a": free }), json!(["a"]))).is_none());
         }
         let inner = |own: Json| json!({ "type": "array", "items": own });
         let unsaid = json!({ "type": "object", "properties": { "a": text() }, "required": ["a"] });
         let outer = json!({ "properties": { "b": inner(unsaid) }, "required": ["b"] });
         let said = inner(closed(json!({ "a": text() }), json!(["a"])));
-        assert_eq!(strict(&outer), Some(closed(json!({ "b": said }), json!(["b"]))));
+        assert_eq!(strict_schema(&outer), Some(closed(json!({ "b": said }), json!(["b"]))));
     }
 
     #[test]
     fn amazon_gets_three_words_at_the_top() {
         let schema = json!({ "title": "T", "required": [], "additionalProperties": false });
         let expected = json!({ "type": "object", "properties": {}, "required": [] });
-        assert_eq!(bare(&schema), expected);
+        assert_eq!(minimal_schema(&schema), expected);
     }
 }

@@ -9,12 +9,12 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use vector_core::calendar::UtcMoment;
 
-use super::keys::Secret;
+use super::keys::SecretKey;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// What is signed.
-pub(super) struct Request<'a> {
+pub(super) struct SigningRequest<'a> {
     pub(super) method: &'a str,
     /// As in the `Host` header.
     pub(super) host: &'a str,
@@ -28,17 +28,20 @@ pub(super) struct Request<'a> {
 }
 
 /// What it is signed with.
-pub(super) struct Key<'a> {
+pub(super) struct SigningKey<'a> {
     pub(super) id: &'a str,
-    pub(super) secret: &'a Secret,
-    pub(super) session: Option<&'a Secret>,
+    pub(super) secret: &'a SecretKey,
+    pub(super) session: Option<&'a SecretKey>,
     pub(super) region: &'a str,
     pub(super) service: &'a str,
 }
 
 /// The headers that are added to the request.
-pub(super) fn sign(request: &Request<'_>, key: &Key<'_>) -> Vec<(String, String)> {
-    let time = stamp(request.at);
+pub(super) fn sign_request(
+    request: &SigningRequest<'_>,
+    key: &SigningKey<'_>,
+) -> Vec<(String, String)> {
+    let time = amz_timestamp(request.at);
     let day = &time[..8];
     let mut added = vec![("x-amz-date".to_owned(), time.clone())];
     let session = key.session.map(|it| ("x-amz-security-token".to_owned(), it.expose().to_owned()));
@@ -52,13 +55,13 @@ pub(super) fn sign(request: &Request<'_>, key: &Key<'_>) -> Vec<(String, String)
     let lines: Vec<String> =
         headers.iter().map(|(name, value)| format!("{name}:{}", value.trim())).collect();
     let lines = lines.join("\n");
-    let body = hex(&Sha256::digest(request.body));
-    let path = twice(request.path);
+    let body = to_hex(&Sha256::digest(request.body));
+    let path = escape_twice(request.path);
     let canonical = format!("{}\n{path}\n\n{lines}\n\n{names}\n{body}", request.method);
     let scope = format!("{day}/{}/{}/aws4_request", key.region, key.service);
-    let canonical = hex(&Sha256::digest(canonical));
+    let canonical = to_hex(&Sha256::digest(canonical));
     let text = format!("{ALGORITHM}\n{time}\n{scope}\n{canonical}");
-    let signature = hex(&mac(&derived(key, day), &text));
+    let signature = to_hex(&hmac_sha256(&derive_day_key(key, day), &text));
     let id = key.id;
     let authorization = format!(
         "{ALGORITHM} Credential={id}/{scope}, SignedHeaders={names}, Signature={signature}"
@@ -68,14 +71,14 @@ pub(super) fn sign(request: &Request<'_>, key: &Key<'_>) -> Vec<(String, String)
 }
 
 /// The key of a day, a region and a service.
-fn derived(key: &Key<'_>, day: &str) -> Vec<u8> {
+fn derive_day_key(key: &SigningKey<'_>, day: &str) -> Vec<u8> {
     let first = format!("AWS4{}", key.secret.expose());
     [day, key.region, key.service, "aws4_request"]
         .iter()
-        .fold(first.into_bytes(), |key, text| mac(&key, text))
+        .fold(first.into_bytes(), |key, text| hmac_sha256(&key, text))
 }
 
-fn mac(key: &[u8], text: &str) -> Vec<u8> {
+fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
     // HMAC takes keys of any length: this cannot fail, and an empty signature would only be refused.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return Vec::new();
@@ -84,7 +87,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -92,12 +95,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The path with its escapes escaped once more, as all services but S3 want it.
-fn twice(path: &str) -> String {
-    path.split('/').map(escaped).collect::<Vec<_>>().join("/")
+fn escape_twice(path: &str) -> String {
+    path.split('/').map(escape_segment).collect::<Vec<_>>().join("/")
 }
 
 /// A segment of a path, with all escaped that is not unreserved.
-pub(super) fn escaped(segment: &str) -> String {
+pub(super) fn escape_segment(segment: &str) -> String {
     let escape = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             char::from(byte).to_string()
@@ -109,7 +112,7 @@ pub(super) fn escaped(segment: &str) -> String {
 }
 
 /// A time as `20150830T123600Z`.
-fn stamp(at: u64) -> String {
+fn amz_timestamp(at: u64) -> String {
     let UtcMoment { year, month, day, hour, minute, second } = UtcMoment::from_seconds(at);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
@@ -129,12 +132,12 @@ mod tests {
         body: &str,
         session: Option<&str>,
     ) -> String {
-        let (secret, session) = (Secret::new(SECRET), session.map(Secret::new));
+        let (secret, session) = (SecretKey::new(SECRET), session.map(SecretKey::new));
         let (host, body) = ("example.amazonaws.com", body.as_bytes());
-        let request = Request { method, host, path: "/", headers, body, at: AT };
+        let request = SigningRequest { method, host, path: "/", headers, body, at: AT };
         let (id, region, service) = ("AKIDEXAMPLE", "us-east-1", "service");
-        let key = Key { id, secret: &secret, session: session.as_ref(), region, service };
-        let added = sign(&request, &key);
+        let key = SigningKey { id, secret: &secret, session: session.as_ref(), region, service };
+        let added = sign_request(&request, &key);
         assert_eq!(added[0], ("x-amz-date".to_owned(), "20150830T123600Z".to_owned()));
         let (name, value) = added.last().unwrap();
         assert_eq!(name, "authorization");
@@ -179,17 +182,17 @@ mod tests {
     /// The example of AWS's page on how a signing key is derived.
     #[test]
     fn the_key_of_a_day_is_derived_as_aws_does() {
-        let secret = Secret::new(SECRET);
+        let secret = SecretKey::new(SECRET);
         let (id, region, service) = ("AKIDEXAMPLE", "us-east-1", "iam");
-        let key = Key { id, secret: &secret, session: None, region, service };
+        let key = SigningKey { id, secret: &secret, session: None, region, service };
         let expected = "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9";
-        assert_eq!(hex(&derived(&key, "20150830")), expected);
+        assert_eq!(to_hex(&derive_day_key(&key, "20150830")), expected);
     }
 
     #[test]
     fn escapes_are_escaped_again() {
-        assert_eq!(escaped("us.a-v1:0"), "us.a-v1%3A0");
-        assert_eq!(twice("/model/a%3A0/converse-stream"), "/model/a%253A0/converse-stream");
+        assert_eq!(escape_segment("us.a-v1:0"), "us.a-v1%3A0");
+        assert_eq!(escape_twice("/model/a%3A0/converse-stream"), "/model/a%253A0/converse-stream");
     }
 
     #[test]
@@ -200,7 +203,7 @@ mod tests {
             (1_709_251_199, "20240229T235959Z"),
             (1_767_225_600, "20260101T000000Z"),
         ] {
-            assert_eq!(stamp(at), expected);
+            assert_eq!(amz_timestamp(at), expected);
         }
     }
 }

@@ -5,11 +5,11 @@
 //! out; and a field `error` is an event of that name, for so llama.cpp told its errors. Reconnection
 //! is absent: an answer that broke off is asked for anew.
 
-use super::lines::{LONGEST, Lines, TooLong};
+use super::lines::{LONGEST, LineSplitter, TooLong};
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// Its name; empty where it has none.
     pub(super) name: String,
     /// Its data; several lines are joined with LF.
@@ -18,35 +18,35 @@ pub(super) struct Event {
 
 /// Reads events from bytes that are split anywhere.
 #[derive(Debug, Default)]
-pub(super) struct Sse {
-    lines: Lines,
-    event: Event,
+pub(super) struct SseReader {
+    lines: LineSplitter,
+    event: SseEvent,
     has_data: bool,
 }
 
-impl Sse {
+impl SseReader {
     /// The events that end within these bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
         let mut events = Vec::new();
-        for line in self.lines.feed(bytes)? {
+        for line in self.lines.push_bytes(bytes)? {
             if line.is_empty() {
-                events.extend(self.dispatch());
+                events.extend(self.dispatch_event());
             } else {
-                self.field(&line)?;
+                self.read_field(&line)?;
             }
         }
         Ok(events)
     }
 
     /// The event that was begun and not ended, with half a line where the bytes broke off in one.
-    pub(super) fn finish(&mut self) -> Option<Event> {
+    pub(super) fn finish(&mut self) -> Option<SseEvent> {
         if let Some(line) = self.lines.finish() {
-            self.field(&line).ok()?;
+            self.read_field(&line).ok()?;
         }
-        self.dispatch()
+        self.dispatch_event()
     }
 
-    fn field(&mut self, line: &str) -> Result<(), TooLong> {
+    fn read_field(&mut self, line: &str) -> Result<(), TooLong> {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
@@ -70,7 +70,7 @@ impl Sse {
         Ok(())
     }
 
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch_event(&mut self) -> Option<SseEvent> {
         let event = std::mem::take(&mut self.event);
         std::mem::take(&mut self.has_data).then_some(event)
     }
@@ -83,11 +83,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         for size in 1..=text.len() {
-            let mut reader = Sse::default();
+            let mut reader = SseReader::default();
             let mut found: Vec<_> = text
                 .as_bytes()
                 .chunks(size)
-                .flat_map(|bytes| reader.feed(bytes).unwrap())
+                .flat_map(|bytes| reader.push_bytes(bytes).unwrap())
                 .collect();
             found.extend(reader.finish());
             let found: Vec<_> =

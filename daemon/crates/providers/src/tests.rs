@@ -3,29 +3,33 @@
 
 use serde_json::{Value as Json, json};
 
-use super::answer::{Answer, Outcome, Part, Wire};
-use super::decode::Decoder;
+use super::answer::{AnswerOutcome, AnswerPart, ModelAnswer, WireFormat};
+use super::decode::ResponseDecoder;
 use super::event_stream::tests::written;
-use super::failure::Head;
+use super::failure::ResponseHead;
 
-fn decoder(wire: Wire, content_type: &str) -> Decoder {
+fn decoder(wire: WireFormat, content_type: &str) -> ResponseDecoder {
     let headers = vec![("Content-Type".to_owned(), content_type.to_owned())];
-    Decoder::new(wire, Head { status: 200, headers, now: None })
+    ResponseDecoder::new(wire, ResponseHead { status: 200, headers, now: None })
 }
 
 /// Decodes bytes that come in one piece.
-pub(super) fn decoded(wire: Wire, content_type: &str, bytes: &[u8]) -> Answer {
+pub(super) fn decoded(wire: WireFormat, content_type: &str, bytes: &[u8]) -> ModelAnswer {
     pieces(wire, content_type, std::iter::once(bytes))
 }
 
-fn pieces<'a>(wire: Wire, content_type: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Answer {
+fn pieces<'a>(
+    wire: WireFormat,
+    content_type: &str,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> ModelAnswer {
     let mut decoder = decoder(wire, content_type);
-    let mut parts: Vec<_> = pieces.flat_map(|bytes| decoder.feed(bytes)).collect();
-    assert!(!parts.iter().any(|part| matches!(part, Part::Call(_) | Part::End(_))));
+    let mut parts: Vec<_> = pieces.flat_map(|bytes| decoder.push_bytes(bytes)).collect();
+    assert!(!parts.iter().any(|part| matches!(part, AnswerPart::Call(_) | AnswerPart::End(_))));
     parts.extend(decoder.finish());
-    let ends = parts.iter().filter(|part| matches!(part, Part::End(_))).count();
-    assert!(ends == 1 && matches!(parts.last(), Some(Part::End(_))));
-    Answer::of(parts)
+    let ends = parts.iter().filter(|part| matches!(part, AnswerPart::End(_))).count();
+    assert!(ends == 1 && matches!(parts.last(), Some(AnswerPart::End(_))));
+    ModelAnswer::from_parts(parts)
 }
 
 fn written_sse(events: &[Json]) -> Vec<u8> {
@@ -33,7 +37,7 @@ fn written_sse(events: &[Json]) -> Vec<u8> {
 }
 
 /// Decodes a stream of events, whole and byte by byte.
-pub(super) fn sse(wire: Wire, events: &[Json]) -> Answer {
+pub(super) fn sse(wire: WireFormat, events: &[Json]) -> ModelAnswer {
     let bytes = written_sse(events);
     let answer = decoded(wire, "text/event-stream; charset=utf-8", &bytes);
     let bytewise = pieces(wire, "text/event-stream", bytes.chunks(1));
@@ -42,20 +46,20 @@ pub(super) fn sse(wire: Wire, events: &[Json]) -> Answer {
 }
 
 /// Decodes an answer that is no stream.
-pub(super) fn whole(wire: Wire, body: &Json) -> Answer {
+pub(super) fn whole(wire: WireFormat, body: &Json) -> ModelAnswer {
     decoded(wire, "application/json", body.to_string().as_bytes())
 }
 
 /// A stream with a call: without, then with its end.
 struct Stream {
-    wire: Wire,
+    wire: WireFormat,
     content_type: &'static str,
     begun: Vec<u8>,
     end: Vec<u8>,
 }
 
 impl Stream {
-    fn of_events(wire: Wire, begun: &[Json], end: &[Json]) -> Self {
+    fn of_events(wire: WireFormat, begun: &[Json], end: &[Json]) -> Self {
         let (begun, end) = (written_sse(begun), written_sse(end));
         Self { wire, content_type: "text/event-stream", begun, end }
     }
@@ -69,7 +73,7 @@ fn anthropic() -> Stream {
     let tool = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
     let delta = json!({"type": "input_json_delta", "partial_json": "{\"ü\":1}"});
     Stream::of_events(
-        Wire::Anthropic,
+        WireFormat::Anthropic,
         &[
             json!({"type": "message_start", "message": {"content": []}}),
             json!({"type": "content_block_start", "index": 0, "content_block": tool}),
@@ -86,7 +90,7 @@ fn openai_chat() -> Stream {
     let begun = [json!({"content": "ü"}), json!({"tool_calls": [call]})];
     let begun = begun.map(|delta| choice(delta, Json::Null));
     let end = [choice(json!({}), json!("tool_calls"))];
-    let mut stream = Stream::of_events(Wire::OpenaiChat, &begun, &end);
+    let mut stream = Stream::of_events(WireFormat::OpenaiChat, &begun, &end);
     stream.end.extend_from_slice(b"data: [DONE]\n\n");
     stream
 }
@@ -97,14 +101,14 @@ fn openai_responses() -> Stream {
     let begun = ["response.output_item.added", "response.output_item.done"].map(event);
     let response = json!({"status": "completed", "output": [item]});
     let end = [json!({"type": "response.completed", "response": response})];
-    Stream::of_events(Wire::OpenaiResponses, &begun, &end)
+    Stream::of_events(WireFormat::OpenaiResponses, &begun, &end)
 }
 
 fn gemini() -> Stream {
     let call = json!({"parts": [{"functionCall": {"name": "t", "args": {}}}]});
     let begun = [json!({"candidates": [{"content": call}]})];
     let end = [json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})];
-    Stream::of_events(Wire::Gemini, &begun, &end)
+    Stream::of_events(WireFormat::Gemini, &begun, &end)
 }
 
 fn bedrock() -> Stream {
@@ -123,7 +127,7 @@ fn bedrock() -> Stream {
         event("metadata", json!({"usage": {}})),
     ];
     Stream {
-        wire: Wire::Bedrock,
+        wire: WireFormat::Bedrock,
         content_type: "application/vnd.amazon.eventstream",
         begun: begun.concat(),
         end: end.concat(),
@@ -136,7 +140,7 @@ fn ollama() -> Stream {
     let end = json!({"message": {"content": ""}, "done": true, "done_reason": "stop"});
     let line = |line: Json| format!("{line}\n").into_bytes();
     let (begun, end) = (line(begun), line(end));
-    Stream { wire: Wire::Ollama, content_type: "application/x-ndjson", begun, end }
+    Stream { wire: WireFormat::Ollama, content_type: "application/x-ndjson", begun, end }
 }
 
 fn streams() -> [Stream; 6] {
@@ -150,13 +154,17 @@ fn a_stream_that_is_cut_anywhere_before_its_end_calls_nothing() {
         for cut in 0..=begun.len() {
             for size in [1, 7, all.len()] {
                 let answer = pieces(wire, content_type, all[..cut].chunks(size));
-                assert_eq!(answer.end.outcome, Outcome::Incomplete, "{wire} {cut} {size}");
+                assert_eq!(answer.end.outcome, AnswerOutcome::Incomplete, "{wire} {cut} {size}");
                 assert_eq!(answer.calls, [], "{wire} {cut} {size}");
             }
         }
         for size in [1, 7, all.len()] {
             let answer = pieces(wire, content_type, all.chunks(size));
-            assert_eq!((answer.end.outcome, answer.runnable().len()), (Outcome::Ok, 1), "{wire}");
+            assert_eq!(
+                (answer.end.outcome, answer.runnable_calls().len()),
+                (AnswerOutcome::Ok, 1),
+                "{wire}"
+            );
         }
     }
 }
@@ -201,13 +209,14 @@ fn no_bytes_make_it_panic_or_call_what_was_cut() {
                 }
             }
         }
-        let wire = if chance.below(4) == 0 { Wire::ALL[chance.below(6)] } else { stream.wire };
+        let wire =
+            if chance.below(4) == 0 { WireFormat::ALL[chance.below(6)] } else { stream.wire };
         let other = TYPES[chance.below(TYPES.len())];
         let content_type = if chance.below(4) == 0 { other } else { stream.content_type };
         let size = 1 + chance.below(40);
         let answer = pieces(wire, content_type, bytes.chunks(size));
         // Nothing that is put in here can be an end by chance.
-        assert!(!cut || answer.runnable().is_empty(), "seed {seed}: {answer:?}");
+        assert!(!cut || answer.runnable_calls().is_empty(), "seed {seed}: {answer:?}");
     }
 }
 
@@ -218,33 +227,33 @@ fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
         json!({"id": "c", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
     let events = format!(": hello\n\ndata: {chunk}\n\n");
     for content_type in ["application/json", "text/plain", "", "application/octet-stream"] {
-        let answer = decoded(Wire::OpenaiChat, content_type, events.as_bytes());
+        let answer = decoded(WireFormat::OpenaiChat, content_type, events.as_bytes());
         assert_eq!(
             (answer.text.as_str(), answer.end.outcome),
-            ("Hi", Outcome::Ok),
+            ("Hi", AnswerOutcome::Ok),
             "{content_type}"
         );
-        let bytewise = pieces(Wire::OpenaiChat, content_type, events.as_bytes().chunks(1));
+        let bytewise = pieces(WireFormat::OpenaiChat, content_type, events.as_bytes().chunks(1));
         assert_eq!(answer, bytewise);
     }
     for content_type in ["text/event-stream", "text/plain", ""] {
         let text = format!("\u{feff} {body}");
-        let answer = decoded(Wire::OpenaiChat, content_type, text.as_bytes());
+        let answer = decoded(WireFormat::OpenaiChat, content_type, text.as_bytes());
         assert_eq!(
             (answer.text.as_str(), answer.end.outcome),
-            ("Hi", Outcome::Ok),
+            ("Hi", AnswerOutcome::Ok),
             "{content_type}"
         );
     }
     for (body, outcome) in [
-        ("<html>not found</html>", Outcome::Error),
-        ("upstream connect error", Outcome::Error),
-        ("", Outcome::Incomplete),
-        ("{\"id\":\"c\",\"choices\":[{\"mess", Outcome::Incomplete),
-        ("{\"error\":\"no such model\"}", Outcome::ErrorInBody),
-        ("{\"error\":{\"message\":\"m\",\"type\":\"server_error\"}}", Outcome::ErrorInBody),
+        ("<html>not found</html>", AnswerOutcome::Error),
+        ("upstream connect error", AnswerOutcome::Error),
+        ("", AnswerOutcome::Incomplete),
+        ("{\"id\":\"c\",\"choices\":[{\"mess", AnswerOutcome::Incomplete),
+        ("{\"error\":\"no such model\"}", AnswerOutcome::ErrorInBody),
+        ("{\"error\":{\"message\":\"m\",\"type\":\"server_error\"}}", AnswerOutcome::ErrorInBody),
     ] {
-        let answer = decoded(Wire::OpenaiChat, "application/json", body.as_bytes());
+        let answer = decoded(WireFormat::OpenaiChat, "application/json", body.as_bytes());
         assert_eq!(answer.end.outcome, outcome, "{body}");
     }
 }
@@ -252,18 +261,18 @@ fn bodies_are_read_for_what_they_are_and_not_for_what_they_are_called() {
 #[test]
 fn an_error_in_mid_stream_is_told_and_ends_it() {
     for Stream { wire, content_type, begun, end } in streams() {
-        if wire == Wire::Bedrock {
+        if wire == WireFormat::Bedrock {
             continue;
         }
         let error = json!({"error": {"type": "overloaded_error", "message": "Overloaded"}});
-        let error = if wire == Wire::Ollama {
+        let error = if wire == WireFormat::Ollama {
             format!("{error}\n")
         } else {
             format!("event: error\ndata: {error}\n\n")
         };
         let bytes = [begun, error.into_bytes(), end].concat();
         let answer = decoded(wire, content_type, &bytes);
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody, "{wire}");
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody, "{wire}");
         assert_eq!(answer.calls, []);
         let failure = answer.end.failure.unwrap();
         assert_eq!((failure.message.as_str(), failure.retryable), ("Overloaded", true));
@@ -274,12 +283,12 @@ fn an_error_in_mid_stream_is_told_and_ends_it() {
 fn it_is_over_as_soon_as_nothing_more_matters() {
     for Stream { wire, content_type, begun, end } in streams() {
         let mut decoder = decoder(wire, content_type);
-        decoder.feed(&begun);
+        decoder.push_bytes(&begun);
         assert!(!decoder.is_over(), "{wire}");
-        decoder.feed(&end);
+        decoder.push_bytes(&end);
         // Gemini has no end but that of the bytes.
-        assert_eq!(decoder.is_over(), wire != Wire::Gemini, "{wire}");
-        assert_eq!(decoder.feed(b"\xff{}]"), []);
+        assert_eq!(decoder.is_over(), wire != WireFormat::Gemini, "{wire}");
+        assert_eq!(decoder.push_bytes(b"\xff{}]"), []);
     }
 }
 
@@ -288,38 +297,38 @@ fn counts_may_be_as_large_as_they_like() {
     let most = u64::MAX;
     for (wire, body) in [
         (
-            Wire::Anthropic,
+            WireFormat::Anthropic,
             json!({"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": most,
                 "output_tokens": 1e300, "cache_read_input_tokens": most}}),
         ),
         (
-            Wire::OpenaiChat,
+            WireFormat::OpenaiChat,
             json!({"choices": [{"message": {}, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": most, "completion_tokens": most}}),
         ),
         (
-            Wire::OpenaiResponses,
+            WireFormat::OpenaiResponses,
             json!({"status": "completed", "output": [{"type": "message"}],
                 "usage": {"input_tokens": most, "output_tokens": most}}),
         ),
         (
-            Wire::Gemini,
+            WireFormat::Gemini,
             json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}],
                 "usageMetadata": {"promptTokenCount": most, "candidatesTokenCount": most,
                     "thoughtsTokenCount": most, "toolUsePromptTokenCount": most}}),
         ),
         (
-            Wire::Bedrock,
+            WireFormat::Bedrock,
             json!({"output": {"message": {"content": []}}, "stopReason": "end_turn",
                 "usage": {"inputTokens": most, "outputTokens": most, "cacheReadInputTokens": most}}),
         ),
         (
-            Wire::Ollama,
+            WireFormat::Ollama,
             json!({"message": {}, "done": true, "prompt_eval_count": most, "eval_count": most}),
         ),
     ] {
         let answer = whole(wire, &body);
-        assert_eq!(answer.end.outcome, Outcome::Ok, "{wire}");
+        assert_eq!(answer.end.outcome, AnswerOutcome::Ok, "{wire}");
         let usage = answer.usage.unwrap();
         assert_eq!((usage.prompt, usage.generated), (most, most), "{wire}");
     }
@@ -327,10 +336,10 @@ fn counts_may_be_as_large_as_they_like() {
 
 #[test]
 fn the_names_of_the_wires_are_read_back() {
-    for wire in Wire::ALL {
+    for wire in WireFormat::ALL {
         assert_eq!(wire.name().parse(), Ok(wire));
     }
-    let error = "smoke".parse::<Wire>().unwrap_err().to_string();
+    let error = "smoke".parse::<WireFormat>().unwrap_err().to_string();
     assert!(
         error.starts_with("there is no wire \"smoke\": it is one of anthropic_messages, "),
         "{error}"

@@ -1,8 +1,8 @@
 //! The settings, and where the keys of providers are; never a key.
 
-use vector_providers::choose::{self, Choice};
 use vector_providers::config;
-use vector_providers::keys::{Keychain, Keys, System};
+use vector_providers::keys::{KeyStore, Keychain, SystemKeychain};
+use vector_providers::model_choice::{self, ModelChoice};
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
@@ -10,7 +10,7 @@ use crate::cli::handover::{daemon_keys, missing_keys};
 
 pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     let env = |name: &str| std::env::var(name).ok();
-    let (catalogue, config) = match config::load(&site.home, None, &env) {
+    let (catalogue, config) = match config::load_config(&site.home, None, &env) {
         Ok(loaded) => loaded,
         Err(error) => {
             let finding = DoctorFinding::problem("settings", error);
@@ -22,18 +22,18 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     let file = site.home.join(config::FILE);
     let settings = if file.exists() { "read from" } else { "the usual ones; yours would be in" };
     let mut found = vec![DoctorFinding::ok("settings", format!("{settings} {}", file.display()))];
-    let keys = Keys::new(&env, &System);
+    let keys = KeyStore::new(&env, &SystemKeychain);
     let mut without = Vec::new();
     for service in catalogue.services.iter().filter(|service| !service.keys.is_empty()) {
-        match keys.of(service) {
+        match keys.find_credential(service) {
             Ok((_, at)) => found.push(DoctorFinding::ok(&service.name, format!("key in {at}"))),
             Err(_) => without.push(service.name.as_str()),
         }
     }
     if !without.is_empty() {
         let says = format!("no key of {}", without.join(", "));
-        let mend = match without.first().and_then(|name| catalogue.service(name)) {
-            Some(service) if !System.is_there() => format!(
+        let mend = match without.first().and_then(|name| catalogue.find_service(name)) {
+            Some(service) if !SystemKeychain.is_there() => format!(
                 "set {} in the environment, or the variable of the provider that you use",
                 service.keys.first().map_or("its variable", String::as_str)
             ),
@@ -41,13 +41,16 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
         };
         found.push(DoctorFinding::note("keys", says).with_fix(mend));
     }
-    found.push(match choose::choose(None, None, &config, &catalogue, &keys) {
-        Ok(Choice::Offline(why)) => {
-            DoctorFinding::note("answers", format!("the offline planner, {}", why.text()))
+    found.push(match model_choice::choose_model(None, None, &config, &catalogue, &keys) {
+        Ok(ModelChoice::Offline(why)) => {
+            DoctorFinding::note("answers", format!("the offline planner, {}", why.describe()))
         }
-        Ok(Choice::Model(chosen)) => {
+        Ok(ModelChoice::Model(chosen)) => {
             let (provider, model) = (&chosen.service.name, &chosen.model.id);
-            DoctorFinding::ok("answers", format!("{provider}/{model}, {}", chosen.reason.text()))
+            DoctorFinding::ok(
+                "answers",
+                format!("{provider}/{model}, {}", chosen.reason.describe()),
+            )
         }
         Err(error) => {
             DoctorFinding::problem("answers", error.to_string()).with_fix("vector models")

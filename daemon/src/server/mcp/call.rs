@@ -13,7 +13,8 @@ use rmcp::model::{
 use rmcp::service::{ElicitationMode, Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use scene_schemas::api::{
-    AgentCall, Became, CallView, CancelCall, Failure, FailureKind, ProposalStatus, SessionId,
+    AgentCall, AgentCallOutcome, CallView, CancelCall, Failure, FailureKind, ProposalStatus,
+    SessionId,
 };
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
@@ -220,8 +221,10 @@ struct DecisionNotice {
 impl DecisionNotice {
     /// Says where to decide, where the client can show that.
     fn show_to(peer: &Peer<RoleServer>, view: &CallView) -> Self {
-        let is_waiting =
-            matches!(view.became, Became::Pending { status: ProposalStatus::Waiting, .. });
+        let is_waiting = matches!(
+            view.became,
+            AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. }
+        );
         if !is_waiting || !peer.supported_elicitation_modes().contains(&ElicitationMode::Form) {
             return Self { _until: None };
         }

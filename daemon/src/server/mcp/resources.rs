@@ -11,7 +11,9 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use scene_schemas::api::{AgentLog, Became, CallView, ListedScript, LoggedCall, Sessions};
+use scene_schemas::api::{
+    AgentCallOutcome, AgentLog, CallView, ListedScript, LoggedCall, Sessions,
+};
 use scene_schemas::entry::Seq;
 use serde_json::{Value as Json, json};
 
@@ -190,8 +192,8 @@ impl<G: DaemonGate> McpAgent<G> {
     ) -> Result<Json, String> {
         let args = args.as_object().cloned().unwrap_or_default();
         match self.call_tool(tool, args, SOON, context).await {
-            Ok(CallView { became: Became::Done { answer, .. }, .. }) => Ok(answer),
-            Ok(CallView { became: Became::Refused { reason, .. }, .. }) => Err(reason),
+            Ok(CallView { became: AgentCallOutcome::Done { answer, .. }, .. }) => Ok(answer),
+            Ok(CallView { became: AgentCallOutcome::Refused { reason, .. }, .. }) => Err(reason),
             Ok(view) => Err(results::describe_pending(&view)),
             Err(failure) => Err(format!("{} {}", failure.message, failure.hint)),
         }
@@ -225,7 +227,7 @@ fn script_resource(session: &str, ListedScript { path, class }: &ListedScript) -
 
 /// The calls that wait for a person.
 fn pending_text(log: &AgentLog) -> String {
-    let is_waiting = |it: &&LoggedCall| matches!(it.view.became, Became::Pending { .. });
+    let is_waiting = |it: &&LoggedCall| matches!(it.view.became, AgentCallOutcome::Pending { .. });
     let lines: String = log.unsettled.iter().filter(is_waiting).map(results::log_line).collect();
     if lines.is_empty() { "Nothing waits for a decision.".to_owned() } else { lines }
 }

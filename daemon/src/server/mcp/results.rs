@@ -2,8 +2,8 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use scene_schemas::api::{
-    AgentLog, AppliedChange, Became, CallView, Failure, FailureKind, LoggedCall, ProposalStatus,
-    Sessions,
+    AgentCallOutcome, AgentLog, AppliedChange, CallView, Failure, FailureKind, LoggedCall,
+    ProposalStatus, Sessions,
 };
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{fence_text, picture_data, without_picture};
@@ -14,26 +14,28 @@ const LONGEST: usize = 100_000;
 /// A call that was waited for.
 pub(super) fn call_result(view: &CallView) -> CallToolResult {
     match &view.became {
-        Became::Done { answer, applied: None } if !is_whole(answer) => error_result(format!(
-            "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
+        AgentCallOutcome::Done { answer, applied: None } if !is_whole(answer) => {
+            error_result(format!(
+                "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
              (maxNodes, limit), maxBytes, a range of lines, or a path further down.",
-            view.tool,
-            answer.to_string().len()
-        )),
-        Became::Done { answer, applied: None } => {
+                view.tool,
+                answer.to_string().len()
+            ))
+        }
+        AgentCallOutcome::Done { answer, applied: None } => {
             let mut content = content_blocks(answer);
             content.extend(as_it_would_be(view).map(ContentBlock::text));
             CallToolResult::success(content)
         }
-        Became::Done { answer, applied: Some(change) } => {
+        AgentCallOutcome::Done { answer, applied: Some(change) } => {
             let mut text = describe_applied(change);
             if !answer.is_null() {
                 text.push_str(&format!("{answer}\n"));
             }
             CallToolResult::success(vec![ContentBlock::text(truncate(text))])
         }
-        Became::Refused { reason, .. } => error_result(reason.clone()),
-        Became::Pending { .. } | Became::Working {} => unsettled_result(view),
+        AgentCallOutcome::Refused { reason, .. } => error_result(reason.clone()),
+        AgentCallOutcome::Pending { .. } | AgentCallOutcome::Working {} => unsettled_result(view),
     }
 }
 
@@ -56,12 +58,14 @@ pub(super) fn status_result(view: &CallView) -> CallToolResult {
     let mut said =
         json!({ "status": outcome_word(&view.became), "id": view.call, "tool": view.tool });
     let text = match &view.became {
-        Became::Working {} | Became::Pending { .. } => return unsettled_result(view),
-        Became::Done { answer, applied: None } => {
+        AgentCallOutcome::Working {} | AgentCallOutcome::Pending { .. } => {
+            return unsettled_result(view);
+        }
+        AgentCallOutcome::Done { answer, applied: None } => {
             format!("Answered: {}", without_picture(answer, false))
         }
-        Became::Done { applied: Some(change), .. } => describe_applied(change),
-        Became::Refused { reason, .. } => reason.clone(),
+        AgentCallOutcome::Done { applied: Some(change), .. } => describe_applied(change),
+        AgentCallOutcome::Refused { reason, .. } => reason.clone(),
     };
     said["text"] = truncate(text).into();
     structured_result(said.to_string(), said)
@@ -74,14 +78,14 @@ fn structured_result(text: String, said: Json) -> CallToolResult {
 }
 
 /// What became of a call, in a word.
-fn outcome_word(became: &Became) -> &'static str {
+fn outcome_word(became: &AgentCallOutcome) -> &'static str {
     match became {
-        Became::Working {} => "working",
-        Became::Pending { status: ProposalStatus::Waiting, .. } => "pending",
-        Became::Pending { .. } => "approved",
-        Became::Done { applied: None, .. } => "answered",
-        Became::Done { applied: Some(_), .. } => "applied",
-        Became::Refused { status, .. } => match status {
+        AgentCallOutcome::Working {} => "working",
+        AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => "pending",
+        AgentCallOutcome::Pending { .. } => "approved",
+        AgentCallOutcome::Done { applied: None, .. } => "answered",
+        AgentCallOutcome::Done { applied: Some(_), .. } => "applied",
+        AgentCallOutcome::Refused { status, .. } => match status {
             Some(ProposalStatus::Rejected) => "rejected",
             Some(ProposalStatus::Withdrawn) => "withdrawn",
             Some(ProposalStatus::Failed) => "failed",
@@ -94,13 +98,13 @@ fn outcome_word(became: &Became) -> &'static str {
 /// What a call waits for.
 pub(super) fn describe_pending(view: &CallView) -> String {
     match &view.became {
-        Became::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
+        AgentCallOutcome::Pending { proposal, status: ProposalStatus::Waiting, title, .. } => {
             format!(
                 "pending: proposal {proposal} ({title}) waits for the person's decision, in Studio's widget, \
                  on the page that `vector open` shows, or in `vector review`."
             )
         }
-        Became::Pending { proposal, title, .. } => {
+        AgentCallOutcome::Pending { proposal, title, .. } => {
             format!("approved: proposal {proposal} ({title}) is being applied.")
         }
         _ => format!("working: {} is still at work.", view.tool),
@@ -120,7 +124,9 @@ fn as_it_would_be(view: &CallView) -> Option<String> {
 
 fn describe_next_step(view: &CallView) -> String {
     let so_far = match &view.became {
-        Became::Pending { status: ProposalStatus::Waiting, .. } => "Nothing of it is done yet. ",
+        AgentCallOutcome::Pending { status: ProposalStatus::Waiting, .. } => {
+            "Nothing of it is done yet. "
+        }
         _ => "",
     };
     format!(
@@ -132,7 +138,7 @@ fn describe_next_step(view: &CallView) -> String {
 
 /// What the person is told in their client.
 pub(super) fn where_to_decide(view: &CallView) -> String {
-    let Became::Pending { proposal, title, .. } = &view.became else {
+    let AgentCallOutcome::Pending { proposal, title, .. } = &view.became else {
         return describe_pending(view);
     };
     format!(
@@ -184,8 +190,10 @@ pub(super) fn log_lines(log: &AgentLog) -> String {
 /// A call in a line.
 pub(super) fn log_line(it: &LoggedCall) -> String {
     let proposal = match &it.view.became {
-        Became::Pending { proposal, .. } => format!(", proposal {proposal}"),
-        Became::Done { applied: Some(change), .. } => format!(", proposal {}", change.proposal),
+        AgentCallOutcome::Pending { proposal, .. } => format!(", proposal {proposal}"),
+        AgentCallOutcome::Done { applied: Some(change), .. } => {
+            format!(", proposal {}", change.proposal)
+        }
         _ => String::new(),
     };
     let LoggedCall { client, place, brief, disconnected, view } = it;
@@ -256,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    fn call(tool: &str, became: Became) -> CallView {
+    fn call(tool: &str, became: AgentCallOutcome) -> CallView {
         CallView {
             call: Seq(2),
             workflow: Seq(1),
@@ -268,7 +276,7 @@ mod tests {
     }
 
     fn answered(answer: Json) -> (bool, String) {
-        let view = call("list_children", Became::Done { answer, applied: None });
+        let view = call("list_children", AgentCallOutcome::Done { answer, applied: None });
         let told = serde_json::to_value(call_result(&view)).unwrap();
         (told["isError"] == true, told["content"][0]["text"].as_str().unwrap().to_owned())
     }
@@ -284,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_form_of_an_unsettled_result_says_what_to_do_next() {
-        let pending = |status| Became::Pending {
+        let pending = |status| AgentCallOutcome::Pending {
             proposal: Seq(3),
             status,
             title: "Create Door".to_owned(),
@@ -293,7 +301,7 @@ mod tests {
         let cases = [
             (pending(ProposalStatus::Waiting), ["Nothing of it is done yet", "waits"]),
             (pending(ProposalStatus::Approved), ["approved", "is being applied"]),
-            (Became::Working {}, ["working", "still at work"]),
+            (AgentCallOutcome::Working {}, ["working", "still at work"]),
         ];
         for (became, says) in cases {
             let view = call("create_instance", became);
@@ -318,7 +326,10 @@ mod tests {
         };
         let refused = |status| {
             let reason = "The person said no: too dark".to_owned();
-            call("create_instance", Became::Refused { reason, status, proposal: Some(Seq(3)) })
+            call(
+                "create_instance",
+                AgentCallOutcome::Refused { reason, status, proposal: Some(Seq(3)) },
+            )
         };
         let rejected = refused(Some(ProposalStatus::Rejected));
         for read in read_by_models(&failure_result(&lost)) {

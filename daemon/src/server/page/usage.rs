@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use scene_schemas::api::{Figures, ModelFigures, Times, ToolFigures, UsageFigures};
+use scene_schemas::api::{DurationSummary, Figures, ModelFigures, ToolFigures, UsageFigures};
 use vector_core::calendar::{format_date, parse_date};
 
 use super::format;
@@ -165,7 +165,7 @@ fn sum_table(title: &str, sums: &BTreeMap<String, UsageSum>) -> Markup {
 }
 
 /// The median, and within how long 95 of 100 were.
-fn format_times(times: Option<Times>) -> Markup {
+fn format_times(times: Option<DurationSummary>) -> Markup {
     html! {
         @if let Some(times) = times { (format::format_duration(times.median)) " · " (format::format_duration(times.p95)) } @else { "–" }
     }

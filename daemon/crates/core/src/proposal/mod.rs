@@ -27,7 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scene_schemas::command::Props;
 use scene_schemas::proposal::{
-    Change, Class, Conflict, Meant, Preview, Proposal, Row, ScriptDiff, Warning, WarningKind,
+    Change, Class, Conflict, ImplicitTarget, Preview, Proposal, Row, ScriptDiff, Warning,
+    WarningKind,
 };
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::text::TextEdit;
@@ -87,7 +88,7 @@ pub struct ProposalDraft<'a> {
     brought: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
     title: Option<String>,
-    meant: Option<Meant>,
+    meant: Option<ImplicitTarget>,
     names: usize,
     goes_back: bool,
     seen: SeenTexts,
@@ -154,7 +155,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     /// Says whom the call means where it leaves out a path; the first stays.
-    pub fn set_implicit_target(&mut self, meant: Option<Meant>) {
+    pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
         self.meant = self.meant.take().or(meant);
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -78,7 +78,7 @@ impl<'de, const MIN: u64, const MAX: u64, const USUAL: u64> Deserialize<'de>
     for BoundedInt<MIN, MAX, USUAL>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Option::<Bounded<MIN, MAX>>::deserialize(deserializer)?;
+        let given = Option::<BoundedNumber<MIN, MAX>>::deserialize(deserializer)?;
         Ok(given.map_or_else(Self::default, |number| Self(number.get())))
     }
 }
@@ -93,7 +93,7 @@ impl<const MIN: u64, const MAX: u64, const USUAL: u64> JsonSchema for BoundedInt
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Bounded::<MIN, MAX>::json_schema(generator)
+        BoundedNumber::<MIN, MAX>::json_schema(generator)
     }
 }
 

@@ -2,7 +2,7 @@
 //! in scripts are told.
 
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -23,8 +23,8 @@ const ANSWER: usize = 30_000;
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptPosition {
-    line: Bounded<0, 10_000_000>,
-    character: Bounded<0, 100_000_000>,
+    line: BoundedNumber<0, 10_000_000>,
+    character: BoundedNumber<0, 100_000_000>,
 }
 
 /// The script of a path, and the byte of a place in it.

@@ -1,7 +1,7 @@
 //! `format`: a script as StyLua would write it.
 
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -24,8 +24,8 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct FormatArgs {
     path: InstancePath,
-    start_line: Option<Bounded<1, 10_000_000>>,
-    end_line: Option<Bounded<1, 10_000_000>>,
+    start_line: Option<BoundedNumber<1, 10_000_000>>,
+    end_line: Option<BoundedNumber<1, 10_000_000>>,
 }
 
 fn plan(args: &FormatArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Refusal> {

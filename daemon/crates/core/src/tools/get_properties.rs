@@ -88,7 +88,7 @@ fn property_value(scene: &Scene, node: Node, name: &str) -> Option<Json> {
         "ClassName" => Some(scene.class(node).into()),
         "Parent" => scene.parent(node).map(|parent| scene.path(parent).to_string().into()),
         "Tags" => Some(scene.tags(node).into()),
-        name => scene.value(node, name).map(|value| value.plain()),
+        name => scene.value(node, name).map(|value| value.to_plain()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `insert_asset`: a model of Roblox's catalogue, with all that it brings.
 
 use scene_schemas::refusal::{Refusal, refuse};
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -24,7 +24,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct InsertAssetArgs {
     /// As in rbxassetid://123
-    asset_id: Bounded<1, 9_007_199_254_740_991>,
+    asset_id: BoundedNumber<1, 9_007_199_254_740_991>,
     parent_path: InstancePath,
 }
 

@@ -64,7 +64,7 @@ use std::sync::Arc;
 use scene_schemas::Fingerprint;
 use scene_schemas::api::Wanted;
 use scene_schemas::entry::{Phase, Seq, Stance};
-use scene_schemas::proposal::{Conflict, Meant, Proposal};
+use scene_schemas::proposal::{Conflict, ImplicitTarget, Proposal};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use schemars::Schema;
 use serde_json::Value as Json;
@@ -360,7 +360,7 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
 
 fn draft_change(
     change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
-    (args, meant): (Json, Option<Meant>),
+    (args, meant): (Json, Option<ImplicitTarget>),
     scene: &mut Scene,
     base: &Fingerprint,
     (blobs, seen): (&BlobStore, SeenTexts),

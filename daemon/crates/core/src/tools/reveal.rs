@@ -2,7 +2,7 @@
 
 use scene_schemas::api::Wanted;
 use scene_schemas::refusal::refuse;
-use scene_schemas::{Bounded, InstancePath};
+use scene_schemas::{BoundedNumber, InstancePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -28,5 +28,5 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[serde(deny_unknown_fields)]
 struct RevealArgs {
     path: InstancePath,
-    line: Option<Bounded<1, 10_000_000>>,
+    line: Option<BoundedNumber<1, 10_000_000>>,
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use scene_schemas::api::{AppliedChange, Became};
+use scene_schemas::api::{AgentCallOutcome, AppliedChange};
 use scene_schemas::entry::Seq;
 use serde_json::Value as Json;
 
@@ -63,27 +63,27 @@ impl Workflow {
     }
 
     /// What became of a call.
-    pub fn outcome_of_call(&self, call: Seq) -> Option<Became> {
+    pub fn outcome_of_call(&self, call: Seq) -> Option<AgentCallOutcome> {
         let call = self.calls.get(&call)?;
         let pending = match &call.status {
             CallStatus::Proposed(seq, _) => self.proposal(*seq).map(|pending| (*seq, pending)),
             _ => None,
         };
         Some(match (self.call_outcome(call), pending) {
-            (None, None) => Became::Working {},
-            (None, Some((proposal, pending))) => Became::Pending {
+            (None, None) => AgentCallOutcome::Working {},
+            (None, Some((proposal, pending))) => AgentCallOutcome::Pending {
                 proposal,
                 status: pending.status.to_proposal_status(),
                 title: pending.proposal.title.clone(),
                 class: pending.proposal.class,
             },
             (Some(CallOutcome::Done(answer)), pending) => {
-                Became::Done { answer, applied: pending.map(applied_change) }
+                AgentCallOutcome::Done { answer, applied: pending.map(applied_change) }
             }
             (Some(CallOutcome::Refused(reason)), pending) => {
                 let (proposal, status) =
                     pending.map(|(seq, it)| (seq, it.status.to_proposal_status())).unzip();
-                Became::Refused { reason, status, proposal }
+                AgentCallOutcome::Refused { reason, status, proposal }
             }
         })
     }

@@ -26,7 +26,7 @@ use scene_schemas::Command;
 use scene_schemas::entry::{
     Attached, Context, Entry, Finish, Guards, Place, Record, Replay, Seq, Stance, Step,
 };
-use scene_schemas::proposal::{Ack, Meant, MeantBy, Mode, Proposal, WarningKind};
+use scene_schemas::proposal::{Ack, ImplicitTarget, MeantBy, Mode, Proposal, WarningKind};
 use serde_json::{Value as Json, json};
 
 use crate::policy;
@@ -262,18 +262,18 @@ impl Workflow {
 
     /// Whom a call means that leaves out its path, where that is known before the place is asked: what
     /// it meant when it was planned before, or else the one instance that the person attached.
-    pub fn implicit_target(&self, call: Seq) -> Option<Meant> {
+    pub fn implicit_target(&self, call: Seq) -> Option<ImplicitTarget> {
         let mut planned = self.proposals.values().rev().filter(|pending| pending.call == call);
         planned.find_map(|pending| pending.proposal.meant.clone()).or_else(|| self.pointed_at())
     }
 
-    fn pointed_at(&self) -> Option<Meant> {
+    fn pointed_at(&self) -> Option<ImplicitTarget> {
         let mut instances = self.attached.iter().filter_map(|attached| match attached {
             Attached::Instance { target, .. } => Some(target),
             _ => None,
         });
         let target = instances.next()?.clone();
-        instances.next().is_none().then_some(Meant { target, by: MeantBy::Attached })
+        instances.next().is_none().then_some(ImplicitTarget { target, by: MeantBy::Attached })
     }
 
     /// Why a call was refused, where it was.

@@ -5,15 +5,17 @@ use scene_schemas::entry::{Replay, Tokens};
 use serde_json::json;
 use vector_core::prompt::{MessageCost, ModelMessage, ToolCall};
 use vector_core::workflow::ModelTrouble;
-use vector_providers::answer::{Answer, Called, Failure, Outcome, Usage};
-use vector_providers::client::Client;
+use vector_providers::answer::{
+    AnswerOutcome, CalledTool, ModelAnswer, ProviderFailure, TokenUsage,
+};
+use vector_providers::client::ModelClient;
 use vector_providers::config;
 use vector_providers::failure::PAGE;
 use vector_providers::http::HttpError;
-use vector_providers::keys::Found;
+use vector_providers::keys::CredentialSource;
 use vector_providers::retry::PATIENCE;
 
-fn to_tokens(usage: &Usage) -> Tokens {
+fn to_tokens(usage: &TokenUsage) -> Tokens {
     Tokens {
         prompt: usage.prompt,
         generated: usage.generated,
@@ -23,23 +25,27 @@ fn to_tokens(usage: &Usage) -> Tokens {
 }
 
 /// What an answer took. Where the provider does not say, the request is counted as it was estimated.
-pub(super) fn message_cost(usage: Option<&Usage>, estimate: u64, client: &Client) -> MessageCost {
-    let guessed = Usage { prompt: estimate, ..Usage::default() };
+pub(super) fn message_cost(
+    usage: Option<&TokenUsage>,
+    estimate: u64,
+    client: &ModelClient,
+) -> MessageCost {
+    let guessed = TokenUsage { prompt: estimate, ..TokenUsage::default() };
     MessageCost {
         model: client.name(),
         tokens: usage.map(to_tokens),
-        dollars: client.dollars(usage.unwrap_or(&guessed)),
+        dollars: client.cost_in_dollars(usage.unwrap_or(&guessed)),
         replay: None,
     }
 }
 
 /// What a whole answer says.
 pub(super) fn build_message(
-    answer: Answer,
+    answer: ModelAnswer,
     (has_called, estimate): (bool, u64),
-    client: &Client,
+    client: &ModelClient,
 ) -> ModelMessage {
-    let chosen = client.chosen();
+    let chosen = client.chosen_model();
     let replay = answer.end.replay.clone().map(|content| {
         let (provider, model) = (chosen.service.name.clone(), chosen.model.id.clone());
         Box::new(Replay { provider, model, content })
@@ -47,12 +53,12 @@ pub(super) fn build_message(
     let cost = MessageCost { replay, ..message_cost(answer.usage.as_ref(), estimate, client) };
     let declined = answer.is_declined();
     let flaw = find_flaw(&answer, has_called);
-    let is_cut = answer.end.outcome == Outcome::Truncated;
+    let is_cut = answer.end.outcome == AnswerOutcome::Truncated;
     let said = Some(answer.text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
     let refusal = answer.end.refusal.clone();
     let why = || answer.end.failure.as_ref().map(|failure| failure.message.clone());
     let text = if declined { said.or(refusal).or_else(why) } else { said };
-    let is_runnable = answer.end.outcome == Outcome::Ok;
+    let is_runnable = answer.end.outcome == AnswerOutcome::Ok;
     let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
     let calls = calls.map(|it| to_call(it, is_cut)).collect();
     ModelMessage { text, calls, declined, flaw, cost: Some(cost) }
@@ -61,23 +67,23 @@ pub(super) fn build_message(
 const SILENT: &str = "Your message was empty. Call a tool, or say what you have to say.";
 
 /// What is wrong with an answer as a whole.
-fn find_flaw(answer: &Answer, has_called: bool) -> Option<String> {
+fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
     let why = || answer.end.failure.as_ref().map_or("", |failure| failure.message.as_str());
     match answer.end.outcome {
-        Outcome::ModelError => Some(format!(
+        AnswerOutcome::ModelError => Some(format!(
             "Your call could not be read by the provider ({}), so nothing was run. Call again, with \
              arguments that fit the tool's schema.",
             why()
         )),
-        Outcome::Empty => Some(SILENT.to_owned()),
+        AnswerOutcome::Empty => Some(SILENT.to_owned()),
         // Some end so behind their last call, and are done.
-        Outcome::Ok if answer.is_silent() && !has_called => Some(SILENT.to_owned()),
-        Outcome::Truncated if answer.calls.is_empty() => Some(
+        AnswerOutcome::Ok if answer.is_silent() && !has_called => Some(SILENT.to_owned()),
+        AnswerOutcome::Truncated if answer.calls.is_empty() => Some(
             "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
              in smaller steps."
                 .to_owned(),
         ),
-        Outcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
+        AnswerOutcome::Ok if answer.end.is_limited && answer.calls.is_empty() => Some(
             "Your message was cut off at the token limit. Go on where it ended, or say it shorter."
                 .to_owned(),
         ),
@@ -93,7 +99,7 @@ fn clean_tool_name(name: &str) -> String {
     if name.is_empty() { "unknown".to_owned() } else { name }
 }
 
-fn to_call(called: Called, is_cut: bool) -> ToolCall {
+fn to_call(called: CalledTool, is_cut: bool) -> ToolCall {
     let tool = clean_tool_name(&called.name);
     let (args, broken) = match called.args {
         Ok(args) if args.is_object() => (args, None),
@@ -130,10 +136,10 @@ pub(crate) fn missing_model(why: &str) -> ModelTrouble {
 }
 
 /// Nobody was reached.
-pub(super) fn unreachable_trouble(error: &HttpError, client: &Client) -> ModelTrouble {
+pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> ModelTrouble {
     let hint = match error {
         HttpError::Unreachable { .. } if client.is_local() => {
-            let address = &client.chosen().service.base_url;
+            let address = &client.chosen_model().service.base_url;
             format!(
                 "Does the model's server run at {address}? Start it, or correct `base_url`, and try again."
             )
@@ -153,8 +159,8 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &Client) -> ModelTr
 }
 
 /// The provider answered with an error, or not to the end.
-pub(super) fn failure_trouble(failure: &Failure, client: &Client) -> ModelTrouble {
-    let service = &client.chosen().service.name;
+pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -> ModelTrouble {
+    let service = &client.chosen_model().service.name;
     let status = failure.status.map_or(String::new(), |status| format!(" ({status})"));
     let (code, hint) = match failure.status {
         _ if failure.quota_exhausted => (
@@ -166,8 +172,8 @@ pub(super) fn failure_trouble(failure: &Failure, client: &Client) -> ModelTroubl
             "Begin a new task with less in it, or choose a model with a larger window.".to_owned(),
         ),
         _ if failure.kind.as_deref() == Some(PAGE) => {
-            let address = &client.chosen().service.base_url;
-            let variable = config::variable(service, "BASE_URL");
+            let address = &client.chosen_model().service.base_url;
+            let variable = config::provider_variable(service, "BASE_URL");
             let hint = format!(
                 "A network that wants you to sign in answers so: open any web page, and try again. \
                  Otherwise {address} is not the address of {service}'s API; it is `base_url` of the \
@@ -176,8 +182,8 @@ pub(super) fn failure_trouble(failure: &Failure, client: &Client) -> ModelTroubl
             (FailureKind::Provider, hint)
         }
         Some(401 | 403) => {
-            let mend = match &client.chosen().found {
-                Found::Variable(name) => format!("Set the variable {name} anew"),
+            let mend = match &client.chosen_model().found {
+                CredentialSource::Variable(name) => format!("Set the variable {name} anew"),
                 _ => format!("Set its key anew with `vector key set {service}`"),
             };
             (FailureKind::Provider, format!("{mend}, or choose another model."))

@@ -11,7 +11,7 @@ fn id(text: &str) -> InstanceId {
 }
 
 fn nodes(given: &[(&str, u32, &str, &str)]) -> ScenePart {
-    let mut nodes = Nodes::default();
+    let mut nodes = NodeColumns::default();
     for (name, parent, class, text) in given {
         nodes.ids.push(id(text));
         nodes.parents.push(*parent);

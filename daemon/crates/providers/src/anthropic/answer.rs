@@ -5,21 +5,24 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Args, Calling, Draft, Finish, append, count, list, text};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, ArgumentBuffer, FinishKind, PartialCall, append_text, member_count, member_list,
+    member_text,
+};
+use super::super::decode::AnswerDecoder;
 
 /// The wire.
 #[derive(Debug, Default)]
-pub(in super::super) struct Anthropic {
-    blocks: Vec<Block>,
+pub(in super::super) struct AnthropicDecoder {
+    blocks: Vec<AnthropicBlock>,
     stop: Option<String>,
-    counts: Counts,
+    counts: TokenCounts,
 }
 
 /// A block of the message.
 #[derive(Debug)]
-struct Block {
+struct AnthropicBlock {
     index: Option<u64>,
     /// As it will be replayed.
     json: Json,
@@ -29,7 +32,7 @@ struct Block {
 
 /// The last that was said of each count: those of the end outweigh those of the beginning.
 #[derive(Debug, Default, Clone, Copy)]
-struct Counts {
+struct TokenCounts {
     input: Option<u64>,
     output: Option<u64>,
     cache_read: Option<u64>,
@@ -37,53 +40,52 @@ struct Counts {
     thinking: Option<u64>,
 }
 
-impl Spelling for Anthropic {
-    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
-        let kind = match text(data, "type") {
+impl AnswerDecoder for AnthropicDecoder {
+    fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder) {
+        let kind = match member_text(data, "type") {
             "" => name,
             kind => kind,
         };
         match kind {
-            "message_start" => self.begin(&data["message"], draft),
+            "message_start" => self.begin_message(&data["message"], draft),
             "content_block_start" => {
                 let index = data["index"].as_u64().or(Some(self.blocks.len() as u64));
-                self.block(index, &data["content_block"], draft);
+                self.add_block(index, &data["content_block"], draft);
             }
-            "content_block_delta" => self.delta(data, draft),
+            "content_block_delta" => self.add_delta(data, draft),
             "message_delta" => {
-                self.count(&data["usage"], draft);
+                self.count_tokens(&data["usage"], draft);
                 if let Some(stop) = data["delta"]["stop_reason"].as_str() {
                     self.stop = Some(stop.to_owned());
                 }
             }
             "message_stop" => {
-                self.stop(draft);
+                self.end_message(draft);
                 draft.is_over = true;
             }
             _ => {}
         }
     }
 
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         if !body["content"].is_array() && body["stop_reason"].is_null() {
-            draft.broken("the answer is no message of Anthropic's".to_owned());
+            draft.set_broken("the answer is no message of Anthropic's".to_owned());
             return;
         }
-        self.begin(body, draft);
-        self.stop(draft);
+        self.begin_message(body, draft);
+        self.end_message(draft);
     }
 
-    fn end(&mut self, draft: &mut Draft) {
-        let has_thoughts = self
-            .blocks
-            .iter()
-            .any(|block| matches!(text(&block.json, "type"), "thinking" | "redacted_thinking"));
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
+        let has_thoughts = self.blocks.iter().any(|block| {
+            matches!(member_text(&block.json, "type"), "thinking" | "redacted_thinking")
+        });
         if !has_thoughts {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
             if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
-                block.json["input"] = call.parsed().unwrap_or_else(
+                block.json["input"] = call.parse_arguments().unwrap_or_else(
                     // Only an object is taken back; it shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
                 );
@@ -95,73 +97,74 @@ impl Spelling for Anthropic {
     }
 }
 
-impl Anthropic {
+impl AnthropicDecoder {
     /// The beginning of a message, or the whole of it.
-    fn begin(&mut self, message: &Json, draft: &mut Draft) {
+    fn begin_message(&mut self, message: &Json, draft: &mut AnswerBuilder) {
         draft.has_message = true;
-        self.count(&message["usage"], draft);
-        for block in list(message, "content") {
-            self.block(None, block, draft);
+        self.count_tokens(&message["usage"], draft);
+        for block in member_list(message, "content") {
+            self.add_block(None, block, draft);
         }
         if let Some(stop) = message["stop_reason"].as_str() {
             self.stop = Some(stop.to_owned());
         }
     }
 
-    fn block(&mut self, index: Option<u64>, block: &Json, draft: &mut Draft) {
+    fn add_block(&mut self, index: Option<u64>, block: &Json, draft: &mut AnswerBuilder) {
         let mut call = None;
-        match text(block, "type") {
-            "text" => draft.text(text(block, "text")),
-            "thinking" => draft.reason(text(block, "thinking")),
+        match member_text(block, "type") {
+            "text" => draft.push_text(member_text(block, "text")),
+            "thinking" => draft.push_reasoning(member_text(block, "thinking")),
             "tool_use" => {
-                let mut calling = Calling::new(text(block, "id"), text(block, "name"));
+                let mut calling =
+                    PartialCall::new(member_text(block, "id"), member_text(block, "name"));
                 // A stream begins with `{}` and adds to it; a whole block has all of it here.
                 match &block["input"] {
                     Json::Object(input) if index.is_some() && input.is_empty() => {}
                     Json::Null => {}
-                    Json::String(input) => calling.args = Args::Text(input.clone()),
-                    input => calling.args = Args::Json(input.clone()),
+                    Json::String(input) => calling.args = ArgumentBuffer::Text(input.clone()),
+                    input => calling.args = ArgumentBuffer::Json(input.clone()),
                 }
-                draft.call(calling);
+                draft.begin_call(calling);
                 call = Some(draft.calls.len() - 1);
             }
             _ => {}
         }
-        self.blocks.push(Block { index, json: block.clone(), call });
+        self.blocks.push(AnthropicBlock { index, json: block.clone(), call });
     }
 
-    fn delta(&mut self, data: &Json, draft: &mut Draft) {
+    fn add_delta(&mut self, data: &Json, draft: &mut AnswerBuilder) {
         let (index, delta) = (data["index"].as_u64(), &data["delta"]);
-        let same = |block: &&mut Block| index.is_none() || block.index == index;
+        let same = |block: &&mut AnthropicBlock| index.is_none() || block.index == index;
         let block = self.blocks.iter_mut().rev().find(same);
-        let (kind, mut nowhere) = (text(delta, "type"), json!({}));
+        let (kind, mut nowhere) = (member_text(delta, "type"), json!({}));
         let call = block.as_ref().and_then(|block| block.call);
         let json = block.map_or(&mut nowhere, |block| &mut block.json);
         match kind {
             "text_delta" => {
-                draft.text(text(delta, "text"));
-                append(json, "text", text(delta, "text"));
+                draft.push_text(member_text(delta, "text"));
+                append_text(json, "text", member_text(delta, "text"));
             }
             "thinking_delta" => {
-                draft.reason(text(delta, "thinking"));
-                append(json, "thinking", text(delta, "thinking"));
+                draft.push_reasoning(member_text(delta, "thinking"));
+                append_text(json, "thinking", member_text(delta, "thinking"));
             }
-            "signature_delta" => append(json, "signature", text(delta, "signature")),
+            "signature_delta" => append_text(json, "signature", member_text(delta, "signature")),
             // The blocks of the provider's own tools are filled like this, too.
             "input_json_delta" => {
                 if let Some(calling) = call.and_then(|call| draft.calls.get_mut(call)) {
-                    let more = text(delta, "partial_json");
-                    if !more.is_empty() && matches!(calling.args, Args::Json(_)) {
-                        calling.args = Args::Text(String::new());
+                    let more = member_text(delta, "partial_json");
+                    if !more.is_empty() && matches!(calling.args, ArgumentBuffer::Json(_)) {
+                        calling.args = ArgumentBuffer::Text(String::new());
                     }
-                    calling.push(&Json::from(more));
+                    calling.push_arguments(&Json::from(more));
                 }
             }
             _ => {}
         }
     }
 
-    fn count(&mut self, usage: &Json, draft: &mut Draft) {
+    fn count_tokens(&mut self, usage: &Json, draft: &mut AnswerBuilder) {
         let counts = &mut self.counts;
         for (slot, name) in [
             (&mut counts.input, "input_tokens"),
@@ -169,17 +172,17 @@ impl Anthropic {
             (&mut counts.cache_read, "cache_read_input_tokens"),
             (&mut counts.cache_write, "cache_creation_input_tokens"),
         ] {
-            *slot = count(usage, name).or(*slot);
+            *slot = member_count(usage, name).or(*slot);
         }
         counts.thinking =
-            count(&usage["output_tokens_details"], "thinking_tokens").or(counts.thinking);
+            member_count(&usage["output_tokens_details"], "thinking_tokens").or(counts.thinking);
         if counts.input.is_none() && counts.output.is_none() {
             return;
         }
         let [input, output, cache_read, cache_write] =
             [counts.input, counts.output, counts.cache_read, counts.cache_write]
                 .map(Option::unwrap_or_default);
-        draft.usage = Some(Usage {
+        draft.usage = Some(TokenUsage {
             input,
             output,
             prompt: input.saturating_add(cache_read).saturating_add(cache_write),
@@ -191,15 +194,15 @@ impl Anthropic {
     }
 
     /// The end of the message; without a reason it is none.
-    fn stop(&mut self, draft: &mut Draft) {
+    fn end_message(&mut self, draft: &mut AnswerBuilder) {
         let Some(stop) = self.stop.take() else {
             return;
         };
         let finish = match stop.as_str() {
-            "max_tokens" => Finish::Limit,
-            "model_context_window_exceeded" => Finish::Window,
-            "refusal" => Finish::Refused,
-            _ => Finish::Done,
+            "max_tokens" => FinishKind::Limit,
+            "model_context_window_exceeded" => FinishKind::Window,
+            "refusal" => FinishKind::Refused,
+            _ => FinishKind::Done,
         };
         draft.finish(&stop, finish);
     }
@@ -208,7 +211,7 @@ impl Anthropic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Outcome, Wire};
+    use crate::answer::{AnswerOutcome, WireFormat};
     use crate::tests::{sse, whole};
 
     fn events(middle: &[Json], stop: &str) -> Vec<Json> {
@@ -251,8 +254,8 @@ mod tests {
             json!({"type": "content_block_stop", "index": 1}),
             json!({"type": "something_new", "index": 1}),
         ];
-        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
-        assert_eq!((answer.end.outcome, answer.text.as_str()), (Outcome::Ok, "Hi"));
+        let answer = sse(WireFormat::Anthropic, &events(&middle, "tool_use"));
+        assert_eq!((answer.end.outcome, answer.text.as_str()), (AnswerOutcome::Ok, "Hi"));
         let args: Vec<_> = answer.calls.iter().map(|call| call.args.clone().unwrap()).collect();
         assert_eq!(args, [json!({"y": 1}), json!({"x": 2})]);
         let usage = answer.usage.unwrap();
@@ -271,7 +274,7 @@ mod tests {
             start(2, tool("a")),
             input(2, "{\"x\":1}"),
         ];
-        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
+        let answer = sse(WireFormat::Anthropic, &events(&middle, "tool_use"));
         assert_eq!(answer.reasoning, "Hm.");
         assert_eq!(
             answer.end.replay.unwrap(),
@@ -287,22 +290,22 @@ mod tests {
     fn ends_are_told_apart() {
         let middle = [start(0, tool("a")), input(0, "{\"x\":")];
         for (stop, outcome) in [
-            ("tool_use", Outcome::Ok),
-            ("max_tokens", Outcome::Truncated),
-            ("model_context_window_exceeded", Outcome::Truncated),
-            ("refusal", Outcome::Refused),
+            ("tool_use", AnswerOutcome::Ok),
+            ("max_tokens", AnswerOutcome::Truncated),
+            ("model_context_window_exceeded", AnswerOutcome::Truncated),
+            ("refusal", AnswerOutcome::Refused),
         ] {
-            let answer = sse(Wire::Anthropic, &events(&middle, stop));
+            let answer = sse(WireFormat::Anthropic, &events(&middle, stop));
             assert_eq!(answer.end.outcome, outcome, "{stop}");
             assert_eq!(answer.end.stop.as_deref(), Some(stop));
         }
         let mut cut = events(&middle, "tool_use");
         cut.pop();
-        assert_eq!(sse(Wire::Anthropic, &cut).end.outcome, Outcome::Incomplete);
+        assert_eq!(sse(WireFormat::Anthropic, &cut).end.outcome, AnswerOutcome::Incomplete);
         let error = json!({"type": "error", "error": {"type": "api_error", "message": "m"}});
         cut.push(error);
-        let answer = sse(Wire::Anthropic, &cut);
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        let answer = sse(WireFormat::Anthropic, &cut);
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         assert!(answer.end.failure.unwrap().retryable);
     }
 
@@ -313,7 +316,7 @@ mod tests {
             json!({"type": "content_block_delta",
                 "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}}),
         ];
-        let answer = sse(Wire::Anthropic, &events(&middle, "tool_use"));
+        let answer = sse(WireFormat::Anthropic, &events(&middle, "tool_use"));
         assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
     }
 
@@ -325,11 +328,14 @@ mod tests {
             {"type": "tool_use", "id": "a", "name": "t", "input": {}},
         ], "stop_reason": "tool_use", "usage": {"input_tokens": 5, "output_tokens": 7,
             "cache_read_input_tokens": 11, "cache_creation_input_tokens": 13}});
-        let answer = whole(Wire::Anthropic, &body);
+        let answer = whole(WireFormat::Anthropic, &body);
         assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
-        assert_eq!(answer.runnable()[0].args, Ok(json!({})));
+        assert_eq!(answer.runnable_calls()[0].args, Ok(json!({})));
         assert_eq!(answer.usage.unwrap().prompt, 29);
         assert_eq!(answer.end.replay.unwrap(), body["content"]);
-        assert_eq!(whole(Wire::Anthropic, &json!({"a": 1})).end.outcome, Outcome::Error);
+        assert_eq!(
+            whole(WireFormat::Anthropic, &json!({"a": 1})).end.outcome,
+            AnswerOutcome::Error
+        );
     }
 }

@@ -7,116 +7,124 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
-use super::super::catalogue::{Model, Thinking};
+use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, Told, last_kept, replayed, sides};
+use super::super::turns::{
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, last_kept, replay_blocks, split_turns,
+};
 
 /// The least that may be thought, by Anthropic's rules.
 const LEAST_BUDGET: u32 = 1024;
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
+pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("max_tokens".to_owned(), json!(max));
     body.insert("stream".to_owned(), json!(true));
     if !prompt.rules.is_empty() {
-        body.insert("system".to_owned(), json!([cached(text(&prompt.rules), model)]));
+        body.insert("system".to_owned(), json!([mark_cached(text_block(&prompt.rules), model)]));
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(tool_definition).collect());
         let choice = json!({ "type": "auto", "disable_parallel_tool_use": true });
         body.insert("tool_choice".to_owned(), choice);
     }
-    let mut messages: Vec<Json> = sides(prompt, model).iter().filter_map(message).collect();
+    let mut messages: Vec<Json> =
+        split_turns(prompt, model).iter().filter_map(message_of_turn).collect();
     if let Some(effort) = prompt.effort.filter(|_| may_think(&messages, model)) {
-        think(&mut body, effort, max, model);
+        set_thinking(&mut body, effort, max, model);
     }
     mark_last(&mut messages, prompt, model);
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)
 }
 
-fn text(text: &str) -> Json {
+fn text_block(text: &str) -> Json {
     json!({ "type": "text", "text": text })
 }
 
-fn cached(mut block: Json, model: &Model) -> Json {
+fn mark_cached(mut block: Json, model: &CatalogueModel) -> Json {
     if model.cache {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
     block
 }
 
-fn tool(tool: &vector_core::prompt::PromptTool) -> Json {
+fn tool_definition(tool: &vector_core::prompt::PromptTool) -> Json {
     json!({
         "name": tool.name,
         "description": tool.about,
-        "input_schema": schema::object(&tool.schema),
+        "input_schema": schema::object_schema(&tool.schema),
     })
 }
 
 /// With a budget, a call that is being answered must have been thought about: where its thoughts are
 /// not at hand, as behind a change of model, thinking waits for the person's next word.
-fn may_think(messages: &[Json], model: &Model) -> bool {
+fn may_think(messages: &[Json], model: &CatalogueModel) -> bool {
     let is = |block: &Json, of: &str| block["type"] == of;
     let answers = messages.last().is_some_and(|last| is(&last["content"][0], "tool_result"));
     let before = messages.iter().rev().nth(1).map(|message| &message["content"][0]);
     let is_thought =
         before.is_some_and(|block| is(block, "thinking") || is(block, "redacted_thinking"));
-    model.thinking != Thinking::Budget || !answers || is_thought
+    model.thinking != ThinkingStyle::Budget || !answers || is_thought
 }
 
 /// Says how hard to think, as the model takes it.
-fn think(body: &mut Map<String, Json>, effort: ThinkingEffort, max: u32, model: &Model) {
+fn set_thinking(
+    body: &mut Map<String, Json>,
+    effort: ThinkingEffort,
+    max: u32,
+    model: &CatalogueModel,
+) {
     match model.thinking {
-        Thinking::None => {}
-        Thinking::Budget => {
-            let budget = model.budget(effort).min(max / 2);
+        ThinkingStyle::None => {}
+        ThinkingStyle::Budget => {
+            let budget = model.thinking_budget(effort).min(max / 2);
             if effort > ThinkingEffort::Low && budget >= LEAST_BUDGET {
                 let thinking = json!({ "type": "enabled", "budget_tokens": budget });
                 body.insert("thinking".to_owned(), thinking);
             }
         }
-        Thinking::Effort => {
+        ThinkingStyle::Effort => {
             body.insert("thinking".to_owned(), json!({ "type": "adaptive" }));
-            if let Some(word) = model.effort(effort) {
+            if let Some(word) = model.effort_name(effort) {
                 body.insert("output_config".to_owned(), json!({ "effort": word }));
             }
         }
     }
 }
 
-fn message(side: &Side<'_>) -> Option<Json> {
+fn message_of_turn(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        Side::Person { told, texts } => {
-            let words = texts.iter().map(|words| text(words));
-            ("user", told.iter().map(result).chain(words).collect())
+        PromptMessage::Person { told, texts } => {
+            let words = texts.iter().map(|words| text_block(words));
+            ("user", told.iter().map(tool_result_block).chain(words).collect())
         }
-        Side::Model { texts, call } => {
+        PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let texts = texts.iter().map(|words| text(words)).collect();
-            let is = Blocks {
+            let texts = texts.iter().map(|words| text_block(words)).collect();
+            let is = ReplayedBlocks {
                 call: |block| block["type"] == "tool_use",
                 text: |block| block["type"] == "text",
                 same: |block, call| block["id"] == call["id"],
             };
-            ("assistant", replayed(replay, texts, call.as_ref().map(used), &is))
+            ("assistant", replay_blocks(replay, texts, call.as_ref().map(tool_use_block), &is))
         }
     };
     (!content.is_empty()).then(|| json!({ "role": role, "content": content }))
 }
 
-fn used(call: &Made<'_>) -> Json {
+fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": call.args })
 }
 
-fn result(told: &Told<'_>) -> Json {
+fn tool_result_block(told: &ToolResult<'_>) -> Json {
     let mut result = json!({ "type": "tool_result", "tool_use_id": told.id });
-    let plain = told.plain();
+    let plain = told.to_plain_text();
     // An empty text would be refused.
-    let words = (!plain.trim().is_empty()).then(|| text(&plain));
+    let words = (!plain.trim().is_empty()).then(|| text_block(&plain));
     let picture = told.picture.map(|png| {
         let source = json!({ "type": "base64", "media_type": "image/png", "data": png });
         json!({ "type": "image", "source": source })
@@ -131,9 +139,9 @@ fn result(told: &Told<'_>) -> Json {
     result
 }
 
-fn mark_last(messages: &mut [Json], prompt: &ModelPrompt, model: &Model) {
+fn mark_last(messages: &mut [Json], prompt: &ModelPrompt, model: &CatalogueModel) {
     let content = messages.last_mut().and_then(|message| message["content"].as_array_mut());
     if let Some(last) = content.and_then(|blocks| last_kept(prompt, blocks)) {
-        *last = cached(last.take(), model);
+        *last = mark_cached(last.take(), model);
     }
 }

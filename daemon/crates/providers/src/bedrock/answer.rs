@@ -6,21 +6,23 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
-use super::super::event_stream::Message;
-use super::super::failure::{self, Head};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, FinishKind, PartialCall, append_text, member_count, member_list, member_text,
+};
+use super::super::decode::AnswerDecoder;
+use super::super::event_stream::StreamMessage;
+use super::super::failure::{self, ResponseHead};
 
 /// The wire.
 #[derive(Debug, Default)]
-pub(in super::super) struct Bedrock {
-    blocks: Vec<Block>,
+pub(in super::super) struct BedrockDecoder {
+    blocks: Vec<BedrockBlock>,
 }
 
 /// A block of the message.
 #[derive(Debug)]
-struct Block {
+struct BedrockBlock {
     index: Option<u64>,
     /// As it will be replayed.
     json: Json,
@@ -29,34 +31,38 @@ struct Block {
 }
 
 /// A message of the binary stream.
-pub(in super::super) fn message(message: &Message, wire: &mut dyn Spelling, draft: &mut Draft) {
+pub(in super::super) fn handle_message(
+    message: &StreamMessage,
+    wire: &mut dyn AnswerDecoder,
+    draft: &mut AnswerBuilder,
+) {
     let header = |name| message.header(name).unwrap_or_default();
     let payload = String::from_utf8_lossy(&message.payload);
     match header(":message-type") {
         "exception" => {
             let said: Json = serde_json::from_str(&payload).unwrap_or_default();
-            let said = [text(&said, "message"), text(&said, "Message"), &payload]
+            let said = [member_text(&said, "message"), member_text(&said, "Message"), &payload]
                 .into_iter()
                 .find(|it| !it.is_empty())
                 .unwrap_or_default()
                 .to_owned();
-            fail(header(":exception-type"), &said, draft);
+            report_failure(header(":exception-type"), &said, draft);
         }
-        "error" => fail(header(":error-code"), header(":error-message"), draft),
+        "error" => report_failure(header(":error-code"), header(":error-message"), draft),
         _ => match serde_json::from_str::<Json>(&payload) {
-            Ok(data) => wire.event(header(":event-type"), &data, draft),
-            Err(error) => draft.broken(format!("an event of the answer is no JSON: {error}")),
+            Ok(data) => wire.handle_event(header(":event-type"), &data, draft),
+            Err(error) => draft.set_broken(format!("an event of the answer is no JSON: {error}")),
         },
     }
 }
 
-fn fail(kind: &str, message: &str, draft: &mut Draft) {
+fn report_failure(kind: &str, message: &str, draft: &mut AnswerBuilder) {
     let error = json!({ "error": { "type": kind, "message": message } });
-    draft.fail(failure::of_object(&error, &Head::default()));
+    draft.set_failure(failure::of_object(&error, &ResponseHead::default()));
 }
 
-impl Spelling for Bedrock {
-    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
+impl AnswerDecoder for BedrockDecoder {
+    fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder) {
         // Without the binary framing the event is the name of its one member.
         let member = data.as_object().filter(|members| name.is_empty() && members.len() == 1);
         let (name, data) = match member.and_then(|members| members.iter().next()) {
@@ -71,50 +77,52 @@ impl Spelling for Bedrock {
                 let start = &data["start"];
                 let mut call = None;
                 if start["toolUse"].is_object() {
-                    call = Some(begin(&start["toolUse"], draft));
+                    call = Some(begin_call(&start["toolUse"], draft));
                 }
-                self.blocks.push(Block { index, json: start.clone(), call });
+                self.blocks.push(BedrockBlock { index, json: start.clone(), call });
             }
-            "contentBlockDelta" => self.delta(index, &data["delta"], draft),
-            "messageStop" => stop(text(data, "stopReason"), draft),
+            "contentBlockDelta" => self.add_delta(index, &data["delta"], draft),
+            "messageStop" => end_message(member_text(data, "stopReason"), draft),
             "metadata" => {
                 count_tokens(&data["usage"], draft);
                 draft.is_over = draft.is_finished();
             }
-            name if name.ends_with("Exception") => fail(name, text(data, "message"), draft),
+            name if name.ends_with("Exception") => {
+                report_failure(name, member_text(data, "message"), draft)
+            }
             _ => {}
         }
     }
 
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         let message = &body["output"]["message"];
         if !message.is_object() && body["stopReason"].is_null() {
-            draft.broken("the answer is none of Converse's".to_owned());
+            draft.set_broken("the answer is none of Converse's".to_owned());
             return;
         }
         draft.has_message = message.is_object();
-        for block in list(message, "content") {
+        for block in member_list(message, "content") {
             let mut call = None;
-            draft.text(text(block, "text"));
-            draft.reason(text(&block["reasoningContent"]["reasoningText"], "text"));
+            draft.push_text(member_text(block, "text"));
+            draft.push_reasoning(member_text(&block["reasoningContent"]["reasoningText"], "text"));
             if block["toolUse"].is_object() {
-                let at = begin(&block["toolUse"], draft);
-                draft.calls[at].push(&block["toolUse"]["input"]);
+                let at = begin_call(&block["toolUse"], draft);
+                draft.calls[at].push_arguments(&block["toolUse"]["input"]);
                 call = Some(at);
             }
-            self.blocks.push(Block { index: None, json: block.clone(), call });
+            self.blocks.push(BedrockBlock { index: None, json: block.clone(), call });
         }
         count_tokens(&body["usage"], draft);
-        stop(text(body, "stopReason"), draft);
+        end_message(member_text(body, "stopReason"), draft);
     }
 
-    fn end(&mut self, draft: &mut Draft) {
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
         if !self.blocks.iter().any(|block| block.json["reasoningContent"].is_object()) {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks).into_iter().map(|mut block| {
             if let Some(call) = block.call.and_then(|call| draft.calls.get(call)) {
-                block.json["toolUse"]["input"] = call.parsed().unwrap_or_else(
+                block.json["toolUse"]["input"] = call.parse_arguments().unwrap_or_else(
                     // Only an object is taken back; it shows the model what it wrote.
                     |malformed| json!({ "malformed_arguments": malformed.text }),
                 );
@@ -126,13 +134,13 @@ impl Spelling for Bedrock {
     }
 }
 
-impl Bedrock {
-    fn delta(&mut self, index: Option<u64>, delta: &Json, draft: &mut Draft) {
-        let same = |block: &Block| index.is_none() || block.index == index;
+impl BedrockDecoder {
+    fn add_delta(&mut self, index: Option<u64>, delta: &Json, draft: &mut AnswerBuilder) {
+        let same = |block: &BedrockBlock| index.is_none() || block.index == index;
         let at = self.blocks.iter().rposition(same).unwrap_or_else(|| {
             // Texts are begun without a word.
             let index = index.or(Some(self.blocks.len() as u64));
-            self.blocks.push(Block { index, json: json!({}), call: None });
+            self.blocks.push(BedrockBlock { index, json: json!({}), call: None });
             self.blocks.len() - 1
         });
         let block = &mut self.blocks[at];
@@ -140,11 +148,11 @@ impl Bedrock {
             block.json = json!({});
         }
         if let Some(more) = delta["text"].as_str() {
-            draft.text(more);
-            append(&mut block.json, "text", more);
+            draft.push_text(more);
+            append_text(&mut block.json, "text", more);
         }
         if let Some(calling) = block.call.and_then(|call| draft.calls.get_mut(call)) {
-            calling.push(&delta["toolUse"]["input"]);
+            calling.push_arguments(&delta["toolUse"]["input"]);
         }
         let reasoning = &delta["reasoningContent"];
         if let Some(redacted) = reasoning["redactedContent"].as_str() {
@@ -157,38 +165,39 @@ impl Bedrock {
             if !block.json["reasoningContent"]["reasoningText"].is_object() {
                 block.json = json!({ "reasoningContent": { "reasoningText": {} } });
             }
-            append(&mut block.json["reasoningContent"]["reasoningText"], name, more);
+            append_text(&mut block.json["reasoningContent"]["reasoningText"], name, more);
         }
-        draft.reason(text(reasoning, "text"));
+        draft.push_reasoning(member_text(reasoning, "text"));
     }
 }
 
 /// Begins a call; its place among them.
-fn begin(tool: &Json, draft: &mut Draft) -> usize {
-    draft.call(Calling::new(text(tool, "toolUseId"), text(tool, "name")));
+fn begin_call(tool: &Json, draft: &mut AnswerBuilder) -> usize {
+    draft.begin_call(PartialCall::new(member_text(tool, "toolUseId"), member_text(tool, "name")));
     draft.calls.len() - 1
 }
 
-fn stop(stop: &str, draft: &mut Draft) {
+fn end_message(stop: &str, draft: &mut AnswerBuilder) {
     let finish = match stop {
         "" => return,
-        "max_tokens" => Finish::Limit,
-        "model_context_window_exceeded" => Finish::Window,
-        "guardrail_intervened" | "content_filtered" | "refusal" => Finish::Refused,
-        "malformed_model_output" | "malformed_tool_use" => Finish::ModelError,
-        _ => Finish::Done,
+        "max_tokens" => FinishKind::Limit,
+        "model_context_window_exceeded" => FinishKind::Window,
+        "guardrail_intervened" | "content_filtered" | "refusal" => FinishKind::Refused,
+        "malformed_model_output" | "malformed_tool_use" => FinishKind::ModelError,
+        _ => FinishKind::Done,
     };
     draft.finish(stop, finish);
 }
 
-fn count_tokens(usage: &Json, draft: &mut Draft) {
-    let (Some(input), Some(output)) = (count(usage, "inputTokens"), count(usage, "outputTokens"))
+fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
+    let (Some(input), Some(output)) =
+        (member_count(usage, "inputTokens"), member_count(usage, "outputTokens"))
     else {
         return;
     };
-    let cache_read = count(usage, "cacheReadInputTokens").unwrap_or(0);
-    let cache_write = count(usage, "cacheWriteInputTokens").unwrap_or(0);
-    draft.usage = Some(Usage {
+    let cache_read = member_count(usage, "cacheReadInputTokens").unwrap_or(0);
+    let cache_write = member_count(usage, "cacheWriteInputTokens").unwrap_or(0);
+    draft.usage = Some(TokenUsage {
         input,
         output,
         prompt: input.saturating_add(cache_read).saturating_add(cache_write),
@@ -202,7 +211,7 @@ fn count_tokens(usage: &Json, draft: &mut Draft) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Outcome, Wire};
+    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
     use crate::event_stream::tests::written;
     use crate::tests::{decoded, whole};
 
@@ -230,9 +239,9 @@ mod tests {
         .concat()
     }
 
-    fn stream(last: &[Vec<u8>]) -> Answer {
+    fn stream(last: &[Vec<u8>]) -> ModelAnswer {
         let bytes = [begun(), last.concat()].concat();
-        decoded(Wire::Bedrock, "application/vnd.amazon.eventstream", &bytes)
+        decoded(WireFormat::Bedrock, "application/vnd.amazon.eventstream", &bytes)
     }
 
     fn stopped(reason: &str) -> Vec<u8> {
@@ -244,7 +253,7 @@ mod tests {
         let usage =
             json!({"usage": {"inputTokens": 5, "outputTokens": 7, "cacheReadInputTokens": 3}});
         let answer = stream(&[stopped("tool_use"), event("metadata", usage)]);
-        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
         assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
         assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
         let usage = answer.usage.unwrap();
@@ -262,16 +271,16 @@ mod tests {
     #[test]
     fn ends_are_told_apart() {
         for (stop, outcome) in [
-            ("tool_use", Outcome::Ok),
-            ("max_tokens", Outcome::Ok),
-            ("guardrail_intervened", Outcome::Refused),
-            ("malformed_tool_use", Outcome::ModelError),
+            ("tool_use", AnswerOutcome::Ok),
+            ("max_tokens", AnswerOutcome::Ok),
+            ("guardrail_intervened", AnswerOutcome::Refused),
+            ("malformed_tool_use", AnswerOutcome::ModelError),
         ] {
             assert_eq!(stream(&[stopped(stop)]).end.outcome, outcome, "{stop}");
         }
-        assert_eq!(stream(&[]).end.outcome, Outcome::Incomplete);
+        assert_eq!(stream(&[]).end.outcome, AnswerOutcome::Incomplete);
         let open = delta(2, json!({"toolUse": {"input": "{"}}));
-        assert_eq!(stream(&[open, stopped("max_tokens")]).end.outcome, Outcome::Truncated);
+        assert_eq!(stream(&[open, stopped("max_tokens")]).end.outcome, AnswerOutcome::Truncated);
     }
 
     #[test]
@@ -284,7 +293,7 @@ mod tests {
         ] {
             let headers = [(":message-type", "exception"), (":exception-type", kind)];
             let answer = stream(&[written(&headers, b"{\"message\":\"m\"}"), stopped("tool_use")]);
-            assert_eq!((answer.end.outcome, answer.calls.len()), (Outcome::ErrorInBody, 0));
+            assert_eq!((answer.end.outcome, answer.calls.len()), (AnswerOutcome::ErrorInBody, 0));
             let failure = answer.end.failure.unwrap();
             assert_eq!(failure.kind.as_deref(), Some(kind));
             assert_eq!((failure.message.as_str(), failure.retryable), ("m", retryable));
@@ -293,7 +302,7 @@ mod tests {
         let last = damaged.len() - 1;
         damaged[last] ^= 1;
         let answer = stream(&[damaged]);
-        assert_eq!((answer.end.outcome, answer.calls.len()), (Outcome::Error, 0));
+        assert_eq!((answer.end.outcome, answer.calls.len()), (AnswerOutcome::Error, 0));
     }
 
     #[test]
@@ -301,9 +310,9 @@ mod tests {
         let body = json!({"output": {"message": {"role": "assistant", "content": [
             {"text": "Hi"}, {"toolUse": {"toolUseId": "a", "name": "t", "input": {"x": 1}}}]}},
             "stopReason": "tool_use", "usage": {"inputTokens": 5, "outputTokens": 7}});
-        let answer = whole(Wire::Bedrock, &body);
-        assert_eq!((answer.text.as_str(), answer.runnable().len()), ("Hi", 1));
+        let answer = whole(WireFormat::Bedrock, &body);
+        assert_eq!((answer.text.as_str(), answer.runnable_calls().len()), ("Hi", 1));
         assert_eq!(answer.calls[0].args, Ok(json!({"x": 1})));
-        assert_eq!(whole(Wire::Bedrock, &json!({"a": 1})).end.outcome, Outcome::Error);
+        assert_eq!(whole(WireFormat::Bedrock, &json!({"a": 1})).end.outcome, AnswerOutcome::Error);
     }
 }

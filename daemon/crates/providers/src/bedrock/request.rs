@@ -6,15 +6,17 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool, ThinkingEffort};
 
-use super::super::catalogue::{Model, Thinking};
+use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
+use super::super::turns::{
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, replay_blocks, split_turns,
+};
 
 /// The least that Anthropic's models may think.
 const LEAST_BUDGET: u32 = 1024;
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
+pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let max = prompt.max_output.unwrap_or(model.output);
     let mut body = Map::new();
     body.insert("inferenceConfig".to_owned(), json!({ "maxTokens": max }));
@@ -24,12 +26,13 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
         body.insert("system".to_owned(), rules.chain(mark()).collect());
     }
     if !prompt.tools.is_empty() {
-        let tools: Json = prompt.tools.iter().map(tool).collect();
+        let tools: Json = prompt.tools.iter().map(tool_definition).collect();
         body.insert("toolConfig".to_owned(), json!({ "tools": tools }));
     }
-    let mut messages: Vec<Json> = sides(prompt, model).iter().filter_map(message).collect();
+    let mut messages: Vec<Json> =
+        split_turns(prompt, model).iter().filter_map(message_of_turn).collect();
     if let Some(effort) = prompt.effort.filter(|_| may_think(&messages)) {
-        think(&mut body, effort, max, model);
+        set_thinking(&mut body, effort, max, model);
     }
     let last = messages.last_mut().and_then(|message| message["content"].as_array_mut());
     if let (Some(blocks), Some(mark)) = (last, mark()) {
@@ -41,11 +44,11 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     Json::Object(body)
 }
 
-fn tool(tool: &PromptTool) -> Json {
+fn tool_definition(tool: &PromptTool) -> Json {
     json!({ "toolSpec": {
         "name": tool.name,
         "description": tool.about,
-        "inputSchema": { "json": schema::bare(&tool.schema) },
+        "inputSchema": { "json": schema::minimal_schema(&tool.schema) },
     } })
 }
 
@@ -58,15 +61,20 @@ fn may_think(messages: &[Json]) -> bool {
 }
 
 /// Converse has no word for it: the field is the model's own.
-fn think(body: &mut Map<String, Json>, effort: ThinkingEffort, max: u32, model: &Model) {
+fn set_thinking(
+    body: &mut Map<String, Json>,
+    effort: ThinkingEffort,
+    max: u32,
+    model: &CatalogueModel,
+) {
     let fields = match model.thinking {
-        Thinking::None => None,
-        Thinking::Budget => {
-            let budget = model.budget(effort).min(max / 2);
+        ThinkingStyle::None => None,
+        ThinkingStyle::Budget => {
+            let budget = model.thinking_budget(effort).min(max / 2);
             (effort > ThinkingEffort::Low && budget >= LEAST_BUDGET)
                 .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
         }
-        Thinking::Effort => model.effort(effort).map(|word| {
+        ThinkingStyle::Effort => model.effort_name(effort).map(|word| {
             json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": word } })
         }),
     };
@@ -75,34 +83,34 @@ fn think(body: &mut Map<String, Json>, effort: ThinkingEffort, max: u32, model: 
     }
 }
 
-fn message(side: &Side<'_>) -> Option<Json> {
+fn message_of_turn(side: &PromptMessage<'_>) -> Option<Json> {
     let (role, content) = match side {
-        Side::Person { told, texts } => {
+        PromptMessage::Person { told, texts } => {
             let words = texts.iter().map(|text| json!({ "text": text }));
-            ("user", told.iter().map(result).chain(words).collect())
+            ("user", told.iter().map(tool_result_block).chain(words).collect())
         }
-        Side::Model { texts, call } => {
+        PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let is = Blocks {
+            let is = ReplayedBlocks {
                 call: |block| block.get("toolUse").is_some(),
                 text: |block| block.get("text").is_some(),
                 same: |block, call| block["toolUse"]["toolUseId"] == call["toolUse"]["toolUseId"],
             };
             let texts = texts.iter().map(|text| json!({ "text": text })).collect();
-            ("assistant", replayed(replay, texts, call.as_ref().map(used), &is))
+            ("assistant", replay_blocks(replay, texts, call.as_ref().map(tool_use_block), &is))
         }
     };
     (!content.is_empty()).then(|| json!({ "role": role, "content": content }))
 }
 
-fn used(call: &Made<'_>) -> Json {
+fn tool_use_block(call: &ModelCall<'_>) -> Json {
     json!({ "toolUse": { "toolUseId": call.id, "name": call.tool, "input": call.args } })
 }
 
-fn result(told: &Told<'_>) -> Json {
+fn tool_result_block(told: &ToolResult<'_>) -> Json {
     let picture =
         told.picture.map(|png| json!({ "image": { "format": "png", "source": { "bytes": png } } }));
-    let words = std::iter::once(json!({ "json": told.object() }));
+    let words = std::iter::once(json!({ "json": told.to_object() }));
     let content: Vec<Json> = words.chain(picture).collect();
     let mut result = json!({ "toolUseId": told.id, "content": content });
     if told.is_refused() {

@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use super::{Action, Caps, Config, Origin, effort};
+use super::{ModelAction, ModelConfig, SpendingCaps, ValueOrigin, parse_effort};
 
 /// How a value is set.
 #[derive(Clone, Copy)]
-pub(super) enum Put {
-    Text(fn(&mut Config, &str, Origin) -> Result<(), String>),
-    Number(u32, u32, fn(&mut Config, u32)),
-    Money(fn(&mut Caps) -> &mut Option<f64>),
-    Switch(fn(&mut Config, bool)),
+pub(super) enum SettingWriter {
+    Text(fn(&mut ModelConfig, &str, ValueOrigin) -> Result<(), String>),
+    Number(u32, u32, fn(&mut ModelConfig, u32)),
+    Money(fn(&mut SpendingCaps) -> &mut Option<f64>),
+    Switch(fn(&mut ModelConfig, bool)),
 }
 
 /// One setting.
-pub struct Setting {
+pub struct SettingSpec {
     /// Its name in the file; a dot stands for a table.
     pub key: &'static str,
     /// Its variable.
@@ -24,7 +24,7 @@ pub struct Setting {
     pub default: &'static str,
     /// What it is.
     pub about: &'static str,
-    pub(super) put: Put,
+    pub(super) put: SettingWriter,
 }
 
 const fn setting(
@@ -32,15 +32,15 @@ const fn setting(
     env: &'static str,
     default: &'static str,
     about: &'static str,
-    put: Put,
-) -> Setting {
-    Setting { key, env, default, about, put }
+    put: SettingWriter,
+) -> SettingSpec {
+    SettingSpec { key, env, default, about, put }
 }
 
 macro_rules! route {
     ($action:ident) => {
-        Put::Text(|config, text, _| {
-            config.routes.insert(Action::$action, text.to_owned());
+        SettingWriter::Text(|config, text, _| {
+            config.routes.insert(ModelAction::$action, text.to_owned());
             Ok(())
         })
     };
@@ -48,21 +48,21 @@ macro_rules! route {
 
 macro_rules! effort {
     ($action:ident) => {
-        Put::Text(|config, text, _| {
-            config.efforts.insert(Action::$action, effort(text)?);
+        SettingWriter::Text(|config, text, _| {
+            config.efforts.insert(ModelAction::$action, parse_effort(text)?);
             Ok(())
         })
     };
 }
 
 /// All settings but those of single providers.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [SettingSpec; 24] = [
     setting(
         "model",
         "VECTOR_MODEL",
         "the first key that exists",
         "`PROVIDER/MODEL`, `PROVIDER` for its usual model, or `offline`",
-        Put::Text(|config, text, origin| {
+        SettingWriter::Text(|config, text, origin| {
             config.model = Some((text.to_owned(), origin));
             Ok(())
         }),
@@ -72,8 +72,8 @@ pub const SETTINGS: [Setting; 24] = [
         "VECTOR_EFFORT",
         "the model's own",
         "how hard models think: low, medium, high or max, where they can be told",
-        Put::Text(|config, text, _| {
-            config.effort = Some(effort(text)?);
+        SettingWriter::Text(|config, text, _| {
+            config.effort = Some(parse_effort(text)?);
             Ok(())
         }),
     ),
@@ -82,84 +82,84 @@ pub const SETTINGS: [Setting; 24] = [
         "VECTOR_MAX_OUTPUT_TOKENS",
         "the model's own",
         "how long an answer may become, thoughts included",
-        Put::Number(256, 1_000_000, |config, number| config.max_output = Some(number)),
+        SettingWriter::Number(256, 1_000_000, |config, number| config.max_output = Some(number)),
     ),
     setting(
         "first_byte_seconds",
         "VECTOR_FIRST_BYTE_SECONDS",
         "30",
         "how long a provider may take before its answer begins",
-        Put::Number(1, 3_600, |config, number| config.first_byte = seconds(number)),
+        SettingWriter::Number(1, 3_600, |config, number| config.first_byte = from_seconds(number)),
     ),
     setting(
         "stall_seconds",
         "VECTOR_STALL_SECONDS",
         "300",
         "how long an answer that began may pause; you are told after 60 and 120",
-        Put::Number(1, 3_600, |config, number| config.stall = seconds(number)),
+        SettingWriter::Number(1, 3_600, |config, number| config.stall = from_seconds(number)),
     ),
     setting(
         "retries",
         "VECTOR_RETRIES",
         "3",
         "how often a request is sent again where that may help",
-        Put::Number(0, 10, |config, number| config.retries = number),
+        SettingWriter::Number(0, 10, |config, number| config.retries = number),
     ),
     setting(
         "turn_limit",
         "VECTOR_TURN_LIMIT",
         "50",
         "how many messages a model may write in one workflow",
-        Put::Number(1, 1_000, |config, number| config.turn_limit = number),
+        SettingWriter::Number(1, 1_000, |config, number| config.turn_limit = number),
     ),
     setting(
         "caps.day_usd",
         "VECTOR_CAP_DAY_USD",
         "none",
         "how much may be spent in a day",
-        Put::Money(|caps| &mut caps.day),
+        SettingWriter::Money(|caps| &mut caps.day),
     ),
     setting(
         "caps.project_usd",
         "VECTOR_CAP_PROJECT_USD",
         "none",
         "how much may be spent on a project",
-        Put::Money(|caps| &mut caps.project),
+        SettingWriter::Money(|caps| &mut caps.project),
     ),
     setting(
         "caps.workflow_usd",
         "VECTOR_CAP_WORKFLOW_USD",
         "none",
         "how much may be spent in one workflow",
-        Put::Money(|caps| &mut caps.workflow),
+        SettingWriter::Money(|caps| &mut caps.workflow),
     ),
     setting(
         "guards.scope",
         "VECTOR_GUARD_SCOPE",
         "8",
         "a model that would touch more scripts, or subtrees, than this asks you first",
-        Put::Number(1, 100_000, |config, number| config.scope = number),
+        SettingWriter::Number(1, 100_000, |config, number| config.scope = number),
     ),
     setting(
         "guards.needs_script",
         "VECTOR_GUARD_NEEDS_SCRIPT",
         "true",
         "whether a model that made parts and no script has to add one, or ask you",
-        Put::Switch(|config, is_on| config.needs_script = is_on),
+        SettingWriter::Switch(|config, is_on| config.needs_script = is_on),
     ),
     setting(
         "debug.capture",
         "VECTOR_DEBUG_CAPTURE",
         "false",
         "whether whole replies of providers are kept in files of yours, to look for faults",
-        Put::Switch(|config, is_on| config.capture = is_on),
+        SettingWriter::Switch(|config, is_on| config.capture = is_on),
     ),
     setting(
         "debug.capture_days",
         "VECTOR_DEBUG_CAPTURE_DAYS",
         "3",
         "after how many days these files are removed",
-        Put::Number(1, 30, |config, number| config.capture_days = number),
+        SettingWriter::Number(1, 30, |config, number| config.capture_days = number),
     ),
     setting(
         "agents.pending_days",
@@ -167,8 +167,8 @@ pub const SETTINGS: [Setting; 24] = [
         "7",
         "after how many days what an agent over MCP proposed is withdrawn, where the agent has disconnected \
          and nobody has decided; 0 keeps it until somebody does",
-        Put::Number(0, 3_650, |config, number| {
-            config.pending = (number > 0).then(|| days(number));
+        SettingWriter::Number(0, 3_650, |config, number| {
+            config.pending = (number > 0).then(|| from_days(number));
         }),
     ),
     setting(
@@ -176,7 +176,7 @@ pub const SETTINGS: [Setting; 24] = [
         "VECTOR_FORGET_AFTER_DAYS",
         "never",
         "after how many days the daemon erases the texts of tasks in which nothing has happened",
-        Put::Number(1, 3_650, |config, number| config.forget_days = Some(number)),
+        SettingWriter::Number(1, 3_650, |config, number| config.forget_days = Some(number)),
     ),
     setting("routes.plan", "VECTOR_ROUTE_PLAN", "`model`", "who makes plans", route!(Plan)),
     setting("routes.edit", "VECTOR_ROUTE_EDIT", "`model`", "who edits", route!(Edit)),
@@ -206,10 +206,10 @@ pub const SETTINGS: [Setting; 24] = [
     ),
 ];
 
-pub(super) fn days(number: u32) -> Duration {
+pub(super) fn from_days(number: u32) -> Duration {
     Duration::from_hours(24 * u64::from(number))
 }
 
-pub(super) fn seconds(number: u32) -> Duration {
+pub(super) fn from_seconds(number: u32) -> Duration {
     Duration::from_secs(u64::from(number))
 }

@@ -5,13 +5,17 @@ use std::fs;
 use super::*;
 
 /// Loads what two files and some variables say.
-fn loaded(home: &str, project: &str, env: &[(&str, &str)]) -> Result<(Catalogue, Config), String> {
+fn loaded(
+    home: &str,
+    project: &str,
+    env: &[(&str, &str)],
+) -> Result<(Catalogue, ModelConfig), String> {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(one.path().join(FILE), home).unwrap();
     fs::write(two.path().join(FILE), project).unwrap();
     let env =
         |name: &str| env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned());
-    load(one.path(), Some(two.path()), &env)
+    load_config(one.path(), Some(two.path()), &env)
 }
 
 #[test]
@@ -23,7 +27,7 @@ fn what_comes_later_counts() {
     let project = "model = \"openai/gpt-5.2\"\nretries = 2";
     let env = [("VECTOR_RETRIES", "5"), ("VECTOR_EFFORT", "max"), ("VECTOR_TURN_LIMIT", "")];
     let (_, config) = loaded(home, project, &env).unwrap();
-    assert_eq!(config.model, Some(("openai/gpt-5.2".to_owned(), Origin::Project)));
+    assert_eq!(config.model, Some(("openai/gpt-5.2".to_owned(), ValueOrigin::Project)));
     assert_eq!((config.retries, config.turn_limit), (5, 7));
     assert_eq!(config.effort, Some(ThinkingEffort::Max));
 }
@@ -32,23 +36,23 @@ fn what_comes_later_counts() {
 fn every_setting_can_be_set_by_its_file_and_by_its_variable() {
     for setting in &SETTINGS {
         let (text, quoted) = match setting.put {
-            Put::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
-            Put::Money(_) => ("1.5".to_owned(), "1.5".to_owned()),
-            Put::Switch(_) => {
+            SettingWriter::Number(least, ..) => ((least + 1).to_string(), (least + 1).to_string()),
+            SettingWriter::Money(_) => ("1.5".to_owned(), "1.5".to_owned()),
+            SettingWriter::Switch(_) => {
                 let other = (setting.default == "false").to_string();
                 (other.clone(), other)
             }
-            Put::Text(_) if setting.key.starts_with("effort") => {
+            SettingWriter::Text(_) if setting.key.starts_with("effort") => {
                 ("high".to_owned(), "\"high\"".to_owned())
             }
-            Put::Text(_) => ("ollama/m".to_owned(), "\"ollama/m\"".to_owned()),
+            SettingWriter::Text(_) => ("ollama/m".to_owned(), "\"ollama/m\"".to_owned()),
         };
         let (_, none) = loaded("", "", &[]).unwrap();
         let (_, by_file) = loaded(&format!("{} = {quoted}", setting.key), "", &[]).unwrap();
         let (_, mut by_env) = loaded("", "", &[(setting.env, text.as_str())]).unwrap();
         assert_ne!(none, by_file, "{}", setting.key);
         if let Some((_, origin)) = &mut by_env.model {
-            *origin = Origin::Home;
+            *origin = ValueOrigin::Home;
         }
         assert_eq!(by_file, by_env, "{}", setting.key);
     }
@@ -84,7 +88,7 @@ fn a_project_cannot_send_keys_elsewhere_nor_raise_a_cap() {
     let home = "[caps]\nday_usd = 2\nworkflow_usd = 5";
     let (_, config) =
         loaded(home, "[caps]\nday_usd = 9\nworkflow_usd = 1\nproject_usd = 3", &[]).unwrap();
-    let caps = Caps { day: Some(2.0), project: Some(3.0), workflow: Some(1.0) };
+    let caps = SpendingCaps { day: Some(2.0), project: Some(3.0), workflow: Some(1.0) };
     assert_eq!(config.caps, caps);
 }
 
@@ -103,17 +107,17 @@ fn providers_are_where_it_is_said() {
     let home = "[providers.lmstudio]\nbase_url = \"http://10.0.0.2:1234/v1/\"";
     let env = [("VECTOR_OPENAI_WIRE", "openai_chat"), ("AWS_REGION", "eu-west-1")];
     let (catalogue, _) = loaded(home, "", &env).unwrap();
-    let url = |name: &str| catalogue.service(name).unwrap().base_url.clone();
+    let url = |name: &str| catalogue.find_service(name).unwrap().base_url.clone();
     assert_eq!(url("lmstudio"), "http://10.0.0.2:1234/v1");
     assert_eq!(url("bedrock"), "https://bedrock-runtime.eu-west-1.amazonaws.com");
-    assert_eq!(catalogue.service("openai").unwrap().wire, Wire::OpenaiChat);
+    assert_eq!(catalogue.find_service("openai").unwrap().wire, WireFormat::OpenaiChat);
 }
 
 #[test]
 fn the_page_has_every_setting_and_every_variable() {
     let page = include_str!("../../../../../docs/models.md");
-    let row = |setting: &Setting| {
-        let Setting { key, env, default, about, .. } = setting;
+    let row = |setting: &SettingSpec| {
+        let SettingSpec { key, env, default, about, .. } = setting;
         format!("| `{key}` | `{env}` | {default} | {about} |\n")
     };
     let table: String = SETTINGS.iter().map(row).collect();
@@ -122,7 +126,7 @@ fn the_page_has_every_setting_and_every_variable() {
         let begin = format!("| `providers.NAME.{key}` | `VECTOR_NAME_{suffix}` |");
         assert!(page.contains(&begin) && page.contains(about), "{begin} {about}");
     }
-    let catalogue = Catalogue::read(None).unwrap();
+    let catalogue = Catalogue::from_user_file(None).unwrap();
     for service in &catalogue.services {
         let named = service.keys.iter().chain([&service.name]);
         for name in named {

@@ -6,62 +6,65 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, FinishKind, PartialCall, append_text, member_count, member_list, member_text,
+};
+use super::super::decode::AnswerDecoder;
 
 /// The wire.
 #[derive(Debug, Default)]
-pub(in super::super) struct Gemini {
+pub(in super::super) struct GeminiDecoder {
     parts: Vec<Json>,
 }
 
-impl Spelling for Gemini {
-    fn event(&mut self, _name: &str, data: &Json, draft: &mut Draft) {
+impl AnswerDecoder for GeminiDecoder {
+    fn handle_event(&mut self, _name: &str, data: &Json, draft: &mut AnswerBuilder) {
         count_tokens(&data["usageMetadata"], draft);
-        let blocked = text(&data["promptFeedback"], "blockReason");
+        let blocked = member_text(&data["promptFeedback"], "blockReason");
         if !matches!(blocked, "" | "BLOCK_REASON_UNSPECIFIED") {
-            draft.finish(blocked, Finish::Refused);
+            draft.finish(blocked, FinishKind::Refused);
         }
-        let first =
-            list(data, "candidates").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
+        let first = member_list(data, "candidates")
+            .iter()
+            .find(|it| it["index"].as_u64().unwrap_or(0) == 0);
         let Some(candidate) = first else {
             return;
         };
-        for part in list(&candidate["content"], "parts") {
-            self.part(part, draft);
+        for part in member_list(&candidate["content"], "parts") {
+            self.add_part(part, draft);
         }
-        let stop = text(candidate, "finishReason");
+        let stop = member_text(candidate, "finishReason");
         if !matches!(stop, "" | "FINISH_REASON_UNSPECIFIED") {
-            draft.finish(stop, finish(stop));
+            draft.finish(stop, finish_kind(stop));
         }
     }
 
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         let is_ours = ["candidates", "promptFeedback", "usageMetadata"]
             .iter()
             .any(|name| !body[*name].is_null());
         if !is_ours {
-            draft.broken("the answer is none of Gemini's".to_owned());
+            draft.set_broken("the answer is none of Gemini's".to_owned());
             return;
         }
-        self.event("", body, draft);
-        if list(body, "candidates").is_empty() && !draft.is_finished() {
-            draft.finish("", Finish::Done);
+        self.handle_event("", body, draft);
+        if member_list(body, "candidates").is_empty() && !draft.is_finished() {
+            draft.finish("", FinishKind::Done);
         }
     }
 
-    fn end(&mut self, draft: &mut Draft) {
-        if self.parts.iter().any(|part| !text(part, "thoughtSignature").is_empty()) {
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
+        if self.parts.iter().any(|part| !member_text(part, "thoughtSignature").is_empty()) {
             draft.set_replay(Json::Array(std::mem::take(&mut self.parts)));
         }
     }
 }
 
-fn finish(stop: &str) -> Finish {
+fn finish_kind(stop: &str) -> FinishKind {
     match stop {
-        "STOP" => Finish::Done,
-        "MAX_TOKENS" => Finish::Limit,
+        "STOP" => FinishKind::Done,
+        "MAX_TOKENS" => FinishKind::Limit,
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -70,41 +73,43 @@ fn finish(stop: &str) -> Finish {
         | "SPII"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => Finish::Refused,
+        | "IMAGE_RECITATION" => FinishKind::Refused,
         // Malformed and unexpected calls, and what they call `OTHER`.
-        _ => Finish::ModelError,
+        _ => FinishKind::ModelError,
     }
 }
 
-impl Gemini {
-    fn part(&mut self, part: &Json, draft: &mut Draft) {
-        let is_signed = !text(part, "thoughtSignature").is_empty();
+impl GeminiDecoder {
+    fn add_part(&mut self, part: &Json, draft: &mut AnswerBuilder) {
+        let is_signed = !member_text(part, "thoughtSignature").is_empty();
         let call = &part["functionCall"];
         if call.is_object() {
-            let calling = draft.call(Calling::new(text(call, "id"), text(call, "name")));
+            let calling = draft
+                .begin_call(PartialCall::new(member_text(call, "id"), member_text(call, "name")));
             calling.is_signed = is_signed;
-            calling.push(if call["args"].is_null() { &EMPTY } else { &call["args"] });
+            calling.push_arguments(if call["args"].is_null() { &EMPTY } else { &call["args"] });
         } else if part["thought"] == true {
-            draft.reason(text(part, "text"));
+            draft.push_reasoning(member_text(part, "text"));
         } else if let Some(more) = part["text"].as_str() {
-            draft.text(more);
+            draft.push_text(more);
         }
-        self.keep(part, is_signed);
+        self.keep_for_replay(part, is_signed);
     }
 
     /// Keeps a part for the replay; texts that a stream cut into pieces are joined again.
-    fn keep(&mut self, part: &Json, is_signed: bool) {
+    fn keep_for_replay(&mut self, part: &Json, is_signed: bool) {
         // A text of nothing, with which some streams end, would be refused.
         if !is_signed && part["text"] == "" {
             return;
         }
-        let is_plain =
-            |part: &Json| part["text"].is_string() && text(part, "thoughtSignature").is_empty();
+        let is_plain = |part: &Json| {
+            part["text"].is_string() && member_text(part, "thoughtSignature").is_empty()
+        };
         let last = self.parts.last_mut().filter(|last| {
             is_plain(last) && part["text"].is_string() && last["thought"] == part["thought"]
         });
         match last {
-            Some(last) if !is_signed => append(last, "text", text(part, "text")),
+            Some(last) if !is_signed => append_text(last, "text", member_text(part, "text")),
             _ => self.parts.push(part.clone()),
         }
     }
@@ -113,20 +118,20 @@ impl Gemini {
 /// No arguments.
 static EMPTY: std::sync::LazyLock<Json> = std::sync::LazyLock::new(|| json!({}));
 
-fn count_tokens(usage: &Json, draft: &mut Draft) {
-    let Some(input) = count(usage, "promptTokenCount") else {
+fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
+    let Some(input) = member_count(usage, "promptTokenCount") else {
         return;
     };
-    let output = count(usage, "candidatesTokenCount").unwrap_or(0);
+    let output = member_count(usage, "candidatesTokenCount").unwrap_or(0);
     // Thoughts are not counted among the candidates' tokens.
-    let reasoning = count(usage, "thoughtsTokenCount").unwrap_or(0);
-    let tools = count(usage, "toolUsePromptTokenCount").unwrap_or(0);
-    draft.usage = Some(Usage {
+    let reasoning = member_count(usage, "thoughtsTokenCount").unwrap_or(0);
+    let tools = member_count(usage, "toolUsePromptTokenCount").unwrap_or(0);
+    draft.usage = Some(TokenUsage {
         input,
         output,
         prompt: input.saturating_add(tools),
         generated: output.saturating_add(reasoning),
-        cache_read: count(usage, "cachedContentTokenCount").unwrap_or(0),
+        cache_read: member_count(usage, "cachedContentTokenCount").unwrap_or(0),
         cache_write: 0,
         reasoning,
     });
@@ -135,7 +140,7 @@ fn count_tokens(usage: &Json, draft: &mut Draft) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Outcome, Wire};
+    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
     use crate::tests::{sse, whole};
 
     fn chunk(parts: Json, stop: &str) -> Json {
@@ -146,8 +151,8 @@ mod tests {
         json!({ "candidates": [candidate] })
     }
 
-    fn stream(chunks: &[Json]) -> Answer {
-        sse(Wire::Gemini, chunks)
+    fn stream(chunks: &[Json]) -> ModelAnswer {
+        sse(WireFormat::Gemini, chunks)
     }
 
     #[test]
@@ -186,25 +191,25 @@ mod tests {
     fn ends_are_told_apart() {
         let call = json!([{"functionCall": {"name": "t", "args": {}}}]);
         for (stop, outcome) in [
-            ("STOP", Outcome::Ok),
-            ("", Outcome::Incomplete),
-            ("FINISH_REASON_UNSPECIFIED", Outcome::Incomplete),
-            ("MAX_TOKENS", Outcome::Ok),
-            ("SAFETY", Outcome::Refused),
-            ("PROHIBITED_CONTENT", Outcome::Refused),
-            ("MALFORMED_FUNCTION_CALL", Outcome::ModelError),
-            ("UNEXPECTED_TOOL_CALL", Outcome::ModelError),
+            ("STOP", AnswerOutcome::Ok),
+            ("", AnswerOutcome::Incomplete),
+            ("FINISH_REASON_UNSPECIFIED", AnswerOutcome::Incomplete),
+            ("MAX_TOKENS", AnswerOutcome::Ok),
+            ("SAFETY", AnswerOutcome::Refused),
+            ("PROHIBITED_CONTENT", AnswerOutcome::Refused),
+            ("MALFORMED_FUNCTION_CALL", AnswerOutcome::ModelError),
+            ("UNEXPECTED_TOOL_CALL", AnswerOutcome::ModelError),
         ] {
             let answer = stream(&[chunk(call.clone(), stop)]);
             assert_eq!(answer.end.outcome, outcome, "{stop}");
-            assert_eq!(answer.calls.len(), usize::from(outcome == Outcome::Ok), "{stop}");
+            assert_eq!(answer.calls.len(), usize::from(outcome == AnswerOutcome::Ok), "{stop}");
         }
         let empty = json!({"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]});
-        assert_eq!(stream(&[empty]).end.outcome, Outcome::Empty);
+        assert_eq!(stream(&[empty]).end.outcome, AnswerOutcome::Empty);
         let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
         let answer = stream(std::slice::from_ref(&blocked));
-        assert_eq!(answer.end.outcome, Outcome::Refused);
-        assert_eq!(whole(Wire::Gemini, &blocked).end.stop.as_deref(), Some("SAFETY"));
+        assert_eq!(answer.end.outcome, AnswerOutcome::Refused);
+        assert_eq!(whole(WireFormat::Gemini, &blocked).end.stop.as_deref(), Some("SAFETY"));
         let error = json!({"error": {"code": 503, "message": "m", "status": "UNAVAILABLE"}});
         let failure = stream(&[chunk(call, ""), error]).end.failure.unwrap();
         assert!(failure.retryable);
@@ -215,15 +220,15 @@ mod tests {
         let body = json!({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}],
             "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 7,
                 "thoughtsTokenCount": 11, "cachedContentTokenCount": 3}});
-        let answer = whole(Wire::Gemini, &body);
+        let answer = whole(WireFormat::Gemini, &body);
         let usage = answer.usage.unwrap();
         assert_eq!((answer.text.as_str(), usage.input, usage.output), ("a", 5, 7));
         assert_eq!((usage.generated, usage.cache_read), (18, 3));
         let chunks =
             json!([chunk(json!([{"text": "a"}]), ""), chunk(json!([{"text": "b"}]), "STOP")]);
-        assert_eq!(whole(Wire::Gemini, &chunks).text, "ab");
+        assert_eq!(whole(WireFormat::Gemini, &chunks).text, "ab");
         let nothing = json!({"usageMetadata": {"promptTokenCount": 5}});
-        assert_eq!(whole(Wire::Gemini, &nothing).end.outcome, Outcome::Empty);
-        assert_eq!(whole(Wire::Gemini, &json!({"a": 1})).end.outcome, Outcome::Error);
+        assert_eq!(whole(WireFormat::Gemini, &nothing).end.outcome, AnswerOutcome::Empty);
+        assert_eq!(whole(WireFormat::Gemini, &json!({"a": 1})).end.outcome, AnswerOutcome::Error);
     }
 }

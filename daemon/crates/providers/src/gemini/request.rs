@@ -7,37 +7,37 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
 
-use super::super::catalogue::{Model, Thinking};
+use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, replayed, sides};
+use super::super::turns::{ModelCall, PromptMessage, ReplayedBlocks, replay_blocks, split_turns};
 
 /// What Gemini 3 takes in place of the signature of a call that another model made; without any it
 /// refuses the request. <https://ai.google.dev/gemini-api/docs/thought-signatures>
 const NOT_SIGNED: &str = "skip_thought_signature_validator";
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
+pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     if !prompt.rules.is_empty() {
         let rules = json!({ "role": "model", "parts": [{ "text": prompt.rules }] });
         body.insert("systemInstruction".to_owned(), rules);
     }
     if !prompt.tools.is_empty() {
-        let functions: Json = prompt.tools.iter().map(tool).collect();
+        let functions: Json = prompt.tools.iter().map(tool_definition).collect();
         body.insert("tools".to_owned(), json!([{ "functionDeclarations": functions }]));
     }
-    let config = config(prompt, model);
+    let config = generation_config(prompt, model);
     if !config.is_empty() {
         body.insert("generationConfig".to_owned(), config.into());
     }
     let contents: Vec<Json> =
-        sides(prompt, model).iter().filter_map(|side| content(side, model)).collect();
-    body.insert("contents".to_owned(), named(contents).into());
+        split_turns(prompt, model).iter().filter_map(|side| content_of_turn(side, model)).collect();
+    body.insert("contents".to_owned(), name_results(contents).into());
     Json::Object(body)
 }
 
 /// Where a call that goes back as it came has an id, its result names it.
-fn named(mut contents: Vec<Json>) -> Vec<Json> {
+fn name_results(mut contents: Vec<Json>) -> Vec<Json> {
     for at in 1..contents.len() {
         let parts = contents[at - 1]["parts"].as_array().into_iter().flatten();
         let id = parts.filter_map(|part| part.pointer("/functionCall/id")).next_back().cloned();
@@ -49,15 +49,17 @@ fn named(mut contents: Vec<Json>) -> Vec<Json> {
     contents
 }
 
-fn config(prompt: &ModelPrompt, model: &Model) -> Map<String, Json> {
+fn generation_config(prompt: &ModelPrompt, model: &CatalogueModel) -> Map<String, Json> {
     let mut config = Map::new();
     if let Some(max) = prompt.max_output {
         config.insert("maxOutputTokens".to_owned(), json!(max));
     }
     let thinking = prompt.effort.and_then(|effort| match model.thinking {
-        Thinking::None => None,
-        Thinking::Budget => Some(json!({ "thinkingBudget": model.budget(effort) })),
-        Thinking::Effort => model.effort(effort).map(|word| json!({ "thinkingLevel": word })),
+        ThinkingStyle::None => None,
+        ThinkingStyle::Budget => Some(json!({ "thinkingBudget": model.thinking_budget(effort) })),
+        ThinkingStyle::Effort => {
+            model.effort_name(effort).map(|word| json!({ "thinkingLevel": word }))
+        }
     });
     if let Some(thinking) = thinking {
         config.insert("thinkingConfig".to_owned(), thinking);
@@ -65,33 +67,33 @@ fn config(prompt: &ModelPrompt, model: &Model) -> Map<String, Json> {
     config
 }
 
-fn tool(tool: &PromptTool) -> Json {
-    let parameters = schema::gemini(&tool.schema);
+fn tool_definition(tool: &PromptTool) -> Json {
+    let parameters = schema::gemini_schema(&tool.schema);
     json!({ "name": tool.name, "description": tool.about, "parameters": parameters })
 }
 
-fn content(side: &Side<'_>, model: &Model) -> Option<Json> {
+fn content_of_turn(side: &PromptMessage<'_>, model: &CatalogueModel) -> Option<Json> {
     let (role, parts) = match side {
-        Side::Person { told, texts } => {
+        PromptMessage::Person { told, texts } => {
             let picture = told
                 .as_ref()
                 .and_then(|told| told.picture)
                 .map(|png| json!({ "inlineData": { "mimeType": "image/png", "data": png } }));
             let told = told.iter().map(|told| {
-                json!({ "functionResponse": { "name": told.tool, "response": told.object() } })
+                json!({ "functionResponse": { "name": told.tool, "response": told.to_object() } })
             });
             let told = told.chain(picture);
             ("user", told.chain(texts.iter().map(|text| json!({ "text": text }))).collect())
         }
-        Side::Model { texts, call } => ("model", said(texts, call.as_ref(), model)),
+        PromptMessage::Model { texts, call } => ("model", model_parts(texts, call.as_ref(), model)),
     };
     (!parts.is_empty()).then(|| json!({ "role": role, "parts": parts }))
 }
 
-fn said(texts: &[&str], call: Option<&Made<'_>>, model: &Model) -> Vec<Json> {
+fn model_parts(texts: &[&str], call: Option<&ModelCall<'_>>, model: &CatalogueModel) -> Vec<Json> {
     let replay = call.and_then(|call| call.replay);
     let texts = texts.iter().map(|text| json!({ "text": text })).collect();
-    let is = Blocks {
+    let is = ReplayedBlocks {
         call: |part| part.get("functionCall").is_some(),
         text: |part| part.get("text").is_some() && part["thought"] != true,
         same: |part, call| part["functionCall"]["name"] == call["functionCall"]["name"],
@@ -103,11 +105,11 @@ fn said(texts: &[&str], call: Option<&Made<'_>>, model: &Model) -> Vec<Json> {
         }
         part
     });
-    let mut parts = replayed(replay, texts, made, &is);
+    let mut parts = replay_blocks(replay, texts, made, &is);
     let unsigned = parts
         .iter_mut()
         .find(|part| part.get("functionCall").is_some() && part.get("thoughtSignature").is_none());
-    if let Some(part) = unsigned.filter(|_| model.thinking == Thinking::Effort) {
+    if let Some(part) = unsigned.filter(|_| model.thinking == ThinkingStyle::Effort) {
         part["thoughtSignature"] = json!(NOT_SIGNED);
     }
     // What was thought aloud is not sent again; its signature stands on the other parts.

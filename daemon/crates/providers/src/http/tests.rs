@@ -7,8 +7,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use super::*;
-use crate::answer::Wire;
-use crate::keys::{Credential, Secret};
+use crate::answer::WireFormat;
+use crate::keys::{Credential, SecretKey};
 
 const KEY: &str = "sk-never-shown";
 
@@ -74,14 +74,14 @@ struct Kept {
     fed: Option<mpsc::Sender<()>>,
 }
 
-impl Reader for Kept {
-    fn head(&mut self, status: u16, headers: &[(String, String)]) {
+impl ResponseReader for Kept {
+    fn read_head(&mut self, status: u16, headers: &[(String, String)]) {
         self.status = status;
         let after = headers.iter().find(|(name, _)| name == "retry-after-ms");
         self.after = after.map(|(_, ms)| Duration::from_millis(ms.parse().unwrap()));
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> bool {
+    fn read_bytes(&mut self, bytes: &[u8]) -> bool {
         self.text.push_str(&String::from_utf8_lossy(bytes));
         if let Some(fed) = &self.fed {
             let _ = fed.send(());
@@ -89,8 +89,8 @@ impl Reader for Kept {
         true
     }
 
-    fn end(&mut self, cut: Option<&str>) -> Verdict {
-        Verdict {
+    fn read_end(&mut self, cut: Option<&str>) -> RetryVerdict {
+        RetryVerdict {
             is_ok: self.status == 200 && cut.is_none(),
             retryable: self.status >= 500 || cut.is_some(),
             retry_after: self.after,
@@ -101,7 +101,7 @@ impl Reader for Kept {
 }
 
 /// Waits that a test can wait for.
-const SHORT: Waits = Waits {
+const SHORT: WaitLimits = WaitLimits {
     first_byte: Duration::from_secs(20),
     stall: Duration::from_secs(20),
     notices: [Duration::from_secs(15), Duration::from_secs(16)],
@@ -110,8 +110,8 @@ const SHORT: Waits = Waits {
 };
 
 struct Ran {
-    result: Result<Answered<Kept>, HttpError>,
-    notices: Vec<Notice>,
+    result: Result<HttpAnswer<Kept>, HttpError>,
+    notices: Vec<HttpNotice>,
 }
 
 impl Ran {
@@ -122,24 +122,25 @@ impl Ran {
     }
 }
 
-fn run(url: &str, waits: &Waits, cancel: &Cancel, fed: Option<mpsc::Sender<()>>) -> Ran {
-    let request = Request {
+fn run(url: &str, waits: &WaitLimits, cancel: &CancelSwitch, fed: Option<mpsc::Sender<()>>) -> Ran {
+    let request = ModelHttpRequest {
         url: format!("{url}/v1/messages"),
-        wire: Wire::Anthropic,
-        credential: Credential::Key(Secret::new(KEY)),
+        wire: WireFormat::Anthropic,
+        credential: Credential::Key(SecretKey::new(KEY)),
         body: b"{\"a\":1}".to_vec(),
     };
-    let http = Http::new(url).unwrap();
+    let http = HttpClient::new(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut notices = Vec::new();
     let reader = || Kept { fed: fed.clone(), ..Kept::default() };
     let mut notice = |it| notices.push(it);
-    let result = runtime.block_on(http.send(&request, waits, cancel, reader, &mut notice));
+    let result =
+        runtime.block_on(http.send_with_retries(&request, waits, cancel, reader, &mut notice));
     Ran { result, notices }
 }
 
 fn sent(url: &str) -> Ran {
-    run(url, &SHORT, &Cancel::new(), None)
+    run(url, &SHORT, &CancelSwitch::new(), None)
 }
 
 #[test]
@@ -158,13 +159,13 @@ fn a_request_goes_with_its_key_and_comes_back() {
 #[test]
 fn silence_before_the_first_byte_is_ended_and_tried_again() {
     let (url, _told) = server(vec![hold(""), answer(OK)]);
-    let waits = Waits { first_byte: Duration::from_millis(300), ..SHORT };
-    let ran = run(&url, &waits, &Cancel::new(), None);
+    let waits = WaitLimits { first_byte: Duration::from_millis(300), ..SHORT };
+    let ran = run(&url, &waits, &CancelSwitch::new(), None);
     assert_eq!(ran.result.as_ref().unwrap().tries, 2);
-    assert!(matches!(&ran.notices[..], [Notice::Again { tried: 1, .. }]), "{:?}", ran.notices);
+    assert!(matches!(&ran.notices[..], [HttpNotice::Again { tried: 1, .. }]), "{:?}", ran.notices);
     let (url, _told) = server(vec![hold("")]);
-    let waits = Waits { retries: 0, ..waits };
-    let error = run(&url, &waits, &Cancel::new(), None).result.unwrap_err();
+    let waits = WaitLimits { retries: 0, ..waits };
+    let error = run(&url, &waits, &CancelSwitch::new(), None).result.unwrap_err();
     assert!(matches!(error, HttpError::Silent { .. }), "{error}");
     assert!(error.to_string().contains("first_byte_seconds"), "{error}");
 }
@@ -177,7 +178,7 @@ fn a_hint_is_obeyed() {
     let begun = std::time::Instant::now();
     let ran = sent(&url);
     assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
-    let [Notice::Again { tried: 1, after, reason }] = &ran.notices[..] else {
+    let [HttpNotice::Again { tried: 1, after, reason }] = &ran.notices[..] else {
         panic!("{:?}", ran.notices)
     };
     assert!(*after >= Duration::from_millis(400), "{after:?}");
@@ -207,7 +208,7 @@ fn what_is_too_long_is_not_sent_again() {
 fn a_connection_that_breaks_in_the_middle_is_an_end_of_its_own() {
     let (url, _told) = server(vec![answer(BEGUN), answer(OK)]);
     let ran = sent(&url);
-    let [Notice::Again { reason, .. }] = &ran.notices[..] else { panic!("{:?}", ran.notices) };
+    let [HttpNotice::Again { reason, .. }] = &ran.notices[..] else { panic!("{:?}", ran.notices) };
     assert!(reason.starts_with("the connection broke"), "{reason}");
     let answered = ran.result.unwrap();
     // What was read before the break is gone with its reader.
@@ -219,9 +220,9 @@ fn a_pause_is_told_and_then_ended() {
     let (url, _told) = server(vec![hold(BEGUN)]);
     let (first, second) = (Duration::from_millis(50), Duration::from_millis(100));
     let stall = Duration::from_millis(300);
-    let waits = Waits { stall, notices: [first, second], retries: 0, ..SHORT };
-    let ran = run(&url, &waits, &Cancel::new(), None);
-    assert_eq!(ran.notices, [Notice::Stalled(first), Notice::Stalled(second)]);
+    let waits = WaitLimits { stall, notices: [first, second], retries: 0, ..SHORT };
+    let ran = run(&url, &waits, &CancelSwitch::new(), None);
+    assert_eq!(ran.notices, [HttpNotice::Stalled(first), HttpNotice::Stalled(second)]);
     let answered = ran.result.unwrap();
     assert!(answered.verdict.reason.starts_with("nothing came for"), "{answered:?}");
     assert_eq!(answered.reader.text, "half");
@@ -230,7 +231,7 @@ fn a_pause_is_told_and_then_ended() {
 #[test]
 fn it_can_be_ended_at_any_moment() {
     // Before it begins, while nobody answers, in the middle of an answer, and in a pause.
-    let cancel = Cancel::new();
+    let cancel = CancelSwitch::new();
     cancel.cancel();
     let (url, _told) = server(vec![]);
     assert_eq!(run(&url, &SHORT, &cancel, None).result.unwrap_err(), HttpError::Cancelled);
@@ -238,7 +239,7 @@ fn it_can_be_ended_at_any_moment() {
                 Connection: close\r\n\r\n";
     for (act, wait_for_bytes) in [(hold(""), false), (hold(BEGUN), true), (answer(busy), false)] {
         let (url, told) = server(vec![act]);
-        let cancel = Cancel::new();
+        let cancel = CancelSwitch::new();
         let (fed, came) = mpsc::channel();
         let switch = cancel.clone();
         let thrower = thread::spawn(move || {

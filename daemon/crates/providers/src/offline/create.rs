@@ -7,10 +7,10 @@ use scene_schemas::InstancePath;
 use serde_json::{Map, Value as Json, json};
 use vector_place::reflection;
 
-use super::language::{Complaint, FILLERS, Request, Sentence, subject};
-use super::plans::number;
-use super::shapes::Options;
-use super::values::{self, Look};
+use super::language::{FILLERS, LanguageComplaint, ParsedSentence, PlannerRequest, parse_subject};
+use super::plans::studs_json;
+use super::shapes::ShapeOptions;
+use super::values::{self, PartLook};
 use super::words::{self, is_one_of};
 
 /// An instance that is to be created.
@@ -88,43 +88,45 @@ const LOOKED_AT: usize = 12;
 
 /// Whether a sentence names a class anywhere before its options.
 pub(super) fn names_class(rest: &str) -> bool {
-    words::words(rest).into_iter().take(LOOKED_AT).any(|word| class_named(word).is_some())
+    words::split_words(rest).into_iter().take(LOOKED_AT).any(|word| class_named(word).is_some())
 }
 
 /// Reads `[COLOUR] [MATERIAL] CLASS [named NAME] [size X,Y,Z] [at X,Y,Z] [in PATH] [with P = V]`.
-pub(super) fn read_create(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+pub(super) fn read_create(
+    sentence: ParsedSentence<'_>,
+) -> Result<PlannerRequest, LanguageComplaint> {
     let (head, with) = match words::split_word(sentence.rest, "with")? {
-        Some((head, props)) => (head, values::assignments(props)?),
+        Some((head, props)) => (head, values::parse_assignments(props)?),
         None => (sentence.rest, Map::new()),
     };
-    let words = words::words(words::without_leading(head, FILLERS));
+    let words = words::split_words(words::without_leading(head, FILLERS));
     let at = words.iter().position(|word| is_one_of(word, OPTIONS)).unwrap_or(words.len());
     let (named, options) = words.split_at(at);
     if sentence.size.is_some() {
         let why = "only a grid and a farm have rows and columns";
-        return Err(Complaint::new(sentence.rest, why));
+        return Err(LanguageComplaint::new(sentence.rest, why));
     }
     let (class, look) = class_and_look(named)?;
-    let options = Options::read(options, OPTIONS)?;
+    let options = ShapeOptions::parse_options(options, OPTIONS)?;
     let is_part = reflection::is_a(class, "BasePart");
-    if !is_part && (look != Look::default() || options.size.is_some() || options.at.is_some()) {
+    if !is_part && (look != PartLook::default() || options.size.is_some() || options.at.is_some()) {
         let why = format!(
             "only a part has a colour, a material, a size and a position; a {class} has none"
         );
-        return Err(Complaint::new(head, why));
+        return Err(LanguageComplaint::new(head, why));
     }
     let name = options.name.unwrap_or_else(|| class.to_owned());
     let mut props = Map::new();
     props.insert("Name".to_owned(), json!(name));
     if is_part {
         props.insert("Anchored".to_owned(), json!(true));
-        props.extend(options.size.map(|size| ("Size".to_owned(), json!(size.map(number)))));
+        props.extend(options.size.map(|size| ("Size".to_owned(), json!(size.map(studs_json)))));
         let said = with.get("Size").and_then(|size| size[1].as_f64());
         let height = said.or(options.size.map(|size| size[1])).unwrap_or(HEIGHT);
         let position = options.at.unwrap_or([0.0, height / 2.0, 0.0]);
         if !with.contains_key("Position") && !with.contains_key("CFrame") {
             let orientation = [1, 0, 0, 0, 1, 0, 0, 0, 1];
-            let cframe = json!({ "__t": "CFrame", "position": position.map(number), "orientation": orientation });
+            let cframe = json!({ "__t": "CFrame", "position": position.map(studs_json), "orientation": orientation });
             props.insert("CFrame".to_owned(), cframe);
         }
         props.extend(look_props(look));
@@ -132,22 +134,25 @@ pub(super) fn read_create(sentence: Sentence<'_>) -> Result<Request, Complaint> 
     props.extend(with);
     let name = props.get("Name").and_then(Json::as_str).unwrap_or(&name).to_owned();
     let parent = options.parent.unwrap_or_else(|| home_of(class));
-    Ok(Request::Create(NewInstance { class, name, parent, props }))
+    Ok(PlannerRequest::Create(NewInstance { class, name, parent, props }))
 }
 
 /// The class, which stands last, and what stands before it.
-fn class_and_look(words: &[&str]) -> Result<(&'static str, Look), Complaint> {
+fn class_and_look(words: &[&str]) -> Result<(&'static str, PartLook), LanguageComplaint> {
     if words.is_empty() {
-        return Err(Complaint::new("", "the class is missing, as in `create a Part`"));
+        return Err(LanguageComplaint::new("", "the class is missing, as in `create a Part`"));
     }
     for length in (1..=words.len().min(CLASS_WORDS)).rev() {
         let (before, name) = words.split_at(words.len() - length);
         if let Some(class) = class_named(&name.join(" ")) {
-            return Ok((class, Look::of(before)?));
+            return Ok((class, PartLook::parse_words(before)?));
         }
     }
     let text = words.join(" ");
-    Err(Complaint::new(&text, "it names no class, such as Part, Folder, Script or PointLight"))
+    Err(LanguageComplaint::new(
+        &text,
+        "it names no class, such as Part, Folder, Script or PointLight",
+    ))
 }
 
 /// Where an instance goes when nobody says where.
@@ -157,15 +162,15 @@ fn home_of(class: &str) -> InstancePath {
     steps.iter().fold(InstancePath::root(), |path, step| path.child(step, None))
 }
 
-fn look_props(look: Look) -> impl Iterator<Item = (String, Json)> {
+fn look_props(look: PartLook) -> impl Iterator<Item = (String, Json)> {
     let colour = look.colour.map(|colour| ("Color".to_owned(), json!(colour)));
     let material = look.material.map(|material| ("Material".to_owned(), json!(material)));
     colour.into_iter().chain(material)
 }
 
 /// Reads `PATH or SELECTOR COLOUR`, with a material or `anchored` in its place or beside it.
-pub(super) fn read_make(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    let words = words::words(sentence.rest);
+pub(super) fn read_make(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+    let words = words::split_words(sentence.rest);
     // The longest end that says how something looks; what it is about stands before it.
     let first = words.len().saturating_sub(LOOKED_AT).max(1);
     let found = (first..words.len()).find_map(|at| Some((at, made_props(&words[at..])?)));
@@ -173,10 +178,10 @@ pub(super) fn read_make(sentence: Sentence<'_>) -> Result<Request, Complaint> {
         let last = words.last().copied().unwrap_or_default();
         let why =
             "a colour, a material, `anchored` or `unanchored` is expected behind what is changed";
-        return Err(Complaint::new(last, why));
+        return Err(LanguageComplaint::new(last, why));
     };
-    let subject = subject(&words[..at].join(" "))?;
-    Ok(Request::Set(subject, props))
+    let subject = parse_subject(&words[..at].join(" "))?;
+    Ok(PlannerRequest::Set(subject, props))
 }
 
 /// What these words make of a part; none where they are something else.
@@ -193,21 +198,25 @@ fn made_props(words: &[&str]) -> Option<Map<String, Json>> {
     }
     let words: Vec<&str> =
         words.iter().copied().filter(|word| !is_one_of(word, &["and"])).collect();
-    let look = Look::of(&words).ok().filter(|look| *look != Look::default())?;
+    let look = PartLook::parse_words(&words).ok().filter(|look| *look != PartLook::default())?;
     Some(look_props(look).collect())
 }
 
 /// Reads `PATH or SELECTOR` of what is anchored.
-pub(super) fn read_anchor(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    anchored(sentence.rest, true)
+pub(super) fn read_anchor(
+    sentence: ParsedSentence<'_>,
+) -> Result<PlannerRequest, LanguageComplaint> {
+    parse_anchored(sentence.rest, true)
 }
 
 /// Reads `PATH or SELECTOR` of what is no longer anchored.
-pub(super) fn read_unanchor(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    anchored(sentence.rest, false)
+pub(super) fn read_unanchor(
+    sentence: ParsedSentence<'_>,
+) -> Result<PlannerRequest, LanguageComplaint> {
+    parse_anchored(sentence.rest, false)
 }
 
-fn anchored(text: &str, is_anchored: bool) -> Result<Request, Complaint> {
+fn parse_anchored(text: &str, is_anchored: bool) -> Result<PlannerRequest, LanguageComplaint> {
     let props = Map::from_iter([("Anchored".to_owned(), json!(is_anchored))]);
-    Ok(Request::Set(subject(text)?, props))
+    Ok(PlannerRequest::Set(parse_subject(text)?, props))
 }

@@ -5,9 +5,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::plans::{Inside, Parent, Plan, cell, instance, part};
-use super::shapes::Shape;
-use super::values::Look;
+use super::plans::{DeferredArgument, ParentRef, RequestPlan, grid_cell, instance_json, part_json};
+use super::shapes::GridShape;
+use super::values::PartLook;
 
 /// Plants one crop, lets it grow and harvests it.
 pub(super) const CROP: &str = include_str!("crop.luau");
@@ -20,18 +20,18 @@ const MARGIN: f64 = 1.0;
 const POST_EVERY: f64 = 8.0;
 
 /// Adds the steps of a farm, and returns what it comes to.
-pub(super) fn add(plan: &mut Plan, shape: &Shape) -> String {
-    let parent = Parent::At(&shape.parent);
-    let farm = Parent::Made(plan.create(parent, instance("Model", &shape.name), vec![]));
+pub(super) fn add_farm(plan: &mut RequestPlan, shape: &GridShape) -> String {
+    let parent = ParentRef::At(&shape.parent);
+    let farm = ParentRef::Made(plan.push_tree(parent, instance_json("Model", &shape.name), vec![]));
     for row in 0..shape.rows {
-        let tiles = (0..shape.columns).map(|column| cell(shape, "Tile", row, column));
+        let tiles = (0..shape.columns).map(|column| grid_cell(shape, "Tile", row, column));
         let name = format!("Soil_{}", row + 1);
-        plan.create(farm, instance("Model", &name), tiles.collect());
+        plan.push_tree(farm, instance_json("Model", &name), tiles.collect());
     }
     for side in SIDES {
-        plan.create(farm, instance("Model", side.name), fence(shape, side));
+        plan.push_tree(farm, instance_json("Model", side.name), fence_parts(shape, side));
     }
-    plan.create(farm, instance("Folder", "Crops"), vec![]);
+    plan.push_tree(farm, instance_json("Folder", "Crops"), vec![]);
     add_script(plan, farm, "ModuleScript", "Crop", CROP);
     add_script(plan, farm, "Script", "FarmServer", FARM_SERVER);
     format!(
@@ -41,16 +41,22 @@ pub(super) fn add(plan: &mut Plan, shape: &Shape) -> String {
 }
 
 /// Creates a script and writes its text.
-fn add_script(plan: &mut Plan, parent: Parent<'_>, class: &str, name: &str, source: &str) {
+fn add_script(
+    plan: &mut RequestPlan,
+    parent: ParentRef<'_>,
+    class: &str,
+    name: &str,
+    source: &str,
+) {
     let args = json!({ "name": name });
-    let script = plan.make("open_or_create_script", parent, name, class, args);
+    let script = plan.push_create("open_or_create_script", parent, name, class, args);
     let args = json!({ "source": source });
-    let write = plan.push(format!("Write the source of {name}"), "write_script", args);
-    plan.steps[write].inside = Some(Inside { argument: "path", step: script });
+    let write = plan.push_step(format!("Write the source of {name}"), "write_script", args);
+    plan.steps[write].inside = Some(DeferredArgument { argument: "path", step: script });
 }
 
 /// A side of the fence.
-struct Side {
+struct FenceSide {
     name: &'static str,
     /// The axis that it runs along: 0 for X, 2 for Z.
     along: usize,
@@ -59,20 +65,20 @@ struct Side {
     sign: f64,
 }
 
-const SIDES: &[Side] = &[
-    side("FenceNorth", 0, 2, -1.0),
-    side("FenceSouth", 0, 2, 1.0),
-    side("FenceWest", 2, 0, -1.0),
-    side("FenceEast", 2, 0, 1.0),
+const SIDES: &[FenceSide] = &[
+    fence_side("FenceNorth", 0, 2, -1.0),
+    fence_side("FenceSouth", 0, 2, 1.0),
+    fence_side("FenceWest", 2, 0, -1.0),
+    fence_side("FenceEast", 2, 0, 1.0),
 ];
 
-const fn side(name: &'static str, along: usize, across: usize, sign: f64) -> Side {
-    Side { name, along, across, sign }
+const fn fence_side(name: &'static str, along: usize, across: usize, sign: f64) -> FenceSide {
+    FenceSide { name, along, across, sign }
 }
 
 /// The posts and rails of one side.
-fn fence(shape: &Shape, side: &Side) -> Vec<Json> {
-    let look = Look { colour: Some("#8a5a33".to_owned()), material: Some("WoodPlanks") };
+fn fence_parts(shape: &GridShape, side: &FenceSide) -> Vec<Json> {
+    let look = PartLook { colour: Some("#8a5a33".to_owned()), material: Some("WoodPlanks") };
     let cells = [shape.columns, 1, shape.rows];
     let extent = |axis: usize| f64::from(cells[axis]) * shape.spacing + 2.0 * MARGIN;
     let length = extent(side.along);
@@ -88,13 +94,13 @@ fn fence(shape: &Shape, side: &Side) -> Vec<Json> {
         .map(|n| {
             let offset = length * (f64::from(n) / f64::from(gaps) - 0.5);
             let name = format!("Post_{}", n + 1);
-            part(&name, [0.5, 3.0, 0.5], place(offset, 1.5), &look)
+            part_json(&name, [0.5, 3.0, 0.5], place(offset, 1.5), &look)
         })
         .collect();
     for (name, height) in [("Rail_1", 1.0), ("Rail_2", 2.2)] {
         let mut size = [0.2, 0.4, 0.2];
         size[side.along] = length;
-        parts.push(part(name, size, place(0.0, height), &look));
+        parts.push(part_json(name, size, place(0.0, height), &look));
     }
     parts
 }

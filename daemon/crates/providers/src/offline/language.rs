@@ -10,12 +10,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::create::{self, NewInstance};
 use super::politeness;
-use super::shapes::{self, Shape};
+use super::shapes::{self, GridShape};
 use super::values;
 use super::words::{self, is_one_of, need_word};
 
 /// One form of the language. Parser, help and the answers to what is not understood all read this.
-pub(super) struct Form {
+pub(super) struct LanguageForm {
     /// The words that it begins with.
     verbs: &'static [&'static str],
     /// Other words that suggest this form where a sentence has none.
@@ -28,11 +28,11 @@ pub(super) struct Form {
     pub(super) example: &'static str,
     /// What comes of it.
     pub(super) meaning: &'static str,
-    read: fn(Sentence<'_>) -> Result<Request, Complaint>,
+    read: fn(ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint>,
 }
 
 /// A sentence without its verb.
-pub(super) struct Sentence<'a> {
+pub(super) struct ParsedSentence<'a> {
     /// A size that stood before the verb, as in `a 3x3 grid`.
     pub(super) size: Option<(u32, u32)>,
     /// What stands behind the verb.
@@ -43,17 +43,17 @@ pub(super) struct Sentence<'a> {
 
 /// What a sentence asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Request {
-    Grid(Shape),
-    Farm(Shape),
+pub(super) enum PlannerRequest {
+    Grid(GridShape),
+    Farm(GridShape),
     Create(NewInstance),
-    Rename(Subject, String),
-    Set(Subject, Map<String, Json>),
+    Rename(RequestSubject, String),
+    Set(RequestSubject, Map<String, Json>),
     /// The comment's lines, with their dashes.
     Comment(InstancePath, String),
-    Replace(Subject, String, String),
-    Delete(Subject),
-    Move(Subject, InstancePath),
+    Replace(RequestSubject, String, String),
+    Delete(RequestSubject),
+    Move(RequestSubject, InstancePath),
     Clone(InstancePath, Option<InstancePath>, Option<String>),
     /// An asset by its number, and where it goes.
     Insert(u64, Option<InstancePath>),
@@ -61,7 +61,7 @@ pub(super) enum Request {
 
 /// What a request is done to.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Subject {
+pub(super) enum RequestSubject {
     Path(InstancePath),
     /// The one instance of this name, which has to be looked for.
     Named(String),
@@ -71,7 +71,7 @@ pub(super) enum Subject {
     Selector(String),
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for RequestSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => path.fmt(f),
@@ -85,14 +85,14 @@ impl fmt::Display for Subject {
 
 /// What was not understood, and how to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct LanguageComplaint {
     /// The part that was not understood.
     pub(super) part: String,
     /// Why not.
     pub(super) why: String,
 }
 
-impl Complaint {
+impl LanguageComplaint {
     pub(super) fn new(part: &str, why: impl ToString) -> Self {
         Self { part: part.trim().to_owned(), why: why.to_string() }
     }
@@ -100,14 +100,14 @@ impl Complaint {
 
 /// A request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum PlannerRefusal {
     /// There is no such form, or nothing was asked.
     Unknown(String),
     /// A part of a sentence was not understood.
     Unclear {
         /// The sentence.
         sentence: String,
-        complaint: Complaint,
+        complaint: LanguageComplaint,
         /// The form that it has, where it has one: an index into [`FORMS`].
         form: Option<usize>,
     },
@@ -123,8 +123,8 @@ const COMMENT_MAX: usize = 2_000;
 const SCRIPTS: &str = "LuaSourceContainer";
 
 /// All forms, in the order of the help.
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[LanguageForm] = &[
+    LanguageForm {
         verbs: &["grid"],
         near: &["rows", "columns", "matrix", "floor", "tiles"],
         made: true,
@@ -137,7 +137,7 @@ pub(super) const FORMS: &[Form] = &[
                   each row is created at once.",
         read: shapes::read_grid,
     },
-    Form {
+    LanguageForm {
         verbs: &["farm"],
         near: &["crops", "garden", "field"],
         made: true,
@@ -148,7 +148,7 @@ pub(super) const FORMS: &[Form] = &[
                   and harvests.",
         read: shapes::read_farm,
     },
-    Form {
+    LanguageForm {
         verbs: &["create", "make", "add", "insert", "build", "new", "spawn", "place", "put"],
         near: &["part", "script", "folder", "generate", "want", "need"],
         made: true,
@@ -160,7 +160,7 @@ pub(super) const FORMS: &[Form] = &[
                   on 0,0,0, unless the request says otherwise.",
         read: create::read_create,
     },
-    Form {
+    LanguageForm {
         verbs: &["rename"],
         near: &["name", "call"],
         made: false,
@@ -169,7 +169,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Gives an instance another name. A bare NAME has to be the name of exactly one instance.",
         read: read_rename,
     },
-    Form {
+    LanguageForm {
         verbs: &["set"],
         near: &["change", "update", "resize", "scale", "property"],
         made: false,
@@ -179,7 +179,7 @@ pub(super) const FORMS: &[Form] = &[
                   selector finds.",
         read: read_set,
     },
-    Form {
+    LanguageForm {
         verbs: &["recolour", "recolor", "colour", "color", "paint"],
         near: &["tint", "dye"],
         made: false,
@@ -189,7 +189,7 @@ pub(super) const FORMS: &[Form] = &[
                   or #rrggbb.",
         read: read_recolour,
     },
-    Form {
+    LanguageForm {
         verbs: &["make", "turn"],
         near: &["colour", "color", "red", "green", "blue", "neon", "look"],
         made: false,
@@ -199,7 +199,7 @@ pub(super) const FORMS: &[Form] = &[
                   terrain.",
         read: create::read_make,
     },
-    Form {
+    LanguageForm {
         verbs: &["anchor", "freeze"],
         near: &["anchored", "fix"],
         made: false,
@@ -208,7 +208,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Sets Anchored to true.",
         read: create::read_anchor,
     },
-    Form {
+    LanguageForm {
         verbs: &["unanchor", "unfreeze"],
         near: &[],
         made: false,
@@ -217,7 +217,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Sets Anchored to false.",
         read: create::read_unanchor,
     },
-    Form {
+    LanguageForm {
         verbs: &["comment"],
         near: &[],
         made: true,
@@ -227,7 +227,7 @@ pub(super) const FORMS: &[Form] = &[
                   `;` and `then` in it.",
         read: read_comment,
     },
-    Form {
+    LanguageForm {
         verbs: &["comment"],
         near: &[],
         made: true,
@@ -236,7 +236,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "The same.",
         read: read_comment,
     },
-    Form {
+    LanguageForm {
         verbs: &["replace"],
         near: &["swap", "substitute"],
         made: false,
@@ -246,7 +246,7 @@ pub(super) const FORMS: &[Form] = &[
                   stands in all the scripts that a selector finds.",
         read: read_replace,
     },
-    Form {
+    LanguageForm {
         verbs: &["delete", "remove", "destroy"],
         near: &["erase", "clear", "drop"],
         made: false,
@@ -255,7 +255,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Deletes an instance, or all that a selector finds, with what is inside.",
         read: read_delete,
     },
-    Form {
+    LanguageForm {
         verbs: &["move"],
         near: &["reparent", "bring"],
         made: false,
@@ -264,7 +264,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Gives instances another parent. Nothing changes its position.",
         read: read_move,
     },
-    Form {
+    LanguageForm {
         verbs: &["clone", "copy", "duplicate"],
         near: &["repeat"],
         made: false,
@@ -273,7 +273,7 @@ pub(super) const FORMS: &[Form] = &[
         meaning: "Copies an instance with what is inside, to its own parent or another one.",
         read: read_clone,
     },
-    Form {
+    LanguageForm {
         verbs: &["asset"],
         near: &["model", "toolbox", "catalog", "catalogue"],
         made: true,
@@ -286,15 +286,18 @@ pub(super) const FORMS: &[Form] = &[
 ];
 
 /// Reads everything that a goal asks for.
-pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
-    let unclear =
-        |complaint| Refusal::Unclear { sentence: goal.trim().to_owned(), complaint, form: None };
-    let sentences = words::sentences(goal).map_err(unclear)?;
+pub(super) fn parse_goal(goal: &str) -> Result<Vec<PlannerRequest>, PlannerRefusal> {
+    let unclear = |complaint| PlannerRefusal::Unclear {
+        sentence: goal.trim().to_owned(),
+        complaint,
+        form: None,
+    };
+    let sentences = words::split_sentences(goal).map_err(unclear)?;
     if sentences.is_empty() {
-        return Err(Refusal::Unknown(String::new()));
+        return Err(PlannerRefusal::Unknown(String::new()));
     }
     if sentences.len() > REQUESTS_MAX {
-        return Err(unclear(Complaint::new(
+        return Err(unclear(LanguageComplaint::new(
             sentences[REQUESTS_MAX].0,
             format!("at most {REQUESTS_MAX} requests are taken at once; ask for the rest later"),
         )));
@@ -302,8 +305,8 @@ pub(super) fn read(goal: &str) -> Result<Vec<Request>, Refusal> {
     sentences.into_iter().map(|(sentence, then)| read_sentence(sentence, then)).collect()
 }
 
-fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
-    let text = politeness::without(sentence);
+fn read_sentence(sentence: &str, then: bool) -> Result<PlannerRequest, PlannerRefusal> {
+    let text = politeness::strip_politeness(sentence);
     let (verb, rest) = words::first_word(text);
     let mut made = is_one_of(verb, MADE);
     let mut size = None;
@@ -314,22 +317,22 @@ fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
     }
     let (word, behind) = words::first_word(noun);
     // What is made is named by a noun: `make a grid`, but not `make a spawn`.
-    let fits = |form: &Form| {
+    let fits = |form: &LanguageForm| {
         let is_noun = form.made && !is_one_of("create", form.verbs);
         is_one_of(word, form.verbs) && (is_noun || !made)
     };
     let unclear = |at: usize| {
         let sentence = sentence.to_owned();
-        move |complaint| Refusal::Unclear { sentence, complaint, form: Some(at) }
+        move |complaint| PlannerRefusal::Unclear { sentence, complaint, form: Some(at) }
     };
     if let Some(at) = FORMS.iter().position(fits) {
-        let read = (FORMS[at].read)(Sentence { size, rest: behind, then });
+        let read = (FORMS[at].read)(ParsedSentence { size, rest: behind, then });
         return read.map_err(unclear(at));
     }
     // `make` begins several forms that are told apart by what stands behind it.
     let mut complaints = Vec::new();
     for (at, form) in FORMS.iter().enumerate().filter(|(_, form)| is_one_of(verb, form.verbs)) {
-        match (form.read)(Sentence { size, rest, then }) {
+        match (form.read)(ParsedSentence { size, rest, then }) {
             Ok(request) => return Ok(request),
             Err(complaint) => complaints.push((at, complaint)),
         }
@@ -343,7 +346,7 @@ fn read_sentence(sentence: &str, then: bool) -> Result<Request, Refusal> {
     let named = complaints.into_iter().find(|_| rest.is_empty() || create::names_class(rest));
     Err(match named {
         Some((at, complaint)) => unclear(at)(complaint),
-        None => Refusal::Unknown(sentence.to_owned()),
+        None => PlannerRefusal::Unknown(sentence.to_owned()),
     })
 }
 
@@ -355,14 +358,14 @@ pub(super) const FILLERS: &[&str] =
     &["a", "an", "the", "all", "every", "each", "me", "us", "one", "new", "another", "some"];
 
 /// The form that comes closest to a sentence: by its words, then by a word that is nearly one of them.
-pub(super) fn closest_form(sentence: &str) -> Option<&'static Form> {
+pub(super) fn closest_form(sentence: &str) -> Option<&'static LanguageForm> {
     const NEARLY: f64 = 0.88;
     let words: Vec<String> =
-        words::words(sentence).into_iter().take(20).map(str::to_ascii_lowercase).collect();
+        words::split_words(sentence).into_iter().take(20).map(str::to_ascii_lowercase).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let is_nearly =
         |word: &String, verb: &&str| word.len() < 20 && strsim::jaro_winkler(word, verb) >= NEARLY;
-    let sounds = |form: &&Form| {
+    let sounds = |form: &&LanguageForm| {
         words.iter().take(3).any(|word| form.verbs.iter().any(|verb| is_nearly(word, verb)))
     };
     let verb =
@@ -375,7 +378,7 @@ pub(super) fn closest_form(sentence: &str) -> Option<&'static Form> {
 }
 
 /// The first word of each form, each once.
-pub(super) fn verbs() -> Vec<&'static str> {
+pub(super) fn first_words() -> Vec<&'static str> {
     let mut verbs: Vec<&str> =
         FORMS.iter().filter_map(|form| form.verbs.first().copied()).collect();
     let mut seen = std::collections::HashSet::new();
@@ -388,37 +391,37 @@ pub(super) fn after_articles(text: &str) -> &str {
     words::without_leading(text, &["a", "an", "the", "all", "every", "each"])
 }
 
-pub(super) fn subject(text: &str) -> Result<Subject, Complaint> {
+pub(super) fn parse_subject(text: &str) -> Result<RequestSubject, LanguageComplaint> {
     let text = after_articles(text);
     if words::is_path(text) {
-        return words::path(text).map(Subject::Path);
+        return words::parse_path(text).map(RequestSubject::Path);
     }
     if is_one_of(text, &["selection", "selected instance"]) {
-        return Ok(Subject::Selected);
+        return Ok(RequestSubject::Selected);
     }
     let plural = match text.to_ascii_lowercase().as_str() {
         "scripts" => SCRIPTS,
         "everything" => create::EVERYTHING,
-        _ if !create::is_plain(text) => return selector(text),
+        _ if !create::is_plain(text) => return parse_selector(text),
         _ => match create::class_named(text) {
             Some(class) => class,
             // A plain word that is no class is a name.
-            None => return Ok(Subject::Selector(format!("#{text}"))),
+            None => return Ok(RequestSubject::Selector(format!("#{text}"))),
         },
     };
-    Ok(Subject::Selector(plural.to_owned()))
+    Ok(RequestSubject::Selector(plural.to_owned()))
 }
 
 /// Checks only what tells a selector from a sentence; the tools know the rest of its grammar.
-fn selector(text: &str) -> Result<Subject, Complaint> {
+fn parse_selector(text: &str) -> Result<RequestSubject, LanguageComplaint> {
     if text.is_empty() {
-        return Err(Complaint::new(text, "a path or a selector is missing"));
+        return Err(LanguageComplaint::new(text, "a path or a selector is missing"));
     }
     let mut joined = true;
-    for word in words::words(text) {
+    for word in words::split_words(text) {
         let begins = word.starts_with(['>', ',']);
         if !joined && !begins {
-            return Err(Complaint::new(
+            return Err(LanguageComplaint::new(
                 word,
                 "a selector has no words side by side; write for example `Part`, `#Name`, `.Tag`, \
                  `Part[Anchored = true]` or `Model > Part`",
@@ -426,125 +429,128 @@ fn selector(text: &str) -> Result<Subject, Complaint> {
         }
         joined = word.ends_with(['>', ',']);
     }
-    Ok(Subject::Selector(text.to_owned()))
+    Ok(RequestSubject::Selector(text.to_owned()))
 }
 
-fn read_rename(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_rename(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (what, name) = need_word(sentence.rest, "to")?;
     let what = after_articles(what);
     let subject = if words::is_path(what) {
-        Subject::Path(words::path(what)?)
+        RequestSubject::Path(words::parse_path(what)?)
     } else {
-        Subject::Named(words::name(what)?)
+        RequestSubject::Named(words::name(what)?)
     };
-    Ok(Request::Rename(subject, words::name(name)?))
+    Ok(PlannerRequest::Rename(subject, words::name(name)?))
 }
 
-fn read_set(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_set(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (props, on) = need_word(sentence.rest, "on")?;
-    Ok(Request::Set(subject(on)?, values::assignments(props)?))
+    Ok(PlannerRequest::Set(parse_subject(on)?, values::parse_assignments(props)?))
 }
 
-fn read_recolour(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_recolour(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (what, colour) = need_word(sentence.rest, "to")?;
     let mut props = Map::new();
     props.insert("Color".to_owned(), json!(values::need_colour(colour)?));
-    Ok(Request::Set(subject(what)?, props))
+    Ok(PlannerRequest::Set(parse_subject(what)?, props))
 }
 
-fn read_comment(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_comment(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     if sentence.size.is_some() {
-        return Err(Complaint::new(sentence.rest, "a comment has no size"));
+        return Err(LanguageComplaint::new(sentence.rest, "a comment has no size"));
     }
     let (path, text) = if sentence.rest.starts_with('"') {
         let (text, rest) = words::take_quoted(sentence.rest)?;
         let (word, path) = words::first_word(rest);
         if !is_one_of(word, &["in", "into"]) {
-            return Err(Complaint::new(rest, "`in PATH` is expected behind the text"));
+            return Err(LanguageComplaint::new(rest, "`in PATH` is expected behind the text"));
         }
-        (words::path(path)?, text)
+        (words::parse_path(path)?, text)
     } else {
-        let (path, text) = words::split_sign(sentence.rest, ':')
-            .ok_or_else(|| Complaint::new(sentence.rest, "a colon is missing behind the path"))?;
+        let (path, text) = words::split_sign(sentence.rest, ':').ok_or_else(|| {
+            LanguageComplaint::new(sentence.rest, "a colon is missing behind the path")
+        })?;
         let text = if text.starts_with('"') {
-            words::quoted(text)?
+            words::parse_quoted(text)?
         } else if sentence.then {
             // The rest of a remark could be taken for a request: `do this then delete that`.
             let why = "a `then` follows, which may belong to the comment; put its text in double \
                        quotes";
-            return Err(Complaint::new(text, why));
+            return Err(LanguageComplaint::new(text, why));
         } else {
             text.to_owned()
         };
-        (words::path(path)?, text)
+        (words::parse_path(path)?, text)
     };
     let lines: String = text
         .lines()
         .map(|line| format!("-- {}", line.trim_end()).trim_end().to_owned() + "\n")
         .collect();
     if text.trim().is_empty() {
-        return Err(Complaint::new(sentence.rest, "the comment is empty"));
+        return Err(LanguageComplaint::new(sentence.rest, "the comment is empty"));
     }
     if lines.chars().count() > COMMENT_MAX {
         let why = format!("a comment has at most {COMMENT_MAX} characters");
-        return Err(Complaint::new(&text, why));
+        return Err(LanguageComplaint::new(&text, why));
     }
-    Ok(Request::Comment(path, lines))
+    Ok(PlannerRequest::Comment(path, lines))
 }
 
-fn read_replace(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_replace(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (search, rest) = words::take_quoted(sentence.rest)?;
     if search.is_empty() {
-        return Err(Complaint::new(sentence.rest, "the text to replace is empty"));
+        return Err(LanguageComplaint::new(sentence.rest, "the text to replace is empty"));
     }
     let (with, rest) = words::first_word(rest);
     if !is_one_of(with, &["with", "by"]) {
-        return Err(Complaint::new(with, "`with \"TEXT\"` is expected"));
+        return Err(LanguageComplaint::new(with, "`with \"TEXT\"` is expected"));
     }
     let (replace, rest) = words::take_quoted(rest)?;
     let (word, place) = words::first_word(rest);
     if !word.eq_ignore_ascii_case("in") {
-        return Err(Complaint::new(rest, "`in all scripts`, or `in PATH`, is expected"));
+        return Err(LanguageComplaint::new(rest, "`in all scripts`, or `in PATH`, is expected"));
     }
-    Ok(Request::Replace(subject(place)?, search, replace))
+    Ok(PlannerRequest::Replace(parse_subject(place)?, search, replace))
 }
 
-fn read_delete(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    subject(sentence.rest).map(Request::Delete)
+fn read_delete(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+    parse_subject(sentence.rest).map(PlannerRequest::Delete)
 }
 
-fn read_move(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_move(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (what, parent) = need_word(sentence.rest, "to")?;
-    Ok(Request::Move(subject(what)?, words::path(parent)?))
+    Ok(PlannerRequest::Move(parse_subject(what)?, words::parse_path(parent)?))
 }
 
-fn read_clone(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_clone(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let (rest, name) = match words::split_word(sentence.rest, "as")? {
         Some((rest, name)) => (rest, Some(words::name(name)?)),
         None => (sentence.rest, None),
     };
     let (path, parent) = match words::split_word(rest, "to")? {
-        Some((path, parent)) => (path, Some(words::path(parent)?)),
+        Some((path, parent)) => (path, Some(words::parse_path(parent)?)),
         None => (rest, None),
     };
-    Ok(Request::Clone(words::path(path)?, parent, name))
+    Ok(PlannerRequest::Clone(words::parse_path(path)?, parent, name))
 }
 
-fn read_insert(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+fn read_insert(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     if sentence.size.is_some() {
-        return Err(Complaint::new(sentence.rest, "an asset has no size"));
+        return Err(LanguageComplaint::new(sentence.rest, "an asset has no size"));
     }
     let into = match words::split_word(sentence.rest, "into")? {
         Some(found) => Some(found),
         None => words::split_word(sentence.rest, "in")?,
     };
     let (number, parent) = match into {
-        Some((number, path)) => (number, Some(words::path(path)?)),
+        Some((number, path)) => (number, Some(words::parse_path(path)?)),
         None => (sentence.rest, None),
     };
     let digits = number.trim().trim_start_matches("rbxassetid://");
     match digits.parse() {
-        Ok(asset) => Ok(Request::Insert(asset, parent)),
-        Err(_) => Err(Complaint::new(number, "an asset has a number, as in `insert asset 123`")),
+        Ok(asset) => Ok(PlannerRequest::Insert(asset, parent)),
+        Err(_) => {
+            Err(LanguageComplaint::new(number, "an asset has a number, as in `insert asset 123`"))
+        }
     }
 }

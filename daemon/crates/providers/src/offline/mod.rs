@@ -23,21 +23,23 @@ use scene_schemas::refusal::for_person;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{CallOutcome, ModelMessage, ModelPrompt, PromptTurn, ToolCall, UNMERGED};
 
-use language::{FORMS, Refusal};
-use plans::{FIND, Plan, Step};
+use language::{FORMS, PlannerRefusal};
+use plans::{FIND, PlanStep, RequestPlan};
 
 /// The next message: one call, or a text without calls, which ends the conversation.
-pub fn reply(prompt: &ModelPrompt) -> ModelMessage {
-    match language::read(&prompt.goal) {
-        Ok(requests) if prompt.stance == Stance::Ask => answer(would(&plans::plan(&requests))),
-        Ok(requests) => Progress::of(plans::plan(&requests), prompt).next(),
-        Err(refusal) => say(refused(&refusal)),
+pub fn next_message(prompt: &ModelPrompt) -> ModelMessage {
+    match language::parse_goal(&prompt.goal) {
+        Ok(requests) if prompt.stance == Stance::Ask => {
+            final_message(describe_plan(&plans::plan_requests(&requests)))
+        }
+        Ok(requests) => PlanProgress::from_prompt(plans::plan_requests(&requests), prompt).next(),
+        Err(refusal) => text_message(refusal_text(&refusal)),
     }
 }
 
 /// The text of `vector help offline`.
-pub fn help() -> String {
-    let mut text = wrap(
+pub fn language_help() -> String {
+    let mut text = wrap_text(
         "The offline planner answers requests without a model, without a key and without a \
          network. It is not a model: it understands the forms below and nothing else, and the \
          same request always becomes the same tool calls. Each call is still a proposal that you \
@@ -45,7 +47,7 @@ pub fn help() -> String {
         "",
     );
     text.push('\n');
-    text.push_str(&wrap(
+    text.push_str(&wrap_text(
         "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
          these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
          begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
@@ -57,24 +59,24 @@ pub fn help() -> String {
         "",
     ));
     for form in FORMS {
-        let _ = write!(text, "\n{}", wrap(form.syntax, "  "));
-        text.push_str(&wrap(form.meaning, "      "));
+        let _ = write!(text, "\n{}", wrap_text(form.syntax, "  "));
+        text.push_str(&wrap_text(form.meaning, "      "));
         let _ = writeln!(text, "      Example: {}", form.example);
     }
     let colours: Vec<&str> = values::COLOURS.iter().map(|(name, _)| *name).collect();
     let colours = colours.join(", ");
     let materials = values::MATERIALS.join(", ");
     text.push('\n');
-    text.push_str(&wrap(
+    text.push_str(&wrap_text(
         &format!("Colours: {colours}, the names of brick colours, and #rrggbb."),
         "",
     ));
-    text.push_str(&wrap(&format!("Materials: {materials}."), ""));
+    text.push_str(&wrap_text(&format!("Materials: {materials}."), ""));
     text
 }
 
 /// Breaks a text into indented lines that fit a terminal.
-fn wrap(text: &str, indent: &str) -> String {
+fn wrap_text(text: &str, indent: &str) -> String {
     const WIDTH: usize = 92;
     let mut wrapped = String::new();
     let mut line = String::new();
@@ -93,8 +95,8 @@ fn wrap(text: &str, indent: &str) -> String {
 }
 
 /// A plan, and how far it has come.
-struct Progress<'a> {
-    plan: Plan,
+struct PlanProgress<'a> {
+    plan: RequestPlan,
     /// The calls so far, in their order: one for each step, after `start_plan` where there is one.
     called: Vec<(&'a str, &'a Json, &'a CallOutcome)>,
     /// How many calls stand before the first step.
@@ -103,8 +105,8 @@ struct Progress<'a> {
     only_plans: bool,
 }
 
-impl<'a> Progress<'a> {
-    fn of(plan: Plan, prompt: &'a ModelPrompt) -> Self {
+impl<'a> PlanProgress<'a> {
+    fn from_prompt(plan: RequestPlan, prompt: &'a ModelPrompt) -> Self {
         let called: Vec<(&str, &Json, &CallOutcome)> = prompt
             .turns
             .iter()
@@ -118,45 +120,45 @@ impl<'a> Progress<'a> {
         let only_plans = prompt.stance == Stance::Plan;
         let was_planned = called.first().is_some_and(|(tool, ..)| *tool == PLAN);
         // One step needs no plan where none is asked for.
-        let lead = usize::from(plan.proposing().count() > 1 || only_plans || was_planned);
+        let lead = usize::from(plan.proposing_steps().count() > 1 || only_plans || was_planned);
         Self { plan, called, lead, only_plans }
     }
 
     fn next(&self) -> ModelMessage {
         for (at, (tool, _, outcome)) in self.called.iter().enumerate() {
-            if self.tool(at) != Some(*tool) {
-                return say(format!(
+            if self.tool_at(at) != Some(*tool) {
+                return text_message(format!(
                     "I stopped: call {} of this conversation, to {tool}, is none of mine, so I \
                      cannot tell how far my plan has come. Ask again in a new conversation.",
                     at + 1
                 ));
             }
             if let CallOutcome::Refused(why) = outcome {
-                return say(self.stopped(at, why));
+                return text_message(self.stopped_text(at, why));
             }
         }
         let at = self.called.len();
         if at < self.lead {
-            return call(Some(self.opening()), PLAN, self.titles());
+            return call_message(Some(self.opening_text()), PLAN, self.step_titles());
         }
         if self.only_plans {
-            return answer(PLANNED.to_owned());
+            return final_message(PLANNED.to_owned());
         }
         if let Some(step) = self.plan.steps.get(at - self.lead) {
-            let opening = (at == 0).then(|| self.opening());
-            return match self.args(step) {
-                Ok(args) => call(opening, step.tool, args),
-                Err(why) => say(self.stopped(at, &why)),
+            let opening = (at == 0).then(|| self.opening_text());
+            return match self.step_arguments(step) {
+                Ok(args) => call_message(opening, step.tool, args),
+                Err(why) => text_message(self.stopped_text(at, &why)),
             };
         }
-        match self.tool(at) {
-            Some(tool) => call(None, tool, json!({ "summary": self.summary() })),
-            None => say(self.summary()),
+        match self.tool_at(at) {
+            Some(tool) => call_message(None, tool, json!({ "summary": self.summary_text() })),
+            None => text_message(self.summary_text()),
         }
     }
 
     /// The tool that I call at this place of the conversation.
-    fn tool(&self, at: usize) -> Option<&'static str> {
+    fn tool_at(&self, at: usize) -> Option<&'static str> {
         let steps = self.plan.steps.len();
         match at.checked_sub(self.lead) {
             None => Some(PLAN),
@@ -165,34 +167,34 @@ impl<'a> Progress<'a> {
         }
     }
 
-    fn opening(&self) -> String {
-        let steps = steps(&self.plan);
+    fn opening_text(&self) -> String {
+        let steps = list_steps(&self.plan);
         format!("I am the offline planner, not a model. I read this as {steps}.")
     }
 
-    fn titles(&self) -> Json {
-        let titles = self.plan.proposing().map(|step| clip(&step.title, 100));
+    fn step_titles(&self) -> Json {
+        let titles = self.plan.proposing_steps().map(|step| clip_text(&step.title, 100));
         json!({ "steps": titles.collect::<Vec<_>>() })
     }
 
-    fn summary(&self) -> String {
-        clip(&format!("{}.", self.plan.results.join(". ")), 1_000)
+    fn summary_text(&self) -> String {
+        clip_text(&format!("{}.", self.plan.results.join(". ")), 1_000)
     }
 
     /// A step's arguments, with the path of what an earlier step made or found.
-    fn args(&self, step: &Step) -> Result<Json, String> {
+    fn step_arguments(&self, step: &PlanStep) -> Result<Json, String> {
         let mut args = step.args.clone();
         if let Some(inside) = step.inside {
             args[inside.argument] = match self.plan.steps[inside.step].tool {
-                FIND => self.found(inside.step)?,
-                _ => json!(self.made(inside.step)),
+                FIND => self.found_path(inside.step)?,
+                _ => json!(self.created_path(inside.step)),
             };
         }
         Ok(args)
     }
 
     /// The path of the one instance that a step has found.
-    fn found(&self, step: usize) -> Result<Json, String> {
+    fn found_path(&self, step: usize) -> Result<Json, String> {
         let answer = match self.called.get(step + self.lead) {
             Some((_, _, CallOutcome::Done(answer))) => answer,
             _ => &Json::Null,
@@ -215,7 +217,7 @@ impl<'a> Progress<'a> {
     }
 
     /// The path of what a step made: as the tool answered, or else where it was asked for.
-    fn made(&self, step: usize) -> String {
+    fn created_path(&self, step: usize) -> String {
         let called = self.called.get(step + self.lead);
         if let Some((_, _, CallOutcome::Done(answer))) = called
             && let Some(path) = answer["path"].as_str()
@@ -229,18 +231,18 @@ impl<'a> Progress<'a> {
     }
 
     /// What is said after a refusal. The work is not complete, so `complete` is not called.
-    fn stopped(&self, at: usize, why: &str) -> String {
-        let steps = self.plan.proposing().count();
+    fn stopped_text(&self, at: usize, why: &str) -> String {
+        let steps = self.plan.proposing_steps().count();
         // A person sees these passages side by side.
         let why = for_person(why.split(UNMERGED).next().unwrap_or_default());
-        let why = clip(why.trim().trim_end_matches('.'), 1_000);
+        let why = clip_text(why.trim().trim_end_matches('.'), 1_000);
         let Some(done) = at.checked_sub(self.lead) else {
             return format!("I stopped before the first step: the plan was refused. {why}.");
         };
         let Some(step) = self.plan.steps.get(done) else {
             return format!("All {steps} steps are done, but the end was refused. {why}.");
         };
-        let title = clip(&step.title, 100);
+        let title = clip_text(&step.title, 100);
         let done = self.plan.steps[..done].iter().filter(|step| step.tool != FIND).count();
         let mut text = format!(
             "I stopped at step {} of {steps}, \"{title}\": it was not done. {why}.",
@@ -271,23 +273,23 @@ const PLAN: &str = "start_plan";
 const PLANNED: &str = "This is the plan, and nothing was changed. Build (/build) carries it out.";
 
 /// How many steps lie before me, in words.
-fn steps(plan: &Plan) -> String {
-    match plan.proposing().count() {
+fn list_steps(plan: &RequestPlan) -> String {
+    match plan.proposing_steps().count() {
         1 => "one step".to_owned(),
         n => format!("{n} steps, one at a time"),
     }
 }
 
 /// What is said where only an answer is asked for: what I would do.
-fn would(plan: &Plan) -> String {
+fn describe_plan(plan: &RequestPlan) -> String {
     let mut text = format!(
         "I am the offline planner, not a model, and answer no questions. I read this as {}:\n",
-        steps(plan)
+        list_steps(plan)
     );
-    for step in plan.proposing().take(TOLD) {
-        let _ = writeln!(text, "- {}", clip(&step.title, 100));
+    for step in plan.proposing_steps().take(TOLD) {
+        let _ = writeln!(text, "- {}", clip_text(&step.title, 100));
     }
-    if let Some(more) = plan.proposing().count().checked_sub(TOLD).filter(|more| *more > 0) {
+    if let Some(more) = plan.proposing_steps().count().checked_sub(TOLD).filter(|more| *more > 0) {
         let _ = writeln!(text, "- and {more} more");
     }
     text.push_str(
@@ -301,16 +303,16 @@ fn would(plan: &Plan) -> String {
 const TOLD: usize = 20;
 
 /// Words with which I could not do what was asked for.
-fn say(text: String) -> ModelMessage {
-    ModelMessage { declined: true, ..answer(text) }
+fn text_message(text: String) -> ModelMessage {
+    ModelMessage { declined: true, ..final_message(text) }
 }
 
 /// Words with which all is done that was asked for.
-fn answer(text: String) -> ModelMessage {
+fn final_message(text: String) -> ModelMessage {
     ModelMessage { text: Some(text), ..ModelMessage::default() }
 }
 
-fn call(text: Option<String>, tool: &str, args: Json) -> ModelMessage {
+fn call_message(text: Option<String>, tool: &str, args: Json) -> ModelMessage {
     let tool = tool.to_owned();
     ModelMessage { text, calls: vec![ToolCall::new(tool, args)], ..ModelMessage::default() }
 }
@@ -320,20 +322,21 @@ const NO_MODEL: &str = "I am the offline planner, not a model. `vector help offl
 
 /// What is said to a request that is not understood: what that is, the form that comes closest, and who
 /// says so, each on a line.
-fn refused(refusal: &Refusal) -> String {
+fn refusal_text(refusal: &PlannerRefusal) -> String {
     let (what, form) = match refusal {
-        Refusal::Unknown(sentence) if sentence.is_empty() => {
+        PlannerRefusal::Unknown(sentence) if sentence.is_empty() => {
             ("Nothing was asked, so nothing was done.".to_owned(), None)
         }
-        Refusal::Unknown(sentence) => {
-            let what = format!("I do not understand `{}`. Nothing was done.", clip(sentence, 120));
+        PlannerRefusal::Unknown(sentence) => {
+            let what =
+                format!("I do not understand `{}`. Nothing was done.", clip_text(sentence, 120));
             (what, language::closest_form(sentence))
         }
-        Refusal::Unclear { sentence, complaint, form } => {
-            let (sentence, why) = (clip(sentence, 120), clip(&complaint.why, 400));
+        PlannerRefusal::Unclear { sentence, complaint, form } => {
+            let (sentence, why) = (clip_text(sentence, 120), clip_text(&complaint.why, 400));
             let part = match complaint.part.as_str() {
                 "" => "the end".to_owned(),
-                part => format!("`{}`", clip(part, 80)),
+                part => format!("`{}`", clip_text(part, 80)),
             };
             let what =
                 format!("I do not understand {part} in `{sentence}`: {why}. Nothing was done.");
@@ -342,13 +345,13 @@ fn refused(refusal: &Refusal) -> String {
     };
     let nearest = match form {
         Some(form) => format!("Write: {}, for example: {}", form.syntax, form.example),
-        None => format!("I understand {}.", language::verbs().join(", ")),
+        None => format!("I understand {}.", language::first_words().join(", ")),
     };
     format!("{what}\n{nearest}\n{NO_MODEL}")
 }
 
 /// At most so many characters, with dots where there were more.
-fn clip(text: &str, max: usize) -> String {
+fn clip_text(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),

@@ -8,26 +8,26 @@ use serde_json::{Map, Value as Json, json};
 
 use super::create::NewInstance;
 use super::farm;
-use super::language::{Request, Subject};
-use super::shapes::Shape;
-use super::values::Look;
+use super::language::{PlannerRequest, RequestSubject};
+use super::shapes::GridShape;
+use super::values::PartLook;
 
 /// One tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Step {
+pub(super) struct PlanStep {
     /// What it does, for the plan.
     pub(super) title: String,
     pub(super) tool: &'static str,
     pub(super) args: Json,
     /// The argument that is the path of what an earlier step makes.
-    pub(super) inside: Option<Inside>,
+    pub(super) inside: Option<DeferredArgument>,
     /// The name of what it makes under its `parentPath`.
     pub(super) makes: Option<String>,
 }
 
 /// An argument that is known once an earlier step is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inside {
+pub(super) struct DeferredArgument {
     pub(super) argument: &'static str,
     /// The index of the step.
     pub(super) step: usize,
@@ -35,15 +35,15 @@ pub(super) struct Inside {
 
 /// The steps of all requests, and what they come to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
+pub(super) struct RequestPlan {
+    pub(super) steps: Vec<PlanStep>,
     /// One sentence per request, without its period.
     pub(super) results: Vec<String>,
 }
 
 /// Where something is created.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Parent<'a> {
+pub(super) enum ParentRef<'a> {
     At(&'a InstancePath),
     /// Inside what this step makes.
     Made(usize),
@@ -56,7 +56,7 @@ pub(super) const FIND: &str = "find_instances";
 pub(super) const SHOWN: usize = 5;
 
 /// The selector of a name.
-fn named(name: &str) -> String {
+fn name_selector(name: &str) -> String {
     if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty() {
         return format!("#{name}");
     }
@@ -67,60 +67,60 @@ fn named(name: &str) -> String {
 const SINGLE_MAX: u32 = 64;
 
 /// The plan of some requests.
-pub(super) fn plan(requests: &[Request]) -> Plan {
-    let mut plan = Plan::default();
+pub(super) fn plan_requests(requests: &[PlannerRequest]) -> RequestPlan {
+    let mut plan = RequestPlan::default();
     for request in requests {
         let result = match request {
-            Request::Grid(shape) => plan.grid(shape),
-            Request::Farm(shape) => farm::add(&mut plan, shape),
-            Request::Create(new) => plan.create_one(new),
-            Request::Rename(Subject::Named(old), new) => plan.rename_named(old, new),
-            one => plan.single(one),
+            PlannerRequest::Grid(shape) => plan.push_grid(shape),
+            PlannerRequest::Farm(shape) => farm::add_farm(&mut plan, shape),
+            PlannerRequest::Create(new) => plan.create_one(new),
+            PlannerRequest::Rename(RequestSubject::Named(old), new) => plan.rename_named(old, new),
+            one => plan.push_single(one),
         };
         plan.results.push(result);
     }
     plan
 }
 
-impl Plan {
+impl RequestPlan {
     /// The steps that propose something.
-    pub(super) fn proposing(&self) -> impl Iterator<Item = &Step> {
+    pub(super) fn proposing_steps(&self) -> impl Iterator<Item = &PlanStep> {
         self.steps.iter().filter(|step| step.tool != FIND)
     }
 
     /// Adds a step, and returns its index.
-    pub(super) fn push(&mut self, title: String, tool: &'static str, args: Json) -> usize {
-        self.steps.push(Step { title, tool, args, inside: None, makes: None });
+    pub(super) fn push_step(&mut self, title: String, tool: &'static str, args: Json) -> usize {
+        self.steps.push(PlanStep { title, tool, args, inside: None, makes: None });
         self.steps.len() - 1
     }
 
     /// Adds a step that makes one instance under a parent.
-    pub(super) fn make(
+    pub(super) fn push_create(
         &mut self,
         tool: &'static str,
-        parent: Parent<'_>,
+        parent: ParentRef<'_>,
         name: &str,
         class: &str,
         mut args: Json,
     ) -> usize {
         let inside = match parent {
-            Parent::At(path) => {
+            ParentRef::At(path) => {
                 args["parentPath"] = json!(path);
                 None
             }
-            Parent::Made(step) => Some(Inside { argument: "parentPath", step }),
+            ParentRef::Made(step) => Some(DeferredArgument { argument: "parentPath", step }),
         };
         args["className"] = json!(class);
-        let at = self.push(format!("Create the {class} {name}"), tool, args);
+        let at = self.push_step(format!("Create the {class} {name}"), tool, args);
         self.steps[at].inside = inside;
         self.steps[at].makes = Some(name.to_owned());
         at
     }
 
     /// Adds a step that creates an instance with its children.
-    pub(super) fn create(
+    pub(super) fn push_tree(
         &mut self,
-        parent: Parent<'_>,
+        parent: ParentRef<'_>,
         instance: Json,
         children: Vec<Json>,
     ) -> usize {
@@ -130,12 +130,12 @@ impl Plan {
         if !children.is_empty() {
             args["children"] = Json::Array(children);
         }
-        self.make("create_instance", parent, &name, &class, args)
+        self.push_create("create_instance", parent, &name, &class, args)
     }
 
     fn create_one(&mut self, new: &NewInstance) -> String {
         let instance = json!({ "className": new.class, "props": new.props });
-        self.create(Parent::At(&new.parent), instance, vec![]);
+        self.push_tree(ParentRef::At(&new.parent), instance, vec![]);
         if new.name == new.class {
             return format!("Created a {} in {}", new.class, new.parent);
         }
@@ -144,32 +144,33 @@ impl Plan {
 
     /// Renames the one instance of a name: its path is looked for first.
     fn rename_named(&mut self, old: &str, new: &str) -> String {
-        let found = self.push(
+        let found = self.push_step(
             format!("Find {old}"),
             FIND,
-            json!({ "selector": named(old), "limit": SHOWN }),
+            json!({ "selector": name_selector(old), "limit": SHOWN }),
         );
-        let at = self.push(
+        let at = self.push_step(
             format!("Rename {old} to {new}"),
             "rename_instance",
             json!({ "newName": new }),
         );
-        self.steps[at].inside = Some(Inside { argument: "path", step: found });
+        self.steps[at].inside = Some(DeferredArgument { argument: "path", step: found });
         format!("Renamed {old} to {new}")
     }
 
-    fn grid(&mut self, shape: &Shape) -> String {
-        let parent = Parent::At(&shape.parent);
-        let model = Parent::Made(self.create(parent, instance("Model", &shape.name), vec![]));
+    fn push_grid(&mut self, shape: &GridShape) -> String {
+        let parent = ParentRef::At(&shape.parent);
+        let model =
+            ParentRef::Made(self.push_tree(parent, instance_json("Model", &shape.name), vec![]));
         let by_row = shape.rows * shape.columns > SINGLE_MAX;
         for row in 0..shape.rows {
-            let cells = (0..shape.columns).map(|column| cell(shape, "Cell", row, column));
+            let cells = (0..shape.columns).map(|column| grid_cell(shape, "Cell", row, column));
             if by_row {
                 let name = format!("Row_{}", row + 1);
-                self.create(model, instance("Model", &name), cells.collect());
+                self.push_tree(model, instance_json("Model", &name), cells.collect());
             } else {
                 for cell in cells {
-                    self.create(model, cell, vec![]);
+                    self.push_tree(model, cell, vec![]);
                 }
             }
         }
@@ -180,16 +181,18 @@ impl Plan {
     }
 
     /// Adds the one step of a request that needs just one.
-    fn single(&mut self, request: &Request) -> String {
+    fn push_single(&mut self, request: &PlannerRequest) -> String {
         let (title, result, tool, args) = match request {
-            Request::Grid(_) | Request::Farm(_) | Request::Create(_) => return String::new(),
-            Request::Rename(subject, name) => (
+            PlannerRequest::Grid(_) | PlannerRequest::Farm(_) | PlannerRequest::Create(_) => {
+                return String::new();
+            }
+            PlannerRequest::Rename(subject, name) => (
                 format!("Rename {subject} to {name}"),
                 format!("Renamed {subject} to {name}"),
                 "rename_instance",
                 with_subject(subject, json!({ "newName": name })),
             ),
-            Request::Set(subject, props) => {
+            PlannerRequest::Set(subject, props) => {
                 let names: Vec<&str> = props.keys().map(String::as_str).collect();
                 let what = format!("{} on {subject}", names.join(", "));
                 (
@@ -199,37 +202,37 @@ impl Plan {
                     with_subject(subject, json!({ "props": props })),
                 )
             }
-            Request::Comment(path, text) => (
+            PlannerRequest::Comment(path, text) => (
                 format!("Insert a comment in {path}"),
                 format!("Inserted a comment in {path}"),
                 "apply_edit",
-                json!({ "path": path, "edits": [insertion(text)] }),
+                json!({ "path": path, "edits": [insertion_edit(text)] }),
             ),
-            Request::Replace(subject, search, replace) => (
+            PlannerRequest::Replace(subject, search, replace) => (
                 format!("Replace a text in {subject}"),
                 format!("Replaced a text in {subject}"),
                 "replace_text",
-                replacement(subject, search, replace),
+                replacement_args(subject, search, replace),
             ),
-            Request::Delete(subject) => (
+            PlannerRequest::Delete(subject) => (
                 format!("Delete {subject}"),
                 format!("Deleted {subject}"),
                 "delete_instance",
                 with_subject(subject, json!({})),
             ),
-            Request::Move(subject, parent) => (
+            PlannerRequest::Move(subject, parent) => (
                 format!("Move {subject} to {parent}"),
                 format!("Moved {subject} to {parent}"),
                 "move_instance",
                 with_subject(subject, json!({ "parentPath": parent })),
             ),
-            Request::Clone(path, parent, name) => (
+            PlannerRequest::Clone(path, parent, name) => (
                 format!("Clone {path}"),
                 format!("Cloned {path}"),
                 "clone_instance",
                 clone(path, parent.as_ref(), name.as_deref()),
             ),
-            Request::Insert(asset, parent) => {
+            PlannerRequest::Insert(asset, parent) => {
                 let into = parent.as_ref().map_or(String::new(), |path| format!(" into {path}"));
                 (
                     format!("Insert asset {asset}{into}"),
@@ -242,25 +245,25 @@ impl Plan {
                 )
             }
         };
-        self.push(title, tool, args);
+        self.push_step(title, tool, args);
         result
     }
 }
 
-fn with_subject(subject: &Subject, mut args: Json) -> Json {
+fn with_subject(subject: &RequestSubject, mut args: Json) -> Json {
     match subject {
-        Subject::Path(path) => args["path"] = json!(path),
+        RequestSubject::Path(path) => args["path"] = json!(path),
         // A call that leaves out its path means what is selected.
-        Subject::Selected | Subject::Named(_) => {}
-        Subject::Selector(selector) => args["selector"] = json!(selector),
+        RequestSubject::Selected | RequestSubject::Named(_) => {}
+        RequestSubject::Selector(selector) => args["selector"] = json!(selector),
     }
     args
 }
 
 /// In one script a text must stand exactly once; only of a selector are all places meant.
-fn replacement(subject: &Subject, search: &str, replace: &str) -> Json {
+fn replacement_args(subject: &RequestSubject, search: &str, replace: &str) -> Json {
     let mut args = json!({ "search": search, "replace": replace });
-    if matches!(subject, Subject::Selector(_)) {
+    if matches!(subject, RequestSubject::Selector(_)) {
         args["all"] = json!(true);
     }
     with_subject(subject, args)
@@ -278,27 +281,27 @@ fn clone(path: &InstancePath, parent: Option<&InstancePath>, name: Option<&str>)
 }
 
 /// An edit that inserts at the very beginning.
-fn insertion(text: &str) -> Json {
+fn insertion_edit(text: &str) -> Json {
     let start = json!({ "line": 0, "character": 0 });
     json!({ "start": start, "end": start, "text": text })
 }
 
 /// An instance of a class with a name.
-pub(super) fn instance(class: &str, name: &str) -> Json {
+pub(super) fn instance_json(class: &str, name: &str) -> Json {
     json!({ "className": class, "props": { "Name": name } })
 }
 
 /// An anchored part.
-pub(super) fn part(name: &str, size: [f64; 3], position: [f64; 3], look: &Look) -> Json {
+pub(super) fn part_json(name: &str, size: [f64; 3], position: [f64; 3], look: &PartLook) -> Json {
     let mut props = Map::new();
     props.insert("Name".to_owned(), json!(name));
     props.insert("Anchored".to_owned(), json!(true));
-    props.insert("Size".to_owned(), json!(size.map(number)));
+    props.insert("Size".to_owned(), json!(size.map(studs_json)));
     props.insert(
         "CFrame".to_owned(),
         json!({
             "__t": "CFrame",
-            "position": position.map(number),
+            "position": position.map(studs_json),
             "orientation": [1, 0, 0, 0, 1, 0, 0, 0, 1],
         }),
     );
@@ -312,7 +315,7 @@ pub(super) fn part(name: &str, size: [f64; 3], position: [f64; 3], look: &Look) 
 }
 
 /// A cell of a grid, counted from 0 and named from 1.
-pub(super) fn cell(shape: &Shape, prefix: &str, row: u32, column: u32) -> Json {
+pub(super) fn grid_cell(shape: &GridShape, prefix: &str, row: u32, column: u32) -> Json {
     let offset =
         |n: u32, of: u32| (f64::from(n) - f64::from(of.saturating_sub(1)) / 2.0) * shape.spacing;
     let position = [
@@ -321,11 +324,11 @@ pub(super) fn cell(shape: &Shape, prefix: &str, row: u32, column: u32) -> Json {
         shape.at[2] + offset(row, shape.rows),
     ];
     let name = format!("{prefix}_{}_{}", row + 1, column + 1);
-    part(&name, shape.size, position, &shape.look)
+    part_json(&name, shape.size, position, &shape.look)
 }
 
 /// A number of studs, whole where it is whole, and without the noise of binary fractions.
-pub(super) fn number(studs: f64) -> Json {
+pub(super) fn studs_json(studs: f64) -> Json {
     let rounded = (studs * 10_000.0).round() / 10_000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
         json!(rounded as i64)

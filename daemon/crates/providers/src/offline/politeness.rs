@@ -28,7 +28,7 @@ const BEFORE: &[&str] = &[
 const BEHIND: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
 
 /// The request alone.
-pub(super) fn without(sentence: &str) -> &str {
+pub(super) fn strip_politeness(sentence: &str) -> &str {
     let mut text = sentence.trim();
     while let Some(rest) = BEFORE.iter().find_map(|polite| without_start(text, polite)) {
         text = rest;
@@ -71,7 +71,7 @@ fn without_end<'a>(text: &'a str, polite: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::without;
+    use super::strip_politeness;
 
     #[test]
     fn only_what_is_polite_is_left_out() {
@@ -87,7 +87,7 @@ mod tests {
             ("", ""),
             ("delete .A!", "delete .A"),
         ] {
-            assert_eq!(without(text), expected, "{text}");
+            assert_eq!(strip_politeness(text), expected, "{text}");
         }
     }
 }

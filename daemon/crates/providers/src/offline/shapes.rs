@@ -4,13 +4,13 @@
 
 use scene_schemas::InstancePath;
 
-use super::language::{Complaint, Request, Sentence};
-use super::values::Look;
+use super::language::{LanguageComplaint, ParsedSentence, PlannerRequest};
+use super::values::PartLook;
 use super::words::{self, is_one_of};
 
 /// A grid, or a farm.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct GridShape {
     /// Along the Z axis.
     pub(super) rows: u32,
     /// Along the X axis.
@@ -26,7 +26,7 @@ pub(super) struct Shape {
     /// The centre.
     pub(super) at: [f64; 3],
     /// How a cell looks.
-    pub(super) look: Look,
+    pub(super) look: PartLook,
 }
 
 const GRID_MAX: u32 = 50;
@@ -40,7 +40,7 @@ const FAR: f64 = 1_000_000.0;
 
 /// The options as they were written. One that stands twice is refused.
 #[derive(Default)]
-pub(super) struct Options {
+pub(super) struct ShapeOptions {
     pub(super) name: Option<String>,
     pub(super) parent: Option<InstancePath>,
     pub(super) size: Option<[f64; 3]>,
@@ -48,25 +48,25 @@ pub(super) struct Options {
     pub(super) at: Option<[f64; 3]>,
 }
 
-pub(super) fn read_grid(sentence: Sentence<'_>) -> Result<Request, Complaint> {
+pub(super) fn read_grid(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
     let keywords = ["named", "called", "in", "at", "size", "spacing"];
-    let ((rows, columns), rest) = size(&sentence, GRID_MAX)?;
-    let words = words::words(rest);
+    let ((rows, columns), rest) = parse_size(&sentence, GRID_MAX)?;
+    let words = words::split_words(rest);
     let (look, options) = words.split_at(first_option(&words, &keywords));
     let look = match look.split_first() {
         Some((of, [])) if is_one_of(of, &["of"]) => {
-            return Err(Complaint::new(of, "what the grid is made of is missing"));
+            return Err(LanguageComplaint::new(of, "what the grid is made of is missing"));
         }
-        Some((of, rest)) if is_one_of(of, &["of"]) => Look::read(rest)?,
-        _ => Look::read(look)?,
+        Some((of, rest)) if is_one_of(of, &["of"]) => PartLook::parse_noun_phrase(rest)?,
+        _ => PartLook::parse_noun_phrase(look)?,
     };
-    let options = Options::read(options, &keywords)?;
+    let options = ShapeOptions::parse_options(options, &keywords)?;
     let size = options.size.unwrap_or([4.0, 1.0, 4.0]);
-    Ok(Request::Grid(Shape {
+    Ok(PlannerRequest::Grid(GridShape {
         rows,
         columns,
         name: options.name.unwrap_or_else(|| "Grid".to_owned()),
-        parent: options.parent.unwrap_or_else(workspace),
+        parent: options.parent.unwrap_or_else(workspace_path),
         size,
         spacing: options.spacing.unwrap_or(size[0].max(size[2]) + 2.0),
         at: options.at.unwrap_or([0.0, size[1] / 2.0, 0.0]),
@@ -74,37 +74,41 @@ pub(super) fn read_grid(sentence: Sentence<'_>) -> Result<Request, Complaint> {
     }))
 }
 
-pub(super) fn read_farm(sentence: Sentence<'_>) -> Result<Request, Complaint> {
-    let ((rows, columns), rest) = size(&sentence, FARM_MAX)?;
-    let options = Options::read(&words::words(rest), &["named", "called", "in", "at"])?;
-    Ok(Request::Farm(Shape {
+pub(super) fn read_farm(sentence: ParsedSentence<'_>) -> Result<PlannerRequest, LanguageComplaint> {
+    let ((rows, columns), rest) = parse_size(&sentence, FARM_MAX)?;
+    let options =
+        ShapeOptions::parse_options(&words::split_words(rest), &["named", "called", "in", "at"])?;
+    Ok(PlannerRequest::Farm(GridShape {
         rows,
         columns,
         name: options.name.unwrap_or_else(|| "Farm".to_owned()),
-        parent: options.parent.unwrap_or_else(workspace),
+        parent: options.parent.unwrap_or_else(workspace_path),
         size: [4.0, 1.0, 4.0],
         spacing: 4.0,
         at: options.at.unwrap_or([0.0, 0.5, 0.0]),
-        look: Look { colour: Some("#694028".to_owned()), material: Some("Ground") },
+        look: PartLook { colour: Some("#694028".to_owned()), material: Some("Ground") },
     }))
 }
 
-fn workspace() -> InstancePath {
+fn workspace_path() -> InstancePath {
     InstancePath::root().child("Workspace", None)
 }
 
 /// The rows and columns, which stand once: before the word or behind it.
-fn size<'a>(sentence: &Sentence<'a>, max: u32) -> Result<((u32, u32), &'a str), Complaint> {
+fn parse_size<'a>(
+    sentence: &ParsedSentence<'a>,
+    max: u32,
+) -> Result<((u32, u32), &'a str), LanguageComplaint> {
     let behind = words::take_size(sentence.rest);
     let ((rows, columns), rest) = match (sentence.size, behind) {
         (Some(size), None) => (size, sentence.rest),
         (None, Some(found)) => found,
         (Some(_), Some(_)) => {
-            return Err(Complaint::new(sentence.rest, "the size stands there twice"));
+            return Err(LanguageComplaint::new(sentence.rest, "the size stands there twice"));
         }
         (None, None) => {
             let why = "its rows and columns are missing; write for example `3x3`";
-            return Err(Complaint::new(sentence.rest, why));
+            return Err(LanguageComplaint::new(sentence.rest, why));
         }
     };
     if [rows, columns].iter().all(|n| (1..=max).contains(n)) {
@@ -116,29 +120,32 @@ fn size<'a>(sentence: &Sentence<'a>, max: u32) -> Result<((u32, u32), &'a str), 
         u32::MAX => "the size".to_owned(),
         _ => format!("{rows}x{columns}"),
     };
-    Err(Complaint::new(&part, why))
+    Err(LanguageComplaint::new(&part, why))
 }
 
 fn first_option(words: &[&str], keywords: &[&str]) -> usize {
     words.iter().position(|word| is_one_of(word, keywords)).unwrap_or(words.len())
 }
 
-impl Options {
-    pub(super) fn read(mut words: &[&str], keywords: &[&str]) -> Result<Self, Complaint> {
+impl ShapeOptions {
+    pub(super) fn parse_options(
+        mut words: &[&str],
+        keywords: &[&str],
+    ) -> Result<Self, LanguageComplaint> {
         let mut options = Self::default();
         while let Some((keyword, rest)) = words.split_first() {
             if !is_one_of(keyword, keywords) {
                 let why = format!("`{}` may follow here", keywords.join("`, `"));
-                return Err(Complaint::new(keyword, why));
+                return Err(LanguageComplaint::new(keyword, why));
             }
             // The word behind the keyword is its value, even where it is a keyword itself.
             let end = match rest {
-                [] => return Err(Complaint::new(keyword, "its value is missing")),
+                [] => return Err(LanguageComplaint::new(keyword, "its value is missing")),
                 [_, more @ ..] => 1 + first_option(more, keywords),
             };
-            let twice = options.take(keyword, &rest[..end].join(" "))?;
+            let twice = options.take_option(keyword, &rest[..end].join(" "))?;
             if twice {
-                return Err(Complaint::new(keyword, "it stands there twice"));
+                return Err(LanguageComplaint::new(keyword, "it stands there twice"));
             }
             words = &rest[end..];
         }
@@ -146,37 +153,39 @@ impl Options {
     }
 
     /// Reads one option, and says whether it was there before.
-    fn take(&mut self, keyword: &str, text: &str) -> Result<bool, Complaint> {
+    fn take_option(&mut self, keyword: &str, text: &str) -> Result<bool, LanguageComplaint> {
         Ok(match keyword.to_ascii_lowercase().as_str() {
-            "in" | "into" | "inside" | "under" => self.parent.replace(words::path(text)?).is_some(),
-            "at" => self.at.replace(vector(text, &[','], -FAR..=FAR)?).is_some(),
+            "in" | "into" | "inside" | "under" => {
+                self.parent.replace(words::parse_path(text)?).is_some()
+            }
+            "at" => self.at.replace(parse_vector(text, &[','], -FAR..=FAR)?).is_some(),
             "size" => {
-                let size = vector(text, &[',', 'x', 'X', '×'], EDGE_MIN..=EDGE_MAX)?;
+                let size = parse_vector(text, &[',', 'x', 'X', '×'], EDGE_MIN..=EDGE_MAX)?;
                 self.size.replace(size).is_some()
             }
-            "spacing" => self.spacing.replace(spacing(text)?).is_some(),
+            "spacing" => self.spacing.replace(parse_spacing(text)?).is_some(),
             _ => self.name.replace(words::name(text)?).is_some(),
         })
     }
 }
 
-fn spacing(text: &str) -> Result<f64, Complaint> {
-    words::number(text).filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n)).ok_or_else(|| {
+fn parse_spacing(text: &str) -> Result<f64, LanguageComplaint> {
+    words::finite_number(text).filter(|n| (EDGE_MIN..=EDGE_MAX).contains(n)).ok_or_else(|| {
         let why = format!("a spacing is a number from {EDGE_MIN} to {EDGE_MAX} studs");
-        Complaint::new(text, why)
+        LanguageComplaint::new(text, why)
     })
 }
 
 /// Three numbers between any of the signs.
-fn vector(
+fn parse_vector(
     text: &str,
     signs: &[char],
     range: std::ops::RangeInclusive<f64>,
-) -> Result<[f64; 3], Complaint> {
+) -> Result<[f64; 3], LanguageComplaint> {
     let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     let numbers: Vec<f64> = inside
         .split(signs)
-        .map_while(|piece| words::number(piece.trim()))
+        .map_while(|piece| words::finite_number(piece.trim()))
         .filter(|n| range.contains(n))
         .collect();
     let pieces = inside.split(signs).count();
@@ -188,7 +197,7 @@ fn vector(
                 range.start(),
                 range.end()
             );
-            Err(Complaint::new(text, why))
+            Err(LanguageComplaint::new(text, why))
         }
     }
 }

@@ -17,8 +17,8 @@ fn drive(goal: &str, execute: impl Fn(usize, &ToolCall) -> CallOutcome) -> (Vec<
     let mut turns = Vec::new();
     let mut calls: Vec<ToolCall> = Vec::new();
     loop {
-        let message = reply(&prompt(goal, &turns));
-        assert_eq!(message, reply(&prompt(goal, &turns)));
+        let message = next_message(&prompt(goal, &turns));
+        assert_eq!(message, next_message(&prompt(goal, &turns)));
         assert!(message.calls.len() <= 1);
         if let Some(text) = &message.text {
             turns.push(PromptTurn::Said(text.clone()));
@@ -279,12 +279,12 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
         ("delete .A", "as one step:\n- Delete .A\nNothing was changed"),
         ("grid 50x50", "- and 31 more\nNothing was changed"),
     ] {
-        let message = reply(&ModelPrompt { stance: Stance::Ask, ..prompt(goal, &[]) });
+        let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt(goal, &[]) });
         assert!(message.calls.is_empty() && !message.declined);
         let text = message.text.unwrap();
         assert!(text.contains(says), "{text}");
     }
-    let message = reply(&ModelPrompt { stance: Stance::Ask, ..prompt("dance", &[]) });
+    let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt("dance", &[]) });
     assert!(message.declined && message.text.unwrap().contains("I do not understand"));
 }
 
@@ -292,7 +292,7 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
 fn a_plan_is_made_and_built_when_that_is_asked_for() {
     for (goal, steps) in [("delete .A", 1), ("delete .A; delete .B", 2)] {
         let planning = ModelPrompt { stance: Stance::Plan, ..prompt(goal, &[]) };
-        let message = reply(&planning);
+        let message = next_message(&planning);
         let plan = message.calls.into_iter().next().unwrap();
         assert_eq!(
             (plan.tool.as_str(), plan.args["steps"].as_array().unwrap().len()),
@@ -305,14 +305,14 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
             outcome: CallOutcome::Done(json!({ "steps": steps })),
             replay: None,
         }];
-        let message = reply(&ModelPrompt { turns: turns.clone(), ..planning });
+        let message = next_message(&ModelPrompt { turns: turns.clone(), ..planning });
         assert!(message.calls.is_empty() && !message.declined);
         assert_eq!(message.text.as_deref(), Some(PLANNED));
         // The task behind it goes on where this one has ended.
         let said =
             [PromptTurn::Said(PLANNED.to_owned()), PromptTurn::Asked("Carry it out.".to_owned())];
         let turns = [turns, said.to_vec()].concat();
-        let message = reply(&prompt(goal, &turns));
+        let message = next_message(&prompt(goal, &turns));
         assert_eq!(message.calls[0].tool, "delete_instance");
         assert_eq!(message.calls[0].args, json!({ "selector": ".A" }));
     }
@@ -327,7 +327,7 @@ fn calls_that_it_did_not_make_stop_it() {
         outcome: CallOutcome::Done(json!({})),
         replay: None,
     }];
-    let message = reply(&prompt("delete .A", &turns));
+    let message = next_message(&prompt("delete .A", &turns));
     assert!(message.calls.is_empty());
     assert!(message.text.unwrap().contains("read_script, is none of mine"));
 }
@@ -335,15 +335,15 @@ fn calls_that_it_did_not_make_stop_it() {
 #[test]
 fn the_first_message_says_that_it_is_no_model() {
     for goal in ["delete .A", "farm 3x3"] {
-        assert!(reply(&prompt(goal, &[])).text.unwrap().contains("not a model"));
+        assert!(next_message(&prompt(goal, &[])).text.unwrap().contains("not a model"));
     }
 }
 
 #[test]
 fn every_example_of_the_help_is_understood() {
-    let help = help();
+    let help = language_help();
     for form in FORMS {
-        let syntax = wrap(form.syntax, "  ");
+        let syntax = wrap_text(form.syntax, "  ");
         assert!(help.contains(&syntax) && help.contains(form.example));
         assert!(!steps(form.example).is_empty(), "{}", form.example);
     }

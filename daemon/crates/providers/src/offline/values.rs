@@ -6,7 +6,7 @@
 use rbx_types::BrickColor;
 use serde_json::{Map, Value as Json, json};
 
-use super::language::Complaint;
+use super::language::LanguageComplaint;
 use super::words;
 
 /// Plain colour names. The names of Roblox's brick colours are understood besides.
@@ -86,7 +86,7 @@ pub(super) const MATERIALS: &[&str] = &[
 
 /// What a part's colour and material shall be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Look {
+pub(super) struct PartLook {
     /// As `#rrggbb`.
     pub(super) colour: Option<String>,
     /// An item of Enum.Material.
@@ -96,53 +96,59 @@ pub(super) struct Look {
 /// The words that a grid's parts may be called, in the singular.
 const NOUNS: &[&str] = &["part", "block", "brick", "cube", "tile"];
 
-impl Look {
+impl PartLook {
     /// Reads `red neon parts`. The last word is the noun, so `brick parts` are of the material and
     /// `red bricks` are parts.
-    pub(super) fn read(words: &[&str]) -> Result<Self, Complaint> {
+    pub(super) fn parse_noun_phrase(words: &[&str]) -> Result<Self, LanguageComplaint> {
         let Some((noun, rest)) = words.split_last() else {
             return Ok(Self::default());
         };
         let singular = noun.to_ascii_lowercase();
         if !NOUNS.contains(&singular.strip_suffix('s').unwrap_or(&singular)) {
-            return Err(Complaint::new(noun, "a grid is made of parts, as in `of red neon parts`"));
+            return Err(LanguageComplaint::new(
+                noun,
+                "a grid is made of parts, as in `of red neon parts`",
+            ));
         }
-        Self::of(rest)
+        Self::parse_words(rest)
     }
 
     /// Reads `red neon`.
-    pub(super) fn of(mut rest: &[&str]) -> Result<Self, Complaint> {
+    pub(super) fn parse_words(mut rest: &[&str]) -> Result<Self, LanguageComplaint> {
         let mut look = Self::default();
         while let Some(first) = rest.first() {
             if ["a", "an", "the"].contains(&first.to_ascii_lowercase().as_str()) {
                 rest = &rest[1..];
                 continue;
             }
-            rest = look.take(rest)?;
+            rest = look.take_longest(rest)?;
         }
         Ok(look)
     }
 
     /// Takes the longest colour or material off the front.
-    fn take<'a, 'b>(&mut self, words: &'a [&'b str]) -> Result<&'a [&'b str], Complaint> {
+    fn take_longest<'a, 'b>(
+        &mut self,
+        words: &'a [&'b str],
+    ) -> Result<&'a [&'b str], LanguageComplaint> {
         for length in (1..=words.len().min(4)).rev() {
             let text = words[..length].join(" ");
-            let twice = if let Some(material) = material(&text) {
+            let twice = if let Some(material) = find_material(&text) {
                 self.material.replace(material).is_some()
-            } else if let Some(colour) = colour(&text) {
+            } else if let Some(colour) = find_color(&text) {
                 self.colour.replace(colour).is_some()
             } else {
                 continue;
             };
             return if twice {
                 let why = "a part has one colour and one material; name each once";
-                Err(Complaint::new(&text, why))
+                Err(LanguageComplaint::new(&text, why))
             } else {
                 Ok(&words[length..])
             };
         }
         let first = words.first().copied().unwrap_or_default();
-        Err(Complaint::new(
+        Err(LanguageComplaint::new(
             first,
             "it is neither a colour nor a material; write for example `red`, `bright blue`, \
              `neon` or `wood planks`",
@@ -150,13 +156,13 @@ impl Look {
     }
 }
 
-fn material(text: &str) -> Option<&'static str> {
+fn find_material(text: &str) -> Option<&'static str> {
     let joined = text.replace(' ', "");
     MATERIALS.iter().copied().find(|item| item.eq_ignore_ascii_case(&joined))
 }
 
 /// A colour by name or as `#rrggbb`, as `#rrggbb`.
-pub(super) fn colour(text: &str) -> Option<String> {
+pub(super) fn find_color(text: &str) -> Option<String> {
     if let Some(digits) = text.strip_prefix('#') {
         let fits = digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
         return fits.then(|| text.to_ascii_lowercase());
@@ -179,9 +185,9 @@ fn brick_colour(text: &str) -> Option<BrickColor> {
 }
 
 /// As [`colour`], or a complaint.
-pub(super) fn need_colour(text: &str) -> Result<String, Complaint> {
-    colour(text).ok_or_else(|| {
-        Complaint::new(
+pub(super) fn need_colour(text: &str) -> Result<String, LanguageComplaint> {
+    find_color(text).ok_or_else(|| {
+        LanguageComplaint::new(
             text,
             "it is no colour; write #rrggbb, a plain name such as `red`, or the name of a brick \
              colour such as `bright blue`",
@@ -191,24 +197,26 @@ pub(super) fn need_colour(text: &str) -> Result<String, Complaint> {
 
 /// Reads `PROP = VALUE, PROP2 = VALUE2`. A comma belongs to the value, as in `Size = 1,2,3`, unless
 /// another `PROP =` follows it.
-pub(super) fn assignments(text: &str) -> Result<Map<String, Json>, Complaint> {
+pub(super) fn parse_assignments(text: &str) -> Result<Map<String, Json>, LanguageComplaint> {
     let mut read: Vec<(&str, Vec<&str>)> = Vec::new();
     for piece in words::split_commas(text) {
         match (words::split_sign(piece, '='), read.last_mut()) {
             (Some((property, value)), _) => read.push((property, vec![value])),
             (None, Some((_, values))) => values.push(piece),
-            (None, None) => return Err(Complaint::new(piece, "`PROPERTY = VALUE` is expected")),
+            (None, None) => {
+                return Err(LanguageComplaint::new(piece, "`PROPERTY = VALUE` is expected"));
+            }
         }
     }
     let mut props = Map::new();
     for (property, values) in read {
         if !is_property(property) {
             let why = "it is no property name, nor an attribute's such as `@Speed`";
-            return Err(Complaint::new(property, why));
+            return Err(LanguageComplaint::new(property, why));
         }
-        let value = value(property, &values)?;
+        let value = parse_value(property, &values)?;
         if props.insert(property.to_owned(), value).is_some() {
-            return Err(Complaint::new(property, "it is set twice; set it once"));
+            return Err(LanguageComplaint::new(property, "it is set twice; set it once"));
         }
     }
     Ok(props)
@@ -221,27 +229,29 @@ fn is_property(text: &str) -> bool {
 }
 
 /// A value, given as the pieces between its commas.
-fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
+fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageComplaint> {
     let &[text] = pieces else {
-        let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| number(piece)).collect();
+        let numbers: Option<Vec<Json>> = pieces.iter().map(|piece| parse_number(piece)).collect();
         let why = "only numbers are written with commas between them; put a text in quotes";
-        return numbers.map(Json::Array).ok_or_else(|| Complaint::new(&pieces.join(", "), why));
+        return numbers
+            .map(Json::Array)
+            .ok_or_else(|| LanguageComplaint::new(&pieces.join(", "), why));
     };
     if text.starts_with('"') {
-        return words::quoted(text).map(Json::String);
+        return words::parse_quoted(text).map(Json::String);
     }
     if text.starts_with(['[', '{']) {
         return serde_json::from_str(text)
-            .map_err(|error| Complaint::new(text, format!("it is no JSON: {error}")));
+            .map_err(|error| LanguageComplaint::new(text, format!("it is no JSON: {error}")));
     }
-    if let Some(number) = number(text) {
+    if let Some(number) = parse_number(text) {
         return Ok(number);
     }
     match text.to_ascii_lowercase().as_str() {
         "true" => return Ok(json!(true)),
         "false" => return Ok(json!(false)),
         "nil" => {
-            return Err(Complaint::new(text, "a property cannot be cleared this way"));
+            return Err(LanguageComplaint::new(text, "a property cannot be cleared this way"));
         }
         _ => {}
     }
@@ -258,7 +268,7 @@ fn value(property: &str, pieces: &[&str]) -> Result<Json, Complaint> {
         .map_or(Some(text), |item| item.split_once('.').map(|(_, item)| item));
     match item {
         Some(item) if is_property(item) && !item.starts_with('@') => Ok(json!(item)),
-        _ => Err(Complaint::new(
+        _ => Err(LanguageComplaint::new(
             text,
             "a value is a number, true or false, numbers with commas, a colour, an enum item's \
              name, a text in double quotes, or JSON",
@@ -272,8 +282,8 @@ fn is_colour(property: &str) -> bool {
 }
 
 /// A number, kept whole where it is written so.
-fn number(text: &str) -> Option<Json> {
-    let number = words::number(text)?;
+fn parse_number(text: &str) -> Option<Json> {
+    let number = words::finite_number(text)?;
     Some(text.parse::<i64>().map_or(json!(number), |n| json!(n)))
 }
 
@@ -283,7 +293,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Json) {
-        assert_eq!(Json::Object(assignments(text).unwrap()), expected);
+        assert_eq!(Json::Object(parse_assignments(text).unwrap()), expected);
     }
 
     #[test]
@@ -321,7 +331,7 @@ mod tests {
             "PrimaryPart = nil",
             "Color = 1, 2, red",
         ] {
-            assert!(assignments(text).is_err(), "{text}");
+            assert!(parse_assignments(text).is_err(), "{text}");
         }
     }
 

@@ -5,17 +5,17 @@
 
 use scene_schemas::InstancePath;
 
-use super::language::Complaint;
+use super::language::LanguageComplaint;
 
 /// Bytes that are inside quotes, and bytes that are inside quotes or brackets.
-struct Mask {
+struct QuoteMask {
     quoted: Vec<bool>,
     nested: Vec<bool>,
     open_quote: bool,
 }
 
-impl Mask {
-    fn of(text: &str) -> Self {
+impl QuoteMask {
+    fn from_text(text: &str) -> Self {
         let mut mask = Self {
             quoted: Vec::with_capacity(text.len()),
             nested: Vec::with_capacity(text.len()),
@@ -43,11 +43,11 @@ impl Mask {
 
 /// The sentences of a request, and whether a `then` follows: cut at `;`, at line ends and at the
 /// word `then`, outside quotes.
-pub(super) fn sentences(text: &str) -> Result<Vec<(&str, bool)>, Complaint> {
-    let mask = Mask::of(text);
+pub(super) fn split_sentences(text: &str) -> Result<Vec<(&str, bool)>, LanguageComplaint> {
+    let mask = QuoteMask::from_text(text);
     if mask.open_quote {
         let at = text.rfind('"').unwrap_or(0);
-        return Err(Complaint::new(
+        return Err(LanguageComplaint::new(
             &text[at..],
             "a double quote is opened here and never closed; close it, or write \\\" for a quote \
              inside a text",
@@ -69,7 +69,7 @@ pub(super) fn sentences(text: &str) -> Result<Vec<(&str, bool)>, Complaint> {
 /// Cuts at `then`, `and then` and `, then`.
 fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
     let mut start = 0;
-    for (from, to) in spans(text) {
+    for (from, to) in word_spans(text) {
         // A `then` at the very end joins nothing: it is a name, as in `rename game.A to then`.
         if text[from..to].eq_ignore_ascii_case("then") && to < text.trim_end().len() {
             pieces.push((without_joint(&text[start..from]), true));
@@ -82,7 +82,7 @@ fn split_at_then<'a>(text: &'a str, pieces: &mut Vec<(&'a str, bool)>) {
 /// The text without the comma or `and` that leads to a `then`.
 fn without_joint(text: &str) -> &str {
     let text = text.trim();
-    let text = match spans(text).last() {
+    let text = match word_spans(text).last() {
         Some(&(from, to)) if text[from..to].eq_ignore_ascii_case("and") => text[..from].trim_end(),
         _ => text,
     };
@@ -90,8 +90,8 @@ fn without_joint(text: &str) -> &str {
 }
 
 /// Where the words are: runs without white space outside quotes and brackets.
-fn spans(text: &str) -> Vec<(usize, usize)> {
-    let mask = Mask::of(text);
+fn word_spans(text: &str) -> Vec<(usize, usize)> {
+    let mask = QuoteMask::from_text(text);
     let mut spans = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices() {
@@ -110,15 +110,15 @@ fn spans(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// The words.
-pub(super) fn words(text: &str) -> Vec<&str> {
-    let spans = spans(text);
+pub(super) fn split_words(text: &str) -> Vec<&str> {
+    let spans = word_spans(text);
     spans.iter().map(|&(from, to)| &text[from..to]).collect()
 }
 
 /// The first word and what follows it.
 pub(super) fn first_word(text: &str) -> (&str, &str) {
     let text = text.trim();
-    match spans(text).first() {
+    match word_spans(text).first() {
         Some(&(_, to)) => (&text[..to], text[to..].trim_start()),
         None => ("", ""),
     }
@@ -126,7 +126,7 @@ pub(super) fn first_word(text: &str) -> (&str, &str) {
 
 /// The text behind the words at its front that are any of these.
 pub(super) fn without_leading<'a>(text: &'a str, among: &[&str]) -> &'a str {
-    let kept = spans(text).into_iter().find(|&(from, to)| !is_one_of(&text[from..to], among));
+    let kept = word_spans(text).into_iter().find(|&(from, to)| !is_one_of(&text[from..to], among));
     kept.map_or("", |(from, _)| text[from..].trim_end())
 }
 
@@ -139,15 +139,15 @@ pub(super) fn is_one_of(word: &str, among: &[&str]) -> bool {
 pub(super) fn split_word<'a>(
     text: &'a str,
     keyword: &str,
-) -> Result<Option<(&'a str, &'a str)>, Complaint> {
-    let spans = spans(text);
+) -> Result<Option<(&'a str, &'a str)>, LanguageComplaint> {
+    let spans = word_spans(text);
     let mut found =
         spans.iter().filter(|&&(from, to)| text[from..to].eq_ignore_ascii_case(keyword));
     let Some(&(from, to)) = found.next() else {
         return Ok(None);
     };
     if found.next().is_some() {
-        return Err(Complaint::new(
+        return Err(LanguageComplaint::new(
             text,
             format!("the word `{keyword}` stands there twice; put names and texts in quotes"),
         ));
@@ -156,21 +156,24 @@ pub(super) fn split_word<'a>(
 }
 
 /// As [`split_word`], for a keyword that must stand once.
-pub(super) fn need_word<'a>(text: &'a str, keyword: &str) -> Result<(&'a str, &'a str), Complaint> {
+pub(super) fn need_word<'a>(
+    text: &'a str,
+    keyword: &str,
+) -> Result<(&'a str, &'a str), LanguageComplaint> {
     split_word(text, keyword)?
-        .ok_or_else(|| Complaint::new(text, format!("the word `{keyword}` is missing")))
+        .ok_or_else(|| LanguageComplaint::new(text, format!("the word `{keyword}` is missing")))
 }
 
 /// What stands before and behind the first `sign` outside quotes and brackets.
 pub(super) fn split_sign(text: &str, sign: char) -> Option<(&str, &str)> {
-    let mask = Mask::of(text);
+    let mask = QuoteMask::from_text(text);
     let (at, _) = text.char_indices().find(|&(at, c)| c == sign && !mask.nested[at])?;
     Some((text[..at].trim(), text[at + sign.len_utf8()..].trim()))
 }
 
 /// The pieces between commas outside quotes and brackets.
 pub(super) fn split_commas(text: &str) -> Vec<&str> {
-    let mask = Mask::of(text);
+    let mask = QuoteMask::from_text(text);
     let mut pieces = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(',') {
@@ -184,10 +187,10 @@ pub(super) fn split_commas(text: &str) -> Vec<&str> {
 }
 
 /// A text in double quotes at the front, and what follows it.
-pub(super) fn take_quoted(text: &str) -> Result<(String, &str), Complaint> {
+pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageComplaint> {
     let text = text.trim();
     if !text.starts_with('"') {
-        return Err(Complaint::new(text, "a text in double quotes is expected"));
+        return Err(LanguageComplaint::new(text, "a text in double quotes is expected"));
     }
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|&(_, c)| {
@@ -196,13 +199,13 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), Complaint> {
         ends
     });
     let Some((end, _)) = end else {
-        return Err(Complaint::new(text, "the double quote is never closed"));
+        return Err(LanguageComplaint::new(text, "the double quote is never closed"));
     };
     let (quoted, rest) = text.split_at(end + 1);
     // Line ends and tabs may stand in a text as they are; JSON wants them escaped.
     let json = quoted.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let inside = serde_json::from_str(&json).map_err(|_| {
-        Complaint::new(
+        LanguageComplaint::new(
             quoted,
             "it is no text as JSON writes it; write \\\\ for a backslash and \\\" for a quote",
         )
@@ -211,12 +214,12 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), Complaint> {
 }
 
 /// A text in double quotes and nothing else.
-pub(super) fn quoted(text: &str) -> Result<String, Complaint> {
+pub(super) fn parse_quoted(text: &str) -> Result<String, LanguageComplaint> {
     let (inside, rest) = take_quoted(text)?;
     if rest.is_empty() {
         Ok(inside)
     } else {
-        Err(Complaint::new(rest, "nothing may follow the text"))
+        Err(LanguageComplaint::new(rest, "nothing may follow the text"))
     }
 }
 
@@ -224,16 +227,16 @@ pub(super) fn quoted(text: &str) -> Result<String, Complaint> {
 const NAME_MAX: usize = 100;
 
 /// An instance's name: one word, or a text in quotes.
-pub(super) fn name(text: &str) -> Result<String, Complaint> {
+pub(super) fn name(text: &str) -> Result<String, LanguageComplaint> {
     let name = if text.starts_with('"') {
-        quoted(text)?
-    } else if words(text).len() == 1 && !text.contains('"') {
+        parse_quoted(text)?
+    } else if split_words(text).len() == 1 && !text.contains('"') {
         text.to_owned()
     } else {
-        return Err(Complaint::new(text, "a name is one word, or stands in double quotes"));
+        return Err(LanguageComplaint::new(text, "a name is one word, or stands in double quotes"));
     };
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(Complaint::new(
+        return Err(LanguageComplaint::new(
             text,
             format!(
                 "a name has 1 to {NAME_MAX} characters and none of them is a control character"
@@ -244,12 +247,12 @@ pub(super) fn name(text: &str) -> Result<String, Complaint> {
 }
 
 /// A path. `Workspace.Door` is short for `game.Workspace.Door`.
-pub(super) fn path(text: &str) -> Result<InstancePath, Complaint> {
+pub(super) fn parse_path(text: &str) -> Result<InstancePath, LanguageComplaint> {
     let full = match service_of(text) {
         Some((service, rest)) => format!("game.{service}{rest}"),
         None => text.to_owned(),
     };
-    full.parse().map_err(|error| Complaint::new(text, error))
+    full.parse().map_err(|error| LanguageComplaint::new(text, error))
 }
 
 /// Whether a text is meant as a path: it begins with `game`, or with a service.
@@ -287,7 +290,7 @@ const SERVICES: &[&str] = &[
 ];
 
 /// A finite number in plain digits; `nan` and `inf` are words.
-pub(super) fn number(text: &str) -> Option<f64> {
+pub(super) fn finite_number(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['+', '-']);
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
@@ -323,7 +326,7 @@ mod tests {
     fn sentences_are_cut_outside_quotes() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
-            let got = sentences(text).unwrap();
+            let got = split_sentences(text).unwrap();
             let got: Vec<&str> = got.into_iter().map(|(sentence, _)| sentence).collect();
             assert_eq!(got, expected);
         }
@@ -333,12 +336,12 @@ mod tests {
         check("then a; then b", &["a", "b"]);
         check("rename game.A to then", &["rename game.A to then"]);
         check(r#"say "a; then \" b" then c"#, &[r#"say "a; then \" b""#, "c"]);
-        assert!(sentences("say \"a").is_err());
+        assert!(split_sentences("say \"a").is_err());
     }
 
     #[test]
     fn brackets_hold_words_together() {
-        assert_eq!(words(r#"a game["x y"] [Size = 1] c"#).len(), 4);
+        assert_eq!(split_words(r#"a game["x y"] [Size = 1] c"#).len(), 4);
         assert_eq!(split_commas("1, [2, 3], \"4,5\""), ["1", "[2, 3]", "\"4,5\""]);
     }
 
@@ -355,9 +358,9 @@ mod tests {
 
     #[test]
     fn numbers_are_finite() {
-        assert_eq!(number("-1.5e3"), Some(-1500.0));
+        assert_eq!(finite_number("-1.5e3"), Some(-1500.0));
         for no in ["nan", "inf", "-inf", "1e999", "", "-", "0x10"] {
-            assert_eq!(number(no), None, "{no}");
+            assert_eq!(finite_number(no), None, "{no}");
         }
     }
 }

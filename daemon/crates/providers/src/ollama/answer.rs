@@ -6,52 +6,62 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Calling, Draft, Finish, count, list, text};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, FinishKind, PartialCall, member_count, member_list, member_text,
+};
+use super::super::decode::AnswerDecoder;
 
 /// The wire.
 #[derive(Debug, Default)]
-pub(in super::super) struct Ollama {
+pub(in super::super) struct OllamaDecoder {
     thinking: String,
 }
 
-impl Spelling for Ollama {
-    fn event(&mut self, _name: &str, data: &Json, draft: &mut Draft) {
+impl AnswerDecoder for OllamaDecoder {
+    fn handle_event(&mut self, _name: &str, data: &Json, draft: &mut AnswerBuilder) {
         let message = &data["message"];
         if message.is_object() && data["done_reason"] != "load" {
-            draft.text(text(message, "content"));
-            self.thinking.push_str(text(message, "thinking"));
-            draft.reason(text(message, "thinking"));
+            draft.push_text(member_text(message, "content"));
+            self.thinking.push_str(member_text(message, "thinking"));
+            draft.push_reasoning(member_text(message, "thinking"));
         }
-        for call in list(message, "tool_calls") {
+        for call in member_list(message, "tool_calls") {
             let function = &call["function"];
-            let calling = draft.call(Calling::new(text(call, "id"), text(function, "name")));
-            calling.push(&function["arguments"]);
+            let calling = draft.begin_call(PartialCall::new(
+                member_text(call, "id"),
+                member_text(function, "name"),
+            ));
+            calling.push_arguments(&function["arguments"]);
         }
         if data["done"] != true {
             return;
         }
         if let (Some(input), Some(output)) =
-            (count(data, "prompt_eval_count").or(Some(0)), count(data, "eval_count"))
+            (member_count(data, "prompt_eval_count").or(Some(0)), member_count(data, "eval_count"))
         {
-            draft.usage =
-                Some(Usage { input, output, prompt: input, generated: output, ..Usage::default() });
+            draft.usage = Some(TokenUsage {
+                input,
+                output,
+                prompt: input,
+                generated: output,
+                ..TokenUsage::default()
+            });
         }
-        let stop = text(data, "done_reason");
-        draft.finish(stop, if stop == "length" { Finish::Limit } else { Finish::Done });
+        let stop = member_text(data, "done_reason");
+        draft.finish(stop, if stop == "length" { FinishKind::Limit } else { FinishKind::Done });
         draft.is_over = true;
     }
 
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         if body["done"].is_boolean() || body["message"].is_object() {
-            self.event("", body, draft);
+            self.handle_event("", body, draft);
         } else {
-            draft.broken("the answer is none of Ollama's".to_owned());
+            draft.set_broken("the answer is none of Ollama's".to_owned());
         }
     }
 
-    fn end(&mut self, draft: &mut Draft) {
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
         if !self.thinking.is_empty() && !draft.calls.is_empty() {
             draft.set_replay(json!({ "thinking": self.thinking }));
         }
@@ -61,12 +71,12 @@ impl Spelling for Ollama {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Outcome, Wire};
+    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
     use crate::tests::{decoded, whole};
 
-    fn stream(lines: &[Json]) -> Answer {
+    fn stream(lines: &[Json]) -> ModelAnswer {
         let text: Vec<_> = lines.iter().map(Json::to_string).collect();
-        decoded(Wire::Ollama, "application/x-ndjson", (text.join("\n") + "\n").as_bytes())
+        decoded(WireFormat::Ollama, "application/x-ndjson", (text.join("\n") + "\n").as_bytes())
     }
 
     fn said(message: Json) -> Json {
@@ -93,7 +103,7 @@ mod tests {
         assert_eq!(answer.end.replay.clone().unwrap(), json!({"thinking": "Hm"}));
         let ids: Vec<_> = answer.calls.iter().map(|call| call.id.as_deref()).collect();
         assert_eq!(ids, [None, Some("b")]);
-        assert_eq!(answer.runnable()[1].args, Ok(json!({"x": 2})));
+        assert_eq!(answer.runnable_calls()[1].args, Ok(json!({"x": 2})));
         assert_eq!(answer.usage.unwrap().input, 5);
     }
 
@@ -101,25 +111,25 @@ mod tests {
     fn ends_are_told_apart() {
         let call = said(json!({"tool_calls": [{"function": {"name": "t", "arguments": {}}}]}));
         let outcome = |lines: &[Json]| stream(lines).end.outcome;
-        assert_eq!(outcome(std::slice::from_ref(&call)), Outcome::Incomplete);
-        assert_eq!(outcome(&[call.clone(), done("stop")]), Outcome::Ok);
-        assert_eq!(outcome(&[call.clone(), done("length")]), Outcome::Ok);
-        assert_eq!(outcome(&[done("load")]), Outcome::Empty);
+        assert_eq!(outcome(std::slice::from_ref(&call)), AnswerOutcome::Incomplete);
+        assert_eq!(outcome(&[call.clone(), done("stop")]), AnswerOutcome::Ok);
+        assert_eq!(outcome(&[call.clone(), done("length")]), AnswerOutcome::Ok);
+        assert_eq!(outcome(&[done("load")]), AnswerOutcome::Empty);
         let unnamed = json!({"message": {"content": "Hi"}, "done": true});
         assert_eq!(stream(&[unnamed]).end.stop, None);
         let error = json!({"error": "an error was encountered while running the model"});
         let answer = stream(&[call, error]);
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         assert!(answer.calls.is_empty() && answer.end.failure.unwrap().retryable);
     }
 
     #[test]
     fn a_whole_answer_is_read_too_and_a_stream_under_its_name() {
         let body = json!({"message": {"content": "Hi"}, "done": true, "done_reason": "stop"});
-        assert_eq!(whole(Wire::Ollama, &body).text, "Hi");
+        assert_eq!(whole(WireFormat::Ollama, &body).text, "Hi");
         let lines = format!("{}\n{}\n", said(json!({"content": "Hi"})), done("stop"));
-        let answer = decoded(Wire::Ollama, "application/json", lines.as_bytes());
-        assert_eq!((answer.text.as_str(), answer.end.outcome), ("Hi", Outcome::Ok));
-        assert_eq!(whole(Wire::Ollama, &json!({"a": 1})).end.outcome, Outcome::Error);
+        let answer = decoded(WireFormat::Ollama, "application/json", lines.as_bytes());
+        assert_eq!((answer.text.as_str(), answer.end.outcome), ("Hi", AnswerOutcome::Ok));
+        assert_eq!(whole(WireFormat::Ollama, &json!({"a": 1})).end.outcome, AnswerOutcome::Error);
     }
 }

@@ -6,12 +6,12 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, ThinkingEffort};
 
-use super::super::catalogue::{Model, Thinking};
+use super::super::catalogue::{CatalogueModel, ThinkingStyle};
 use super::super::schema;
-use super::super::sides::{Made, Side, sides};
+use super::super::turns::{ModelCall, PromptMessage, split_turns};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
+pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
@@ -22,32 +22,32 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     }
     body.insert("options".to_owned(), options);
     let think = prompt.effort.and_then(|effort| match model.thinking {
-        Thinking::None => None,
-        Thinking::Budget => Some(json!(effort > ThinkingEffort::Low)),
-        Thinking::Effort => model.effort(effort).map(|word| json!(word)),
+        ThinkingStyle::None => None,
+        ThinkingStyle::Budget => Some(json!(effort > ThinkingEffort::Low)),
+        ThinkingStyle::Effort => model.effort_name(effort).map(|word| json!(word)),
     });
     if let Some(think) = think {
         body.insert("think".to_owned(), think);
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function_tool).collect());
     }
     let mut messages = Vec::new();
     if !prompt.rules.is_empty() {
         messages.push(json!({ "role": "system", "content": prompt.rules }));
     }
-    for side in sides(prompt, model) {
-        push(&mut messages, &side);
+    for side in split_turns(prompt, model) {
+        push_turn(&mut messages, &side);
     }
     body.insert("messages".to_owned(), messages.into());
     Json::Object(body)
 }
 
-fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
+fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        Side::Person { told, texts } => {
+        PromptMessage::Person { told, texts } => {
             if let Some(told) = told {
-                let (name, text) = (told.tool, told.text());
+                let (name, text) = (told.tool, told.to_text());
                 let mut message = json!({ "role": "tool", "tool_name": name, "content": text });
                 if let Some(png) = told.picture {
                     message["images"] = json!([png]);
@@ -58,11 +58,11 @@ fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
             }
         }
-        Side::Model { texts, call } => {
+        PromptMessage::Model { texts, call } => {
             let content = texts.join("\n\n");
             let mut message = json!({ "role": "assistant", "content": content });
             if let Some(call) = call {
-                message["tool_calls"] = json!([made(call)]);
+                message["tool_calls"] = json!([assistant_call(call)]);
                 if let Some(thinking) = call.replay.and_then(|replay| replay.get("thinking")) {
                     message["thinking"] = thinking.clone();
                 }
@@ -72,6 +72,6 @@ fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
     }
 }
 
-fn made(call: &Made<'_>) -> Json {
+fn assistant_call(call: &ModelCall<'_>) -> Json {
     json!({ "type": "function", "function": { "name": call.tool, "arguments": call.args } })
 }

@@ -7,9 +7,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, FinishKind, PartialCall, append_text, member_count, member_list, member_text,
+};
+use super::super::decode::AnswerDecoder;
 use super::super::failure;
 
 /// The wire.
@@ -21,20 +23,20 @@ pub(in super::super) struct OpenaiChat {
     details: Vec<Json>,
 }
 
-impl Spelling for OpenaiChat {
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+impl AnswerDecoder for OpenaiChat {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         match &body["choices"] {
-            Json::Array(choices) if choices.is_empty() => draft.finish("", Finish::Done),
-            Json::Array(_) => self.read(body, ["message", "delta"], draft),
-            _ => draft.broken("the answer is no chat completion".to_owned()),
+            Json::Array(choices) if choices.is_empty() => draft.finish("", FinishKind::Done),
+            Json::Array(_) => self.read_choice(body, ["message", "delta"], draft),
+            _ => draft.set_broken("the answer is no chat completion".to_owned()),
         }
     }
 
-    fn event(&mut self, _name: &str, data: &Json, draft: &mut Draft) {
-        self.read(data, ["delta", "message"], draft);
+    fn handle_event(&mut self, _name: &str, data: &Json, draft: &mut AnswerBuilder) {
+        self.read_choice(data, ["delta", "message"], draft);
     }
 
-    fn end(&mut self, draft: &mut Draft) {
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
         if !self.details.is_empty() {
             draft.set_replay(json!({ "reasoning_details": self.details }));
         } else if let Some(("reasoning_content", reasoning)) = &self.reasoning {
@@ -46,67 +48,68 @@ impl Spelling for OpenaiChat {
     }
 }
 
-fn finish(stop: &str) -> Finish {
+fn finish_kind(stop: &str) -> FinishKind {
     match stop {
-        "length" | "max_tokens" | "model_length" => Finish::Limit,
-        "content_filter" | "refusal" | "safety" | "sensitive" => Finish::Refused,
+        "length" | "max_tokens" | "model_length" => FinishKind::Limit,
+        "content_filter" | "refusal" | "safety" | "sensitive" => FinishKind::Refused,
         "error"
         | "abort"
         | "insufficient_system_resource"
         | "network_error"
         | "malformed_function_call"
-        | "MALFORMED_FUNCTION_CALL" => Finish::ModelError,
-        _ => Finish::Done,
+        | "MALFORMED_FUNCTION_CALL" => FinishKind::ModelError,
+        _ => FinishKind::Done,
     }
 }
 
 impl OpenaiChat {
     /// A chunk or a whole answer; the message is the first of these members that is there.
-    fn read(&mut self, body: &Json, members: [&str; 2], draft: &mut Draft) {
+    fn read_choice(&mut self, body: &Json, members: [&str; 2], draft: &mut AnswerBuilder) {
         count_tokens(body, draft);
         // Only one answer is asked for.
-        let first = list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
+        let first =
+            member_list(body, "choices").iter().find(|it| it["index"].as_u64().unwrap_or(0) == 0);
         let Some(choice) = first else {
             // A stream's last chunk has none, and counts the tokens.
             return;
         };
         if !choice["error"].is_null() {
-            draft.fail(failure::of_object(
+            draft.set_failure(failure::of_object(
                 &json!({ "error": choice["error"] }),
-                &failure::Head::default(),
+                &failure::ResponseHead::default(),
             ));
             return;
         }
         // Perplexity has both, in a stream and without one: one of them is not what it is elsewhere.
         let message = members.map(|name| &choice[name]).into_iter().find(|it| it.is_object());
         if let Some(message) = message {
-            self.message(message, draft);
+            self.read_message(message, draft);
         }
         if let Some(stop) = choice["finish_reason"].as_str().filter(|stop| !stop.is_empty()) {
-            draft.finish(stop, finish(stop));
+            draft.finish(stop, finish_kind(stop));
         }
     }
 
     /// A message, or what is added to one.
-    fn message(&mut self, message: &Json, draft: &mut Draft) {
+    fn read_message(&mut self, message: &Json, draft: &mut AnswerBuilder) {
         draft.has_message = true;
-        self.reason(message, draft);
+        self.read_reasoning(message, draft);
         match &message["content"] {
-            Json::String(content) => draft.text(content),
-            Json::Array(parts) => parts.iter().for_each(|part| content(part, draft)),
+            Json::String(content) => draft.push_text(content),
+            Json::Array(parts) => parts.iter().for_each(|part| add_content(part, draft)),
             _ => {}
         }
-        draft.refuse(text(message, "refusal"));
-        for fragment in list(message, "tool_calls") {
-            call(fragment, draft);
+        draft.push_refusal(member_text(message, "refusal"));
+        for fragment in member_list(message, "tool_calls") {
+            add_call(fragment, draft);
         }
         // As calls were before there could be several.
         if message["function_call"].is_object() {
-            call(&json!({ "function": message["function_call"] }), draft);
+            add_call(&json!({ "function": message["function_call"] }), draft);
         }
     }
 
-    fn reason(&mut self, message: &Json, draft: &mut Draft) {
+    fn read_reasoning(&mut self, message: &Json, draft: &mut AnswerBuilder) {
         for name in ["reasoning_content", "reasoning"] {
             let Some(more) = message[name].as_str() else {
                 continue;
@@ -115,19 +118,19 @@ impl OpenaiChat {
             let (kept, reasoning) = self.reasoning.get_or_insert_with(|| (name, String::new()));
             if *kept == name {
                 reasoning.push_str(more);
-                draft.reason(more);
+                draft.push_reasoning(more);
             }
         }
         if self.reasoning.as_ref().is_some_and(|(_, reasoning)| reasoning.is_empty()) {
             self.reasoning = None;
         }
-        for detail in list(message, "reasoning_details") {
-            self.detail(detail);
+        for detail in member_list(message, "reasoning_details") {
+            self.merge_detail(detail);
         }
     }
 
     /// Joins what belongs to one block of reasoning.
-    fn detail(&mut self, detail: &Json) {
+    fn merge_detail(&mut self, detail: &Json) {
         let same = |it: &&mut Json| {
             ["type", "index", "id"].iter().all(|name| it[*name] == detail[*name])
                 && !detail["index"].is_null()
@@ -138,7 +141,7 @@ impl OpenaiChat {
         };
         for (name, value) in detail.as_object().into_iter().flatten() {
             match (name.as_str(), value) {
-                ("text" | "summary" | "data", Json::String(more)) => append(block, name, more),
+                ("text" | "summary" | "data", Json::String(more)) => append_text(block, name, more),
                 (_, Json::Null) => {}
                 _ => block[name.as_str()] = value.clone(),
             }
@@ -146,51 +149,51 @@ impl OpenaiChat {
     }
 }
 
-fn count_tokens(body: &Json, draft: &mut Draft) {
+fn count_tokens(body: &Json, draft: &mut AnswerBuilder) {
     let usage = if body["usage"].is_object() { &body["usage"] } else { &body["x_groq"]["usage"] };
     let (Some(input), Some(output)) =
-        (count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
+        (member_count(usage, "prompt_tokens"), member_count(usage, "completion_tokens"))
     else {
         return;
     };
     let details = &usage["prompt_tokens_details"];
-    let cached =
-        count(details, "cached_tokens").or_else(|| count(usage, "prompt_cache_hit_tokens"));
-    let reasoning = count(&usage["completion_tokens_details"], "reasoning_tokens");
-    draft.usage = Some(Usage {
+    let cached = member_count(details, "cached_tokens")
+        .or_else(|| member_count(usage, "prompt_cache_hit_tokens"));
+    let reasoning = member_count(&usage["completion_tokens_details"], "reasoning_tokens");
+    draft.usage = Some(TokenUsage {
         input,
         output,
         prompt: input,
         generated: output,
         cache_read: cached.unwrap_or(0),
-        cache_write: count(details, "cache_write_tokens").unwrap_or(0),
+        cache_write: member_count(details, "cache_write_tokens").unwrap_or(0),
         reasoning: reasoning.unwrap_or(0),
     });
 }
 
 /// A part of a content that is a list, as Mistral has them.
-fn content(part: &Json, draft: &mut Draft) {
-    match (text(part, "type"), &part["thinking"]) {
-        ("thinking", Json::String(thinking)) => draft.reason(thinking),
+fn add_content(part: &Json, draft: &mut AnswerBuilder) {
+    match (member_text(part, "type"), &part["thinking"]) {
+        ("thinking", Json::String(thinking)) => draft.push_reasoning(thinking),
         ("thinking", thinking) => {
             for part in thinking.as_array().into_iter().flatten() {
-                draft.reason(text(part, "text"));
+                draft.push_reasoning(member_text(part, "text"));
             }
         }
-        ("refusal", _) => draft.refuse(text(part, "refusal")),
-        _ => draft.text(text(part, "text")),
+        ("refusal", _) => draft.push_refusal(member_text(part, "refusal")),
+        _ => draft.push_text(member_text(part, "text")),
     }
 }
 
 /// A call, or a fragment of one.
-fn call(fragment: &Json, draft: &mut Draft) {
+fn add_call(fragment: &Json, draft: &mut AnswerBuilder) {
     let function = &fragment["function"];
-    let (id, name) = (text(fragment, "id"), text(function, "name"));
+    let (id, name) = (member_text(fragment, "id"), member_text(function, "name"));
     let index = fragment["index"].as_u64();
     let has_args = !matches!(&function["arguments"], Json::Null) && function["arguments"] != "";
-    let call = match belongs(&draft.calls, index, id, name, has_args) {
+    let call = match find_fragment_call(&draft.calls, index, id, name, has_args) {
         Some(at) => &mut draft.calls[at],
-        None => draft.call(Calling { index, ..Calling::new("", "") }),
+        None => draft.begin_call(PartialCall { index, ..PartialCall::new("", "") }),
     };
     if call.id.is_empty() {
         id.clone_into(&mut call.id);
@@ -198,18 +201,18 @@ fn call(fragment: &Json, draft: &mut Draft) {
     if call.name.is_empty() {
         name.clone_into(&mut call.name);
     }
-    call.push(&function["arguments"]);
+    call.push_arguments(&function["arguments"]);
 }
 
 /// The call that a fragment goes on with; none where it begins one.
-fn belongs(
-    calls: &[Calling],
+fn find_fragment_call(
+    calls: &[PartialCall],
     index: Option<u64>,
     id: &str,
     name: &str,
     has_args: bool,
 ) -> Option<usize> {
-    let known = |call: &Calling| !id.is_empty() && call.id == id && call.index == index;
+    let known = |call: &PartialCall| !id.is_empty() && call.id == id && call.index == index;
     if let Some(at) = calls.iter().rposition(known) {
         return Some(at);
     }
@@ -231,15 +234,15 @@ fn belongs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Outcome, Wire};
-    use crate::draft::MAX_CALLS;
+    use crate::answer::{AnswerOutcome, ModelAnswer, WireFormat};
+    use crate::answer_builder::MAX_CALLS;
     use crate::tests::{sse, whole};
 
-    fn stream(deltas: &[Json], stop: &str) -> Answer {
+    fn stream(deltas: &[Json], stop: &str) -> ModelAnswer {
         let chunk = |delta: &Json, stop: Json| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]});
         let mut chunks: Vec<_> = deltas.iter().map(|delta| chunk(delta, Json::Null)).collect();
         chunks.push(chunk(&json!({}), json!(stop)));
-        sse(Wire::OpenaiChat, &chunks)
+        sse(WireFormat::OpenaiChat, &chunks)
     }
 
     /// Each fragment is looked for among the calls before it: without a bound that takes the square of
@@ -251,7 +254,11 @@ mod tests {
             let deltas: Vec<Json> = (0..count).map(call).collect();
             let answer = stream(&deltas, "tool_calls");
             let is_fit = count == MAX_CALLS;
-            assert_eq!(answer.runnable().len(), if is_fit { MAX_CALLS } else { 0 }, "{count}");
+            assert_eq!(
+                answer.runnable_calls().len(),
+                if is_fit { MAX_CALLS } else { 0 },
+                "{count}"
+            );
             let failure = answer.end.failure.map(|it| it.message).unwrap_or_default();
             assert_eq!(failure.contains("more than 256 tool calls"), !is_fit, "{failure}");
         }
@@ -260,7 +267,7 @@ mod tests {
     fn calls(fragments: &[Json]) -> Vec<(Option<String>, String, String)> {
         let deltas: Vec<_> = fragments.iter().map(|it| json!({"tool_calls": [it]})).collect();
         let answer = stream(&deltas, "tool_calls");
-        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
         let shown =
             |args: Result<Json, _>| args.map_or("invalid".to_owned(), |it: Json| it.to_string());
         let told = answer.calls.into_iter();
@@ -367,21 +374,21 @@ mod tests {
         let open = json!({"tool_calls": [{"index": 0, "id": "a",
             "function": {"name": "x", "arguments": "{\"p\""}}]});
         for (stop, outcome) in [
-            ("tool_calls", Outcome::Ok),
-            ("length", Outcome::Truncated),
-            ("content_filter", Outcome::Refused),
-            ("error", Outcome::ModelError),
+            ("tool_calls", AnswerOutcome::Ok),
+            ("length", AnswerOutcome::Truncated),
+            ("content_filter", AnswerOutcome::Refused),
+            ("error", AnswerOutcome::ModelError),
         ] {
             assert_eq!(stream(std::slice::from_ref(&open), stop).end.outcome, outcome, "{stop}");
         }
         let chunk = json!({"choices": [{"index": 0, "delta": open}]});
-        assert_eq!(sse(Wire::OpenaiChat, &[chunk]).end.outcome, Outcome::Incomplete);
+        assert_eq!(sse(WireFormat::OpenaiChat, &[chunk]).end.outcome, AnswerOutcome::Incomplete);
     }
 
     #[test]
     fn refusals_stand_apart_from_the_text() {
         let answer = stream(&[json!({"refusal": "I can"}), json!({"refusal": "not."})], "stop");
-        assert_eq!(answer.end.outcome, Outcome::Ok);
+        assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
         assert_eq!(answer.end.refusal.as_deref(), Some("I cannot."));
         assert!(answer.is_declined() && !answer.is_silent());
     }
@@ -390,12 +397,12 @@ mod tests {
     fn errors_in_mid_stream_are_seen() {
         let chunk = json!({"id": "c", "error": {"code": 502, "message": "m"}, "choices": [
             {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]});
-        let answer = sse(Wire::OpenaiChat, &[chunk]);
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        let answer = sse(WireFormat::OpenaiChat, &[chunk]);
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         assert!(answer.end.failure.unwrap().retryable);
         let body = json!({"object": "chat.completion", "choices": [
             {"index": 0, "error": {"code": 429, "message": "m"}, "message": {"content": "x"}}]});
-        assert_eq!(whole(Wire::OpenaiChat, &body).end.outcome, Outcome::ErrorInBody);
+        assert_eq!(whole(WireFormat::OpenaiChat, &body).end.outcome, AnswerOutcome::ErrorInBody);
     }
 
     #[test]
@@ -437,11 +444,11 @@ mod tests {
             json!({"choices": [], "usage": usage}),
             json!({"id": "c", "choices": [], "x_groq": {"usage": usage}}),
         ] {
-            let answer = sse(Wire::OpenaiChat, &[end.clone(), last]);
+            let answer = sse(WireFormat::OpenaiChat, &[end.clone(), last]);
             let usage = answer.usage.unwrap();
             assert_eq!((usage.input, usage.output, usage.cache_read), (5, 7, 3));
         }
-        assert_eq!(sse(Wire::OpenaiChat, &[end]).usage, None);
+        assert_eq!(sse(WireFormat::OpenaiChat, &[end]).usage, None);
     }
 
     #[test]
@@ -450,15 +457,18 @@ mod tests {
             json!({"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop",
                 "delta": {"content": delta}, "message": {"content": message}}]})
         };
-        assert_eq!(whole(Wire::OpenaiChat, &choice("", "Hi there")).text, "Hi there");
+        assert_eq!(whole(WireFormat::OpenaiChat, &choice("", "Hi there")).text, "Hi there");
         let chunks = [choice("Hi", "Hi"), choice(" there", "Hi there")];
-        assert_eq!(sse(Wire::OpenaiChat, &chunks).text, "Hi there");
+        assert_eq!(sse(WireFormat::OpenaiChat, &chunks).text, "Hi there");
     }
 
     #[test]
     fn no_choice_at_all_is_empty() {
         let body = json!({"id": "c", "choices": []});
-        assert_eq!(whole(Wire::OpenaiChat, &body).end.outcome, Outcome::Empty);
-        assert_eq!(whole(Wire::OpenaiChat, &json!({"a": 1})).end.outcome, Outcome::Error);
+        assert_eq!(whole(WireFormat::OpenaiChat, &body).end.outcome, AnswerOutcome::Empty);
+        assert_eq!(
+            whole(WireFormat::OpenaiChat, &json!({"a": 1})).end.outcome,
+            AnswerOutcome::Error
+        );
     }
 }

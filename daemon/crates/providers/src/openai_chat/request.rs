@@ -7,45 +7,52 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::ModelPrompt;
 
-use super::super::catalogue::{Accent, Model};
+use super::super::catalogue::{CatalogueModel, ChatAccent};
 use super::super::schema;
-use super::super::sides::{Made, Side, sides};
+use super::super::turns::{ModelCall, PromptMessage, split_turns};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model, accent: Accent) -> Json {
+pub(crate) fn request_body(
+    prompt: &ModelPrompt,
+    model: &CatalogueModel,
+    accent: ChatAccent,
+) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
     // Without it, a stream says nothing of what it cost.
     body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     if let Some(max) = prompt.max_output {
-        let name = if accent == Accent::OpenAi { "max_completion_tokens" } else { "max_tokens" };
+        let name =
+            if accent == ChatAccent::OpenAi { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.to_owned(), json!(max));
     }
-    if let Some(word) = prompt.effort.and_then(|effort| model.effort(effort)) {
+    if let Some(word) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
         match accent {
-            Accent::OpenRouter => body.insert("reasoning".to_owned(), json!({ "effort": word })),
+            ChatAccent::OpenRouter => {
+                body.insert("reasoning".to_owned(), json!({ "effort": word }))
+            }
             _ => body.insert("reasoning_effort".to_owned(), json!(word)),
         };
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(schema::function_tool).collect());
         body.insert("parallel_tool_calls".to_owned(), json!(false));
     }
-    let is_marked = accent == Accent::OpenRouter && model.cache;
+    let is_marked = accent == ChatAccent::OpenRouter && model.cache;
     let mut messages = Vec::new();
     if !prompt.rules.is_empty() {
-        let content = if is_marked { marked(&prompt.rules) } else { json!(prompt.rules) };
+        let content = if is_marked { mark_cached(&prompt.rules) } else { json!(prompt.rules) };
         messages.push(json!({ "role": "system", "content": content }));
     }
-    for side in sides(prompt, model) {
-        push(&mut messages, &side);
+    for side in split_turns(prompt, model) {
+        push_turn(&mut messages, &side);
     }
     // What holds now is not repeated by the next request.
     let is_now = |message: &Json| prompt.now.as_deref() == message["content"].as_str();
     let last = messages.iter_mut().rev().find(|message| !is_now(message));
     if is_marked && let Some(last) = last {
-        let text = last["content"].as_str().map(marked);
+        let text = last["content"].as_str().map(mark_cached);
         if let Some(marked) = text {
             last["content"] = marked;
         }
@@ -55,15 +62,15 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model, accent: Accent) -> Json 
 }
 
 /// A text behind which the cache is to be kept: OpenRouter hands the mark on to Anthropic.
-fn marked(text: &str) -> Json {
+fn mark_cached(text: &str) -> Json {
     json!([{ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } }])
 }
 
-fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
+fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        Side::Person { told, texts } => {
+        PromptMessage::Person { told, texts } => {
             if let Some(told) = told {
-                let (id, text) = (&told.id, told.text());
+                let (id, text) = (&told.id, told.to_text());
                 messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
             }
             // A tool's message holds text alone: its picture comes as if the person had sent it.
@@ -77,11 +84,13 @@ fn push(messages: &mut Vec<Json>, side: &Side<'_>) {
                 messages.push(json!({ "role": "user", "content": texts.join("\n\n") }));
             }
         }
-        Side::Model { texts, call } => messages.push(said(&texts.join("\n\n"), call.as_ref())),
+        PromptMessage::Model { texts, call } => {
+            messages.push(assistant_message(&texts.join("\n\n"), call.as_ref()))
+        }
     }
 }
 
-fn said(text: &str, call: Option<&Made<'_>>) -> Json {
+fn assistant_message(text: &str, call: Option<&ModelCall<'_>>) -> Json {
     let mut message = Map::new();
     // Reasoning that wants to be seen again stands in fields of the message.
     if let Some(Json::Object(replay)) = call.and_then(|call| call.replay) {
@@ -94,12 +103,12 @@ fn said(text: &str, call: Option<&Made<'_>>) -> Json {
         message.insert("content".to_owned(), json!(text));
     }
     if let Some(call) = call {
-        message.insert("tool_calls".to_owned(), json!([made(call)]));
+        message.insert("tool_calls".to_owned(), json!([assistant_call(call)]));
     }
     Json::Object(message)
 }
 
-fn made(call: &Made<'_>) -> Json {
+fn assistant_call(call: &ModelCall<'_>) -> Json {
     let function = json!({ "name": call.tool, "arguments": call.args.to_string() });
     let mut made = json!({ "id": call.id, "type": "function", "function": function });
     // Gemini signs its calls here too, in a field of the call.

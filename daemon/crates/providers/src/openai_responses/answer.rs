@@ -6,15 +6,17 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::answer::Usage;
-use super::super::decode::Spelling;
-use super::super::draft::{Calling, Draft, Finish, append, count, list, text};
-use super::super::failure::{self, Head};
+use super::super::answer::TokenUsage;
+use super::super::answer_builder::{
+    AnswerBuilder, FinishKind, PartialCall, append_text, member_count, member_list, member_text,
+};
+use super::super::decode::AnswerDecoder;
+use super::super::failure::{self, ResponseHead};
 
 /// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct OpenaiResponses {
-    items: Vec<Item>,
+    items: Vec<OutputItem>,
     has_text: bool,
     has_reasoning: bool,
     has_refusal: bool,
@@ -22,41 +24,41 @@ pub(in super::super) struct OpenaiResponses {
 
 /// An item of the output.
 #[derive(Debug)]
-struct Item {
+struct OutputItem {
     index: Option<u64>,
     json: Json,
 }
 
-impl Spelling for OpenaiResponses {
-    fn event(&mut self, name: &str, data: &Json, draft: &mut Draft) {
-        let kind = match text(data, "type") {
+impl AnswerDecoder for OpenaiResponses {
+    fn handle_event(&mut self, name: &str, data: &Json, draft: &mut AnswerBuilder) {
+        let kind = match member_text(data, "type") {
             "" => name,
             kind => kind,
         };
-        let delta = text(data, "delta");
+        let delta = member_text(data, "delta");
         match kind {
             "response.output_text.delta" => {
                 self.has_text = true;
-                draft.text(delta);
+                draft.push_text(delta);
             }
             "response.refusal.delta" => {
                 self.has_refusal = true;
-                draft.refuse(delta);
+                draft.push_refusal(delta);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.has_reasoning = true;
-                draft.reason(delta);
+                draft.push_reasoning(delta);
             }
             "response.output_item.added" | "response.output_item.done" => {
-                self.item(data, draft);
+                self.read_item(data, draft);
             }
             "response.function_call_arguments.delta" => {
-                if let Some(item) = self.find(data) {
-                    append(&mut item.json, "arguments", delta);
+                if let Some(item) = self.find_item(data) {
+                    append_text(&mut item.json, "arguments", delta);
                 }
             }
             "response.function_call_arguments.done" => {
-                if let Some(item) = self.find(data).filter(|_| data["arguments"].is_string()) {
+                if let Some(item) = self.find_item(data).filter(|_| data["arguments"].is_string()) {
                     item.json["arguments"] = data["arguments"].clone();
                 }
             }
@@ -65,24 +67,24 @@ impl Spelling for OpenaiResponses {
             | "response.failed"
             | "response.cancelled"
             | "response.done" => {
-                self.response(&data["response"], kind, draft);
+                self.read_response(&data["response"], kind, draft);
                 draft.is_over = true;
             }
             _ => {}
         }
     }
 
-    fn whole(&mut self, body: &Json, draft: &mut Draft) {
+    fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         if body["output"].is_array() || body["status"].is_string() {
-            self.response(body, "", draft);
+            self.read_response(body, "", draft);
         } else {
-            draft.broken("the answer is no response".to_owned());
+            draft.set_broken("the answer is no response".to_owned());
         }
     }
 
-    fn end(&mut self, draft: &mut Draft) {
+    fn handle_end(&mut self, draft: &mut AnswerBuilder) {
         let items = std::mem::take(&mut self.items);
-        if items.iter().any(|item| text(&item.json, "type") == "reasoning") {
+        if items.iter().any(|item| member_text(&item.json, "type") == "reasoning") {
             draft.set_replay(items.into_iter().map(|item| item.json).collect());
         }
     }
@@ -91,114 +93,124 @@ impl Spelling for OpenaiResponses {
 impl OpenaiResponses {
     /// The item that an event adds to: by its id, which some change from event to event, or by its
     /// index, which some give twice, or the call that was begun last.
-    fn find(&mut self, data: &Json) -> Option<&mut Item> {
-        let (id, index) = (text(data, "item_id"), data["output_index"].as_u64());
+    fn find_item(&mut self, data: &Json) -> Option<&mut OutputItem> {
+        let (id, index) = (member_text(data, "item_id"), data["output_index"].as_u64());
         let items = &self.items;
-        let by_id = items.iter().rposition(|item| !id.is_empty() && text(&item.json, "id") == id);
+        let by_id =
+            items.iter().rposition(|item| !id.is_empty() && member_text(&item.json, "id") == id);
         let by_index = || items.iter().rposition(|it| index.is_some() && it.index == index);
-        let last = || items.iter().rposition(|item| text(&item.json, "type") == "function_call");
+        let last =
+            || items.iter().rposition(|item| member_text(&item.json, "type") == "function_call");
         let at = by_id.or_else(by_index).or_else(last)?;
         Some(&mut self.items[at])
     }
 
     /// An item that begins, or that has ended and is all there.
-    fn item(&mut self, data: &Json, draft: &mut Draft) {
+    fn read_item(&mut self, data: &Json, draft: &mut AnswerBuilder) {
         let (index, item) = (data["output_index"].as_u64(), &data["item"]);
-        let (id, call) = (text(item, "id"), text(item, "call_id"));
-        let same = |it: &&mut Item| {
-            let other_call = text(&it.json, "call_id");
+        let (id, call) = (member_text(item, "id"), member_text(item, "call_id"));
+        let same = |it: &&mut OutputItem| {
+            let other_call = member_text(&it.json, "call_id");
             match index {
                 _ if !call.is_empty() && !other_call.is_empty() => call == other_call,
                 Some(_) => it.index == index,
-                None => !id.is_empty() && text(&it.json, "id") == id,
+                None => !id.is_empty() && member_text(&it.json, "id") == id,
             }
         };
         if let Some(known) = self.items.iter_mut().find(same) {
             known.json = item.clone();
         } else {
             draft.check_count(self.items.len());
-            self.items.push(Item { index, json: item.clone() });
+            self.items.push(OutputItem { index, json: item.clone() });
         }
     }
 
     /// A whole response: the last event's, or that of an answer that is no stream.
-    fn response(&mut self, response: &Json, kind: &str, draft: &mut Draft) {
-        let status = match (text(response, "status"), kind) {
+    fn read_response(&mut self, response: &Json, kind: &str, draft: &mut AnswerBuilder) {
+        let status = match (member_text(response, "status"), kind) {
             ("", "response.done") => "completed",
             ("", kind) => kind.strip_prefix("response.").unwrap_or_default(),
             (status, _) => status,
         };
-        Self::count(&response["usage"], draft);
+        Self::count_tokens(&response["usage"], draft);
         if status == "failed" || !response["error"].is_null() {
-            draft
-                .fail(failure::of_object(&json!({ "error": response["error"] }), &Head::default()));
+            draft.set_failure(failure::of_object(
+                &json!({ "error": response["error"] }),
+                &ResponseHead::default(),
+            ));
             return;
         }
-        let output = list(response, "output");
+        let output = member_list(response, "output");
         if !output.is_empty() {
-            let items = output.iter().map(|json| Item { index: None, json: json.clone() });
+            let items = output.iter().map(|json| OutputItem { index: None, json: json.clone() });
             self.items = items.collect();
         }
         for item in std::mem::take(&mut self.items) {
-            self.told(&item.json, draft);
+            self.emit_rest(&item.json, draft);
             self.items.push(item);
         }
-        let reason = text(&response["incomplete_details"], "reason");
+        let reason = member_text(&response["incomplete_details"], "reason");
         match (status, reason) {
-            ("completed", _) => draft.finish(status, Finish::Done),
-            ("incomplete", "content_filter") => draft.finish(status, Finish::Refused),
-            ("incomplete", _) => draft.finish(status, Finish::Limit),
+            ("completed", _) => draft.finish(status, FinishKind::Done),
+            ("incomplete", "content_filter") => draft.finish(status, FinishKind::Refused),
+            ("incomplete", _) => draft.finish(status, FinishKind::Limit),
             // It was cancelled, or it is still being made: nothing ends here.
             _ => {}
         }
     }
 
     /// Tells of an item what was not told while it came.
-    fn told(&mut self, item: &Json, draft: &mut Draft) {
-        match text(item, "type") {
+    fn emit_rest(&mut self, item: &Json, draft: &mut AnswerBuilder) {
+        match member_text(item, "type") {
             "message" => {
                 draft.has_message = true;
-                for part in list(item, "content") {
-                    match text(part, "type") {
-                        "refusal" if !self.has_refusal => draft.refuse(text(part, "refusal")),
+                for part in member_list(item, "content") {
+                    match member_text(part, "type") {
+                        "refusal" if !self.has_refusal => {
+                            draft.push_refusal(member_text(part, "refusal"))
+                        }
                         "refusal" => {}
-                        _ if !self.has_text => draft.text(text(part, "text")),
+                        _ if !self.has_text => draft.push_text(member_text(part, "text")),
                         _ => {}
                     }
                 }
             }
             "function_call" => {
-                let id = match text(item, "call_id") {
-                    "" => text(item, "id"),
+                let id = match member_text(item, "call_id") {
+                    "" => member_text(item, "id"),
                     id => id,
                 };
-                draft.call(Calling::new(id, text(item, "name"))).push(&item["arguments"]);
+                draft
+                    .begin_call(PartialCall::new(id, member_text(item, "name")))
+                    .push_arguments(&item["arguments"]);
             }
             "reasoning" if !self.has_reasoning => {
                 draft.has_message = true;
-                for part in list(item, "summary").iter().chain(list(item, "content")) {
-                    draft.reason(text(part, "text"));
+                for part in member_list(item, "summary").iter().chain(member_list(item, "content"))
+                {
+                    draft.push_reasoning(member_text(part, "text"));
                 }
             }
             _ => draft.has_message = true,
         }
     }
 
-    fn count(usage: &Json, draft: &mut Draft) {
+    fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {
         let (Some(input), Some(output)) =
-            (count(usage, "input_tokens"), count(usage, "output_tokens"))
+            (member_count(usage, "input_tokens"), member_count(usage, "output_tokens"))
         else {
             return;
         };
         let details = &usage["input_tokens_details"];
-        draft.usage = Some(Usage {
+        draft.usage = Some(TokenUsage {
             input,
             output,
             prompt: input,
             generated: output,
-            cache_read: count(details, "cached_tokens").unwrap_or(0),
-            cache_write: count(details, "cache_write_tokens").unwrap_or(0),
-            reasoning: count(&usage["output_tokens_details"], "reasoning_tokens").unwrap_or(0),
+            cache_read: member_count(details, "cached_tokens").unwrap_or(0),
+            cache_write: member_count(details, "cache_write_tokens").unwrap_or(0),
+            reasoning: member_count(&usage["output_tokens_details"], "reasoning_tokens")
+                .unwrap_or(0),
         });
     }
 }
@@ -206,10 +218,10 @@ impl OpenaiResponses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Outcome, Wire};
+    use crate::answer::{AnswerOutcome, WireFormat};
     use crate::tests::{sse, whole};
 
-    const WIRE: Wire = Wire::OpenaiResponses;
+    const WIRE: WireFormat = WireFormat::OpenaiResponses;
 
     fn event(kind: &str, mut data: Json) -> Json {
         data["type"] = json!(format!("response.{kind}"));
@@ -265,7 +277,7 @@ mod tests {
             let response = json!({"status": "completed", "output": output,
                 "usage": {"input_tokens": 5, "output_tokens": 7}});
             let answer = sse(WIRE, &end("completed", response));
-            assert_eq!(answer.end.outcome, Outcome::Ok);
+            assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
             assert_eq!(answer.end.stop.as_deref(), Some("completed"));
             assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("Hi", "Hm"));
             assert_eq!(answer.calls.len(), 1);
@@ -317,13 +329,13 @@ mod tests {
 
     #[test]
     fn ends_are_told_apart() {
-        assert_eq!(sse(WIRE, &stream()).end.outcome, Outcome::Incomplete);
+        assert_eq!(sse(WIRE, &stream()).end.outcome, AnswerOutcome::Incomplete);
         let cancelled = end("cancelled", json!({"status": "cancelled"}));
-        assert_eq!(sse(WIRE, &cancelled).end.outcome, Outcome::Incomplete);
+        assert_eq!(sse(WIRE, &cancelled).end.outcome, AnswerOutcome::Incomplete);
         for (reason, args, outcome) in [
-            ("max_output_tokens", "{\"x\"", Outcome::Truncated),
-            ("max_output_tokens", "{\"x\":1}", Outcome::Ok),
-            ("content_filter", "{\"x\":1}", Outcome::Refused),
+            ("max_output_tokens", "{\"x\"", AnswerOutcome::Truncated),
+            ("max_output_tokens", "{\"x\":1}", AnswerOutcome::Ok),
+            ("content_filter", "{\"x\":1}", AnswerOutcome::Refused),
         ] {
             let response = json!({"status": "incomplete", "output": [function(args)],
                 "incomplete_details": {"reason": reason}});
@@ -331,7 +343,7 @@ mod tests {
         }
         let failed = json!({"status": "failed", "error": {"code": "server_error", "message": "m"}});
         let answer = sse(WIRE, &end("failed", failed));
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         let failure = answer.end.failure.unwrap();
         assert_eq!((failure.kind.as_deref(), failure.retryable), (Some("server_error"), true));
         assert_eq!(answer.calls, []);
@@ -347,11 +359,11 @@ mod tests {
             "output": [{"type": "message", "content": [part]}]})
         };
         let answer = whole(WIRE, &message(json!({"type": "output_text", "text": "Hi"})));
-        assert_eq!((answer.text.as_str(), answer.end.outcome), ("Hi", Outcome::Ok));
+        assert_eq!((answer.text.as_str(), answer.end.outcome), ("Hi", AnswerOutcome::Ok));
         let answer = whole(WIRE, &message(json!({"type": "refusal", "refusal": "No."})));
         assert_eq!((answer.text.as_str(), answer.end.refusal.as_deref()), ("", Some("No.")));
         let empty = json!({"status": "completed", "output": []});
-        assert_eq!(whole(WIRE, &empty).end.outcome, Outcome::Empty);
-        assert_eq!(whole(WIRE, &json!({"a": 1})).end.outcome, Outcome::Error);
+        assert_eq!(whole(WIRE, &empty).end.outcome, AnswerOutcome::Empty);
+        assert_eq!(whole(WIRE, &json!({"a": 1})).end.outcome, AnswerOutcome::Error);
     }
 }

@@ -6,12 +6,14 @@
 use serde_json::{Map, Value as Json, json};
 use vector_core::prompt::{ModelPrompt, PromptTool};
 
-use super::super::catalogue::Model;
+use super::super::catalogue::CatalogueModel;
 use super::super::schema;
-use super::super::sides::{Blocks, Made, Side, Told, replayed, sides};
+use super::super::turns::{
+    ModelCall, PromptMessage, ReplayedBlocks, ToolResult, replay_blocks, split_turns,
+};
 
 /// The body of the request.
-pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
+pub(crate) fn request_body(prompt: &ModelPrompt, model: &CatalogueModel) -> Json {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.id));
     body.insert("stream".to_owned(), json!(true));
@@ -26,16 +28,16 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
     if !model.efforts.is_empty() {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
-    if let Some(word) = prompt.effort.and_then(|effort| model.effort(effort)) {
+    if let Some(word) = prompt.effort.and_then(|effort| model.effort_name(effort)) {
         body.insert("reasoning".to_owned(), json!({ "effort": word }));
     }
     if !prompt.tools.is_empty() {
-        body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
+        body.insert("tools".to_owned(), prompt.tools.iter().map(tool_definition).collect());
         body.insert("parallel_tool_calls".to_owned(), json!(false));
     }
     let mut input = Vec::new();
-    for side in sides(prompt, model) {
-        push(&mut input, &side);
+    for side in split_turns(prompt, model) {
+        push_turn(&mut input, &side);
     }
     body.insert("input".to_owned(), input.into());
     Json::Object(body)
@@ -43,58 +45,63 @@ pub(crate) fn body(prompt: &ModelPrompt, model: &Model) -> Json {
 
 /// A schema is taken as strict here unless it is said that it is not, and one that breaks the rules
 /// of strictness is refused.
-fn tool(tool: &PromptTool) -> Json {
-    let strict = schema::strict(&tool.schema);
+fn tool_definition(tool: &PromptTool) -> Json {
+    let strict = schema::strict_schema(&tool.schema);
     let is_strict = strict.is_some();
     json!({
         "type": "function",
         "name": tool.name,
         "description": tool.about,
-        "parameters": strict.unwrap_or_else(|| schema::object(&tool.schema)),
+        "parameters": strict.unwrap_or_else(|| schema::object_schema(&tool.schema)),
         "strict": is_strict,
     })
 }
 
-fn message(role: &str, kind: &str, text: &str) -> Json {
+fn message_item(role: &str, kind: &str, text: &str) -> Json {
     let content = json!([{ "type": kind, "text": text }]);
     json!({ "type": "message", "role": role, "content": content })
 }
 
 /// What came of a call: a text, with the picture that belongs to it.
-fn output(told: &Told<'_>) -> Json {
+fn call_output(told: &ToolResult<'_>) -> Json {
     let Some(png) = told.picture else {
-        return told.text().into();
+        return told.to_text().into();
     };
     let url = format!("data:image/png;base64,{png}");
     json!([
-        { "type": "input_text", "text": told.text() },
+        { "type": "input_text", "text": told.to_text() },
         { "type": "input_image", "image_url": url, "detail": "auto" },
     ])
 }
 
-fn push(input: &mut Vec<Json>, side: &Side<'_>) {
+fn push_turn(input: &mut Vec<Json>, side: &PromptMessage<'_>) {
     match side {
-        Side::Person { told, texts } => {
+        PromptMessage::Person { told, texts } => {
             input.extend(told.iter().map(|told| {
-                let (id, output) = (&told.id, output(told));
+                let (id, output) = (&told.id, call_output(told));
                 json!({ "type": "function_call_output", "call_id": id, "output": output })
             }));
-            input.extend(texts.iter().map(|text| message("user", "input_text", text)));
+            input.extend(texts.iter().map(|text| message_item("user", "input_text", text)));
         }
-        Side::Model { texts, call } => {
+        PromptMessage::Model { texts, call } => {
             let replay = call.as_ref().and_then(|call| call.replay);
-            let texts = texts.iter().map(|text| message("assistant", "output_text", text));
-            let is = Blocks {
+            let texts = texts.iter().map(|text| message_item("assistant", "output_text", text));
+            let is = ReplayedBlocks {
                 call: |item| item["type"] == "function_call",
                 text: |item| item["type"] == "message",
                 same: |item, call| item["call_id"] == call["call_id"],
             };
-            input.extend(replayed(replay, texts.collect(), call.as_ref().map(made), &is));
+            input.extend(replay_blocks(
+                replay,
+                texts.collect(),
+                call.as_ref().map(function_call),
+                &is,
+            ));
         }
     }
 }
 
-fn made(call: &Made<'_>) -> Json {
+fn function_call(call: &ModelCall<'_>) -> Json {
     let arguments = call.args.to_string();
     json!({ "type": "function_call", "call_id": call.id, "name": call.tool, "arguments": arguments })
 }

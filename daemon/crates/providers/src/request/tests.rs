@@ -5,8 +5,8 @@ use vector_core::prompt::{CallOutcome, PromptTool, PromptTurn, Replay, ThinkingE
 
 use super::*;
 use crate::catalogue::Catalogue;
-use crate::choose::Reason;
-use crate::keys::{Found, Secret};
+use crate::keys::{CredentialSource, SecretKey};
+use crate::model_choice::ChoiceReason;
 
 /// A conversation with a tool and one call.
 fn prompt(replay: Option<Json>, provider: &str, model: &str) -> ModelPrompt {
@@ -42,9 +42,10 @@ fn prompt(replay: Option<Json>, provider: &str, model: &str) -> ModelPrompt {
 
 /// The body for a model of the catalogue.
 fn said(provider: &str, id: &str, replay: Option<Json>) -> Json {
-    let catalogue = Catalogue::read(None).unwrap();
-    let (service, model) = (catalogue.service(provider).unwrap(), catalogue.model(provider, id));
-    body(&prompt(replay, provider, id), &model, service.wire, service.accent)
+    let catalogue = Catalogue::from_user_file(None).unwrap();
+    let (service, model) =
+        (catalogue.find_service(provider).unwrap(), catalogue.find_model(provider, id));
+    request_body(&prompt(replay, provider, id), &model, service.wire, service.accent)
 }
 
 #[track_caller]
@@ -222,21 +223,21 @@ fn ollama_is_told_how_much_it_has_to_hold() {
     );
 }
 
-fn request(provider: &str, id: &str, credential: Credential) -> Request {
-    let mut catalogue = Catalogue::read(None).unwrap();
+fn request(provider: &str, id: &str, credential: Credential) -> ModelHttpRequest {
+    let mut catalogue = Catalogue::from_user_file(None).unwrap();
     for service in &mut catalogue.services {
         service.base_url = service.base_url.replace("{region}", "eu-west-1");
     }
-    let service = catalogue.service(provider).unwrap().clone();
-    let model = catalogue.model(provider, id);
-    let (found, reason) = (Found::Keychain, Reason::Said);
-    let chosen = Chosen { service, model, credential, found, effort: None, reason };
-    Request::new(&prompt(None, provider, id), &chosen)
+    let service = catalogue.find_service(provider).unwrap().clone();
+    let model = catalogue.find_model(provider, id);
+    let (found, reason) = (CredentialSource::Keychain, ChoiceReason::Said);
+    let chosen = ChosenModel { service, model, credential, found, effort: None, reason };
+    ModelHttpRequest::new(&prompt(None, provider, id), &chosen)
 }
 
 #[test]
 fn each_wire_has_its_address_and_its_header() {
-    let key = || Credential::Key(Secret::new("sk-secret"));
+    let key = || Credential::Key(SecretKey::new("sk-secret"));
     for (provider, id, url, header) in [
         ("anthropic", "m", "https://api.anthropic.com/v1/messages", "x-api-key: sk-secret"),
         ("openai", "m", "https://api.openai.com/v1/responses", "authorization: Bearer sk-secret"),
@@ -262,8 +263,11 @@ fn each_wire_has_its_address_and_its_header() {
     ] {
         let request = request(provider, id, key());
         assert_eq!(request.url, url);
-        let headers: Vec<String> =
-            request.headers(0).iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let headers: Vec<String> = request
+            .signed_headers(0)
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
         assert!(headers.iter().any(|line| line == header), "{headers:?}");
         let shown = format!("{request:?}");
         assert!(!shown.contains("secret") && !shown.contains("Goal"), "{shown}");
@@ -272,10 +276,10 @@ fn each_wire_has_its_address_and_its_header() {
 
 #[test]
 fn a_key_of_aws_is_not_sent() {
-    let secret = Secret::new("sk-secret");
+    let secret = SecretKey::new("sk-secret");
     let (id, region) = ("AKID".to_owned(), "eu-west-1".to_owned());
     let credential = Credential::Aws { id, secret, session: None, region };
-    let headers = request("bedrock", "a-v1:0", credential).headers(1_440_938_160);
+    let headers = request("bedrock", "a-v1:0", credential).signed_headers(1_440_938_160);
     let text = format!("{headers:?}");
     assert!(text.contains("Credential=AKID/20150830/eu-west-1/bedrock/aws4_request"), "{text}");
     assert!(!text.contains("sk-secret"), "{text}");
@@ -283,8 +287,9 @@ fn a_key_of_aws_is_not_sent() {
 
 /// The same conversation, with a picture for an answer twice.
 fn shown(provider: &str, id: &str) -> Json {
-    let catalogue = Catalogue::read(None).unwrap();
-    let (service, model) = (catalogue.service(provider).unwrap(), catalogue.model(provider, id));
+    let catalogue = Catalogue::from_user_file(None).unwrap();
+    let (service, model) =
+        (catalogue.find_service(provider).unwrap(), catalogue.find_model(provider, id));
     let mut prompt = prompt(None, provider, id);
     let turn = |png: &str| PromptTurn::Called {
         id: Some(png.to_owned()),
@@ -294,7 +299,7 @@ fn shown(provider: &str, id: &str) -> Json {
         replay: None,
     };
     prompt.turns = vec![turn("Zmlyc3Q="), turn("bGFzdA==")];
-    body(&prompt, &model, service.wire, service.accent)
+    request_body(&prompt, &model, service.wire, service.accent)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The tools in a place that is open in Studio: what they ask of it, and what they make of the answer.
 
-use scene_schemas::api::{Nodes, ScenePart};
+use scene_schemas::api::{NodeColumns, ScenePart};
 use scene_schemas::command::{AssetContents, AssetScript};
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Mode, Proposal, WarningKind};
@@ -17,7 +17,7 @@ use crate::proposal::{BlobStore, perform_command};
 pub(super) fn place() -> Scene {
     let mut scene = Scene::open_place();
     let text = |text: &str| text.to_owned();
-    let nodes = Nodes {
+    let nodes = NodeColumns {
         classes: ["Workspace", "Part", "Model"].map(text).to_vec(),
         ids: ["studio:1", "studio:2", "studio:3"].map(|id| InstanceId(id.to_owned())).to_vec(),
         parents: vec![0, 1, 1],

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn refuse(goal: &str, expected: &str) {
-    let message = reply(&prompt(goal, &[]));
+    let message = next_message(&prompt(goal, &[]));
     assert!(message.calls.is_empty(), "{goal}");
     let text = message.text.unwrap();
     assert!(text.contains(expected), "{goal}: {text}");
@@ -76,11 +76,11 @@ fn strange_input_does_not_panic() {
             goal.push_str(pieces[random(pieces.len())]);
             goal.push_str(["", " ", "  ", "\n"][random(4)]);
         }
-        reply(&prompt(&goal, &[]));
+        next_message(&prompt(&goal, &[]));
     }
     for piece in pieces {
-        reply(&prompt(&piece.repeat(10_000), &[]));
-        reply(&prompt(&format!("{piece} ").repeat(10_000), &[]));
-        reply(&prompt(&format!("set {}", piece.repeat(10_000)), &[]));
+        next_message(&prompt(&piece.repeat(10_000), &[]));
+        next_message(&prompt(&format!("{piece} ").repeat(10_000), &[]));
+        next_message(&prompt(&format!("set {}", piece.repeat(10_000)), &[]));
     }
 }

@@ -57,7 +57,7 @@ fn a_refusal_is_three_lines() {
     for request in
         ["make me a nice castle", "dance", "set x", "grid", "add", "delete all the red bricks"]
     {
-        let text = reply(&prompt(request, &[])).text.unwrap();
+        let text = next_message(&prompt(request, &[])).text.unwrap();
         assert_eq!(text.lines().count(), 3, "{text}");
     }
 }

@@ -5,7 +5,10 @@
 
 use serde_json::Value as Json;
 
-use super::answer::{Called, End, Failure, Malformed, Outcome, Part, Usage};
+use super::answer::{
+    AnswerEnd, AnswerOutcome, AnswerPart, CalledTool, MalformedArguments, ProviderFailure,
+    TokenUsage,
+};
 
 /// A message with more calls than this is cut off: each is looked for among all others while it comes,
 /// and no model makes so many.
@@ -13,7 +16,7 @@ pub(super) const MAX_CALLS: usize = 256;
 
 /// How a wire says that a message is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finish {
+pub(super) enum FinishKind {
     /// By itself.
     Done,
     /// The token limit, or the end of the window.
@@ -28,7 +31,7 @@ pub(super) enum Finish {
 
 /// The arguments of a call while they come.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Args {
+pub(super) enum ArgumentBuffer {
     /// As text that has to be JSON in the end.
     Text(String),
     /// As JSON.
@@ -37,7 +40,7 @@ pub(super) enum Args {
 
 /// A call while it comes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Calling {
+pub(super) struct PartialCall {
     /// What the wire counts it by.
     pub(super) index: Option<u64>,
     /// Its id; empty while there is none.
@@ -45,56 +48,58 @@ pub(super) struct Calling {
     /// The tool.
     pub(super) name: String,
     /// Its arguments.
-    pub(super) args: Args,
+    pub(super) args: ArgumentBuffer,
     /// Whether it carries a signature.
     pub(super) is_signed: bool,
 }
 
-impl Calling {
+impl PartialCall {
     /// A call without arguments.
     pub(super) fn new(id: &str, name: &str) -> Self {
         Self {
             index: None,
             id: id.to_owned(),
             name: name.to_owned(),
-            args: Args::Text(String::new()),
+            args: ArgumentBuffer::Text(String::new()),
             is_signed: false,
         }
     }
 
     /// Adds to its arguments: more text, or all of them as a value.
-    pub(super) fn push(&mut self, more: &Json) {
+    pub(super) fn push_arguments(&mut self, more: &Json) {
         match (more, &mut self.args) {
-            (Json::String(more), Args::Text(text)) => text.push_str(more),
+            (Json::String(more), ArgumentBuffer::Text(text)) => text.push_str(more),
             // Text behind a value: what it is cannot be known.
-            (Json::String(more), Args::Json(value)) if !more.is_empty() => {
-                self.args = Args::Text(format!("{value}{more}"));
+            (Json::String(more), ArgumentBuffer::Json(value)) if !more.is_empty() => {
+                self.args = ArgumentBuffer::Text(format!("{value}{more}"));
             }
-            (Json::Null, _) | (Json::String(_), Args::Json(_)) => {}
-            (value, args) => *args = Args::Json(value.clone()),
+            (Json::Null, _) | (Json::String(_), ArgumentBuffer::Json(_)) => {}
+            (value, args) => *args = ArgumentBuffer::Json(value.clone()),
         }
     }
 
     /// Whether its arguments are a JSON object that is closed, so that nothing of it can be missing.
     pub(super) fn is_closed(&self) -> bool {
         match &self.args {
-            Args::Json(_) => true,
-            Args::Text(text) => read(text).is_ok_and(|args| args.is_object()) && !is_blank(text),
+            ArgumentBuffer::Json(_) => true,
+            ArgumentBuffer::Text(text) => {
+                parse_arguments(text).is_ok_and(|args| args.is_object()) && !is_blank(text)
+            }
         }
     }
 
     /// The arguments.
-    pub(super) fn parsed(&self) -> Result<Json, Malformed> {
+    pub(super) fn parse_arguments(&self) -> Result<Json, MalformedArguments> {
         match &self.args {
-            Args::Json(value) => Ok(value.clone()),
-            Args::Text(text) => read(text),
+            ArgumentBuffer::Json(value) => Ok(value.clone()),
+            ArgumentBuffer::Text(text) => parse_arguments(text),
         }
     }
 
-    fn called(self) -> Called {
-        let args = self.parsed();
+    fn into_call(self) -> CalledTool {
+        let args = self.parse_arguments();
         let id = (!self.id.is_empty()).then_some(self.id);
-        Called { id, name: self.name, args, is_signed: self.is_signed }
+        CalledTool { id, name: self.name, args, is_signed: self.is_signed }
     }
 }
 
@@ -103,62 +108,62 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Arguments that came as text. None at all, or `null`, are an empty object.
-fn read(text: &str) -> Result<Json, Malformed> {
+fn parse_arguments(text: &str) -> Result<Json, MalformedArguments> {
     if is_blank(text) {
         return Ok(Json::Object(serde_json::Map::new()));
     }
     match serde_json::from_str(text) {
         Ok(Json::Null) => Ok(Json::Object(serde_json::Map::new())),
         Ok(args) => Ok(args),
-        Err(error) => Err(Malformed { text: text.to_owned(), why: error.to_string() }),
+        Err(error) => Err(MalformedArguments { text: text.to_owned(), why: error.to_string() }),
     }
 }
 
 /// An answer while it is read.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    waiting: Vec<Part>,
+pub(super) struct AnswerBuilder {
+    waiting: Vec<AnswerPart>,
     /// The calls, in their order.
-    pub(super) calls: Vec<Calling>,
+    pub(super) calls: Vec<PartialCall>,
     /// What it cost.
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<TokenUsage>,
     /// The reason for which it ended, in the wire's word.
     pub(super) stop: Option<String>,
     /// Whether there is a message at all, be it an empty one.
     pub(super) has_message: bool,
     /// Whether no byte that is still to come matters.
     pub(super) is_over: bool,
-    finish: Option<Finish>,
+    finish: Option<FinishKind>,
     refusal: String,
-    failure: Option<(Outcome, Failure)>,
+    failure: Option<(AnswerOutcome, ProviderFailure)>,
     replay: Option<Json>,
 }
 
-impl Draft {
+impl AnswerBuilder {
     /// More text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
-            self.waiting.push(Part::Text(text.to_owned()));
+            self.waiting.push(AnswerPart::Text(text.to_owned()));
         }
     }
 
     /// More reasoning.
-    pub(super) fn reason(&mut self, text: &str) {
+    pub(super) fn push_reasoning(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
-            self.waiting.push(Part::Reasoning(text.to_owned()));
+            self.waiting.push(AnswerPart::Reasoning(text.to_owned()));
         }
     }
 
     /// More of a refusal that is told apart from the text.
-    pub(super) fn refuse(&mut self, text: &str) {
+    pub(super) fn push_refusal(&mut self, text: &str) {
         self.has_message = true;
         self.refusal.push_str(text);
     }
 
     /// A new call.
-    pub(super) fn call(&mut self, call: Calling) -> &mut Calling {
+    pub(super) fn begin_call(&mut self, call: PartialCall) -> &mut PartialCall {
         self.has_message = true;
         self.check_count(self.calls.len());
         self.calls.push(call);
@@ -170,13 +175,16 @@ impl Draft {
     pub(super) fn check_count(&mut self, calls: usize) {
         if calls >= MAX_CALLS {
             let message = format!("the answer makes more than {MAX_CALLS} tool calls");
-            self.end_with(Outcome::Error, Failure { message, ..Failure::default() });
+            self.end_with(
+                AnswerOutcome::Error,
+                ProviderFailure { message, ..ProviderFailure::default() },
+            );
         }
     }
 
     /// Finishes the message, for a reason where the wire names one. What makes it fail is not taken back by a better word that follows.
-    pub(super) fn finish(&mut self, stop: &str, finish: Finish) {
-        if matches!(self.finish, Some(Finish::Refused | Finish::ModelError)) {
+    pub(super) fn finish(&mut self, stop: &str, finish: FinishKind) {
+        if matches!(self.finish, Some(FinishKind::Refused | FinishKind::ModelError)) {
             return;
         }
         self.stop = (!stop.is_empty()).then(|| stop.to_owned());
@@ -189,17 +197,20 @@ impl Draft {
     }
 
     /// An error that the provider reported in its answer.
-    pub(super) fn fail(&mut self, failure: Failure) {
-        self.end_with(Outcome::ErrorInBody, failure);
+    pub(super) fn set_failure(&mut self, failure: ProviderFailure) {
+        self.end_with(AnswerOutcome::ErrorInBody, failure);
     }
 
     /// Bytes that cannot be read: a transport may give them better another time.
-    pub(super) fn broken(&mut self, message: String) {
-        self.end_with(Outcome::Error, Failure { message, retryable: true, ..Failure::default() });
+    pub(super) fn set_broken(&mut self, message: String) {
+        self.end_with(
+            AnswerOutcome::Error,
+            ProviderFailure { message, retryable: true, ..ProviderFailure::default() },
+        );
     }
 
     /// What went wrong, and as what it counts. The first that is told stays.
-    pub(super) fn end_with(&mut self, outcome: Outcome, failure: Failure) {
+    pub(super) fn end_with(&mut self, outcome: AnswerOutcome, failure: ProviderFailure) {
         self.is_over = true;
         self.failure.get_or_insert((outcome, failure));
     }
@@ -210,66 +221,66 @@ impl Draft {
     }
 
     /// The parts that can be told already.
-    pub(super) fn take(&mut self) -> Vec<Part> {
+    pub(super) fn take_parts(&mut self) -> Vec<AnswerPart> {
         std::mem::take(&mut self.waiting)
     }
 
     /// The last parts.
-    pub(super) fn end(mut self) -> Vec<Part> {
-        let (outcome, failure) = self.outcome();
-        let mut parts = self.take();
-        parts.extend(self.usage.map(Part::Usage));
-        if matches!(outcome, Outcome::Ok | Outcome::Truncated) {
-            parts.extend(self.calls.into_iter().map(|call| Part::Call(call.called())));
+    pub(super) fn into_parts(mut self) -> Vec<AnswerPart> {
+        let (outcome, failure) = self.find_outcome();
+        let mut parts = self.take_parts();
+        parts.extend(self.usage.map(AnswerPart::Usage));
+        if matches!(outcome, AnswerOutcome::Ok | AnswerOutcome::Truncated) {
+            parts.extend(self.calls.into_iter().map(|call| AnswerPart::Call(call.into_call())));
         }
-        parts.push(Part::End(End {
+        parts.push(AnswerPart::End(AnswerEnd {
             outcome,
             stop: self.stop,
-            is_limited: matches!(self.finish, Some(Finish::Limit | Finish::Window)),
+            is_limited: matches!(self.finish, Some(FinishKind::Limit | FinishKind::Window)),
             refusal: (!self.refusal.is_empty()).then_some(self.refusal),
             failure,
-            replay: self.replay.filter(|_| outcome == Outcome::Ok),
+            replay: self.replay.filter(|_| outcome == AnswerOutcome::Ok),
         }));
         parts
     }
 
-    fn outcome(&mut self) -> (Outcome, Option<Failure>) {
+    fn find_outcome(&mut self) -> (AnswerOutcome, Option<ProviderFailure>) {
         if let Some((outcome, failure)) = self.failure.take() {
             return (outcome, Some(failure));
         }
         let stop = self.stop.as_deref().unwrap_or_default();
         let failure = |outcome, message: String, retryable| {
-            (outcome, Some(Failure { message, retryable, ..Failure::default() }))
+            (outcome, Some(ProviderFailure { message, retryable, ..ProviderFailure::default() }))
         };
         match self.finish {
             None => {
                 let message = "The answer broke off before its end.".to_owned();
-                failure(Outcome::Incomplete, message, true)
+                failure(AnswerOutcome::Incomplete, message, true)
             }
-            Some(Finish::Refused) => {
+            Some(FinishKind::Refused) => {
                 let message = format!("The model or its provider refused ({stop}).");
-                failure(Outcome::Refused, message, false)
+                failure(AnswerOutcome::Refused, message, false)
             }
-            Some(Finish::ModelError) => {
+            Some(FinishKind::ModelError) => {
                 let message =
                     format!("The model's answer could not be read by its provider ({stop}).");
-                failure(Outcome::ModelError, message, true)
+                failure(AnswerOutcome::ModelError, message, true)
             }
-            Some(Finish::Limit | Finish::Window) if self.is_cut() => {
+            Some(FinishKind::Limit | FinishKind::Window) if self.is_cut() => {
                 let message = format!(
                     "The token limit cut a call in its arguments ({stop}): ask for less at once."
                 );
-                let (outcome, mut failure) = failure(Outcome::Truncated, message, false);
+                let (outcome, mut failure) = failure(AnswerOutcome::Truncated, message, false);
                 if let Some(failure) = &mut failure {
-                    failure.context_overflow = self.finish == Some(Finish::Window);
+                    failure.context_overflow = self.finish == Some(FinishKind::Window);
                 }
                 (outcome, failure)
             }
             Some(finish) if !self.has_message => {
                 let message = "The answer has no message in it.".to_owned();
-                failure(Outcome::Empty, message, finish == Finish::Done)
+                failure(AnswerOutcome::Empty, message, finish == FinishKind::Done)
             }
-            Some(_) => (Outcome::Ok, None),
+            Some(_) => (AnswerOutcome::Ok, None),
         }
     }
 
@@ -280,23 +291,23 @@ impl Draft {
 }
 
 /// The text of a member; empty where it has none.
-pub(super) fn text<'a>(value: &'a Json, name: &str) -> &'a str {
+pub(super) fn member_text<'a>(value: &'a Json, name: &str) -> &'a str {
     value.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
 /// The elements of a member that is a list.
-pub(super) fn list<'a>(value: &'a Json, name: &str) -> &'a [Json] {
+pub(super) fn member_list<'a>(value: &'a Json, name: &str) -> &'a [Json] {
     value.get(name).and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// A member that is a count.
-pub(super) fn count(value: &Json, name: &str) -> Option<u64> {
+pub(super) fn member_count(value: &Json, name: &str) -> Option<u64> {
     let value = value.get(name)?;
     value.as_u64().or_else(|| value.as_f64().filter(|it| *it >= 0.0).map(|it| it as u64))
 }
 
 /// Adds a text to a member of an object, which may not be there yet.
-pub(super) fn append(value: &mut Json, name: &str, more: &str) {
+pub(super) fn append_text(value: &mut Json, name: &str, more: &str) {
     match value.get_mut(name) {
         Some(Json::String(text)) => text.push_str(more),
         _ => {
@@ -312,24 +323,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::answer::Answer;
+    use crate::answer::ModelAnswer;
 
-    fn ended(finish: Option<(&str, Finish)>, args: &[&str]) -> Answer {
-        let mut draft = Draft::default();
-        draft.text("hm");
+    fn ended(finish: Option<(&str, FinishKind)>, args: &[&str]) -> ModelAnswer {
+        let mut draft = AnswerBuilder::default();
+        draft.push_text("hm");
         for args in args {
-            draft.call(Calling::new("", "t")).push(&json!(args));
+            draft.begin_call(PartialCall::new("", "t")).push_arguments(&json!(args));
         }
         if let Some((stop, finish)) = finish {
             draft.finish(stop, finish);
         }
-        Answer::of(draft.end())
+        ModelAnswer::from_parts(draft.into_parts())
     }
 
     #[test]
     fn without_its_end_nothing_is_called() {
         let answer = ended(None, &["{}"]);
-        assert_eq!(answer.end.outcome, Outcome::Incomplete);
+        assert_eq!(answer.end.outcome, AnswerOutcome::Incomplete);
         assert_eq!((answer.calls.len(), answer.text.as_str()), (0, "hm"));
         assert!(answer.end.failure.unwrap().retryable);
     }
@@ -337,20 +348,20 @@ mod tests {
     #[test]
     fn a_call_that_the_limit_cut_is_truncated_and_may_not_run() {
         for args in [&["{\"a\":"][..], &[""], &["{}", "{\"a\":1"], &["12"]] {
-            let answer = ended(Some(("length", Finish::Limit)), args);
-            assert_eq!(answer.end.outcome, Outcome::Truncated, "{args:?}");
-            assert_eq!((answer.calls.len(), answer.runnable()), (args.len(), &[][..]));
+            let answer = ended(Some(("length", FinishKind::Limit)), args);
+            assert_eq!(answer.end.outcome, AnswerOutcome::Truncated, "{args:?}");
+            assert_eq!((answer.calls.len(), answer.runnable_calls()), (args.len(), &[][..]));
             assert!(!answer.end.failure.unwrap().retryable);
         }
-        let answer = ended(Some(("length", Finish::Limit)), &["{\"a\":1}"]);
-        assert_eq!((answer.end.outcome, answer.runnable().len()), (Outcome::Ok, 1));
+        let answer = ended(Some(("length", FinishKind::Limit)), &["{\"a\":1}"]);
+        assert_eq!((answer.end.outcome, answer.runnable_calls().len()), (AnswerOutcome::Ok, 1));
         assert!(answer.end.is_limited);
-        assert_eq!(ended(Some(("length", Finish::Limit)), &[]).end.outcome, Outcome::Ok);
+        assert_eq!(ended(Some(("length", FinishKind::Limit)), &[]).end.outcome, AnswerOutcome::Ok);
     }
 
     #[test]
     fn arguments_are_never_guessed() {
-        let args = |text: &str| read(text).map_err(|it| it.text);
+        let args = |text: &str| parse_arguments(text).map_err(|it| it.text);
         assert_eq!(args(" "), Ok(json!({})));
         assert_eq!(args("null"), Ok(json!({})));
         assert_eq!(args("{\"a\":1}"), Ok(json!({"a": 1})));
@@ -358,29 +369,29 @@ mod tests {
         for broken in ["{", "{}{}", "{'a':1}", "```json\n{}\n```", "{\"a\":1,}", "nil"] {
             assert_eq!(args(broken), Err(broken.to_owned()));
         }
-        let why = read("{\"a\":}").unwrap_err().to_string();
+        let why = parse_arguments("{\"a\":}").unwrap_err().to_string();
         assert!(why.starts_with("the arguments are not JSON: expected value at line 1"), "{why}");
     }
 
     #[test]
     fn arguments_may_come_as_a_value() {
-        let mut call = Calling::new("", "t");
-        call.push(&Json::Null);
-        call.push(&json!({"a": 1}));
-        call.push(&json!(""));
-        assert_eq!(call.parsed(), Ok(json!({"a": 1})));
-        call.push(&json!("}"));
-        assert!(call.parsed().is_err());
+        let mut call = PartialCall::new("", "t");
+        call.push_arguments(&Json::Null);
+        call.push_arguments(&json!({"a": 1}));
+        call.push_arguments(&json!(""));
+        assert_eq!(call.parse_arguments(), Ok(json!({"a": 1})));
+        call.push_arguments(&json!("}"));
+        assert!(call.parse_arguments().is_err());
     }
 
     #[test]
     fn a_bad_end_is_not_taken_back() {
-        let mut draft = Draft::default();
-        draft.finish("content_filter", Finish::Refused);
-        draft.finish("stop", Finish::Done);
-        draft.call(Calling::new("", "t"));
-        let answer = Answer::of(draft.end());
-        assert_eq!(answer.end.outcome, Outcome::Refused);
+        let mut draft = AnswerBuilder::default();
+        draft.finish("content_filter", FinishKind::Refused);
+        draft.finish("stop", FinishKind::Done);
+        draft.begin_call(PartialCall::new("", "t"));
+        let answer = ModelAnswer::from_parts(draft.into_parts());
+        assert_eq!(answer.end.outcome, AnswerOutcome::Refused);
         assert_eq!(answer.end.stop.as_deref(), Some("content_filter"));
         assert_eq!(answer.calls, []);
         assert!(answer.is_declined());
@@ -388,26 +399,29 @@ mod tests {
 
     #[test]
     fn nothing_at_all_is_empty_and_an_empty_message_is_not() {
-        let mut draft = Draft::default();
-        draft.finish("stop", Finish::Done);
-        assert_eq!(Answer::of(draft.end()).end.outcome, Outcome::Empty);
-        let mut draft = Draft::default();
-        draft.text("");
-        draft.finish("stop", Finish::Done);
-        let answer = Answer::of(draft.end());
-        assert_eq!(answer.end.outcome, Outcome::Ok);
+        let mut draft = AnswerBuilder::default();
+        draft.finish("stop", FinishKind::Done);
+        assert_eq!(ModelAnswer::from_parts(draft.into_parts()).end.outcome, AnswerOutcome::Empty);
+        let mut draft = AnswerBuilder::default();
+        draft.push_text("");
+        draft.finish("stop", FinishKind::Done);
+        let answer = ModelAnswer::from_parts(draft.into_parts());
+        assert_eq!(answer.end.outcome, AnswerOutcome::Ok);
         assert!(answer.is_silent());
     }
 
     #[test]
     fn an_error_outweighs_an_end() {
-        let mut draft = Draft::default();
-        draft.call(Calling::new("", "t"));
-        draft.finish("stop", Finish::Done);
-        draft.fail(Failure { message: "first".to_owned(), ..Failure::default() });
-        draft.broken("second".to_owned());
-        let answer = Answer::of(draft.end());
-        assert_eq!(answer.end.outcome, Outcome::ErrorInBody);
+        let mut draft = AnswerBuilder::default();
+        draft.begin_call(PartialCall::new("", "t"));
+        draft.finish("stop", FinishKind::Done);
+        draft.set_failure(ProviderFailure {
+            message: "first".to_owned(),
+            ..ProviderFailure::default()
+        });
+        draft.set_broken("second".to_owned());
+        let answer = ModelAnswer::from_parts(draft.into_parts());
+        assert_eq!(answer.end.outcome, AnswerOutcome::ErrorInBody);
         assert_eq!(answer.end.failure.unwrap().message, "first");
         assert_eq!(answer.calls, []);
     }

@@ -6,63 +6,63 @@
 use scene_schemas::refusal::did_you_mean;
 use vector_core::prompt::ThinkingEffort;
 
-use super::catalogue::{Catalogue, Model, Service};
-use super::config::{Action, Config, Origin};
-use super::keys::{Credential, Found, Keys};
+use super::catalogue::{Catalogue, CatalogueModel, ProviderService};
+use super::config::{ModelAction, ModelConfig, ValueOrigin};
+use super::keys::{Credential, CredentialSource, KeyStore};
 
 /// The name of the offline planner.
 pub const OFFLINE: &str = "offline";
 
 /// Who answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
+pub enum ModelChoice {
     /// The offline planner.
-    Offline(Reason),
+    Offline(ChoiceReason),
     /// A model.
-    Model(Box<Chosen>),
+    Model(Box<ChosenModel>),
 }
 
 /// A model, and all that it takes to ask it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ChosenModel {
     /// Its provider.
-    pub service: Service,
+    pub service: ProviderService,
     /// The model.
-    pub model: Model,
+    pub model: CatalogueModel,
     /// What it is asked with.
     pub credential: Credential,
     /// Where that was found.
-    pub found: Found,
+    pub found: CredentialSource,
     /// How hard it is to think.
     pub effort: Option<ThinkingEffort>,
     /// Who chose it.
-    pub reason: Reason,
+    pub reason: ChoiceReason,
 }
 
 /// Who chose a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum ChoiceReason {
     /// The person, for this run.
     Said,
     /// The table of models by action.
     Route,
     /// The setting `model`.
-    Setting(Origin),
+    Setting(ValueOrigin),
     /// It is the first with a key.
     Key,
     /// There is no key.
     NoKey,
 }
 
-impl Reason {
+impl ChoiceReason {
     /// The reason in words.
-    pub fn text(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Said => "as you said",
             Self::Route => "by the setting `routes`",
-            Self::Setting(Origin::Home) => "by `model` in vector.toml",
-            Self::Setting(Origin::Project) => "by `model` in the project's vector.toml",
-            Self::Setting(Origin::Environment) => "by the variable VECTOR_MODEL",
+            Self::Setting(ValueOrigin::Home) => "by `model` in vector.toml",
+            Self::Setting(ValueOrigin::Project) => "by `model` in the project's vector.toml",
+            Self::Setting(ValueOrigin::Environment) => "by the variable VECTOR_MODEL",
             Self::Key => "because it is the first with a key",
             Self::NoKey => "because no key is set",
         }
@@ -75,32 +75,32 @@ impl Reason {
 pub struct ChoiceError(pub String);
 
 /// Chooses. `said` is what a person says for this run: `PROVIDER/MODEL`, `PROVIDER` or `offline`.
-pub fn choose(
+pub fn choose_model(
     said: Option<&str>,
-    action: Option<Action>,
-    config: &Config,
+    action: Option<ModelAction>,
+    config: &ModelConfig,
     catalogue: &Catalogue,
-    keys: &Keys<'_>,
-) -> Result<Choice, ChoiceError> {
+    keys: &KeyStore<'_>,
+) -> Result<ModelChoice, ChoiceError> {
     let route = || action.and_then(|action| config.routes.get(&action));
-    let named = said.map(|name| (name, Reason::Said));
-    let named = named.or_else(|| route().map(|name| (name.as_str(), Reason::Route)));
+    let named = said.map(|name| (name, ChoiceReason::Said));
+    let named = named.or_else(|| route().map(|name| (name.as_str(), ChoiceReason::Route)));
     let named = named.or_else(|| {
         let (name, origin) = config.model.as_ref()?;
-        Some((name.as_str(), Reason::Setting(*origin)))
+        Some((name.as_str(), ChoiceReason::Setting(*origin)))
     });
     let effort = action.and_then(|action| config.efforts.get(&action).copied()).or(config.effort);
     match named {
-        Some((OFFLINE, reason)) => Ok(Choice::Offline(reason)),
+        Some((OFFLINE, reason)) => Ok(ModelChoice::Offline(reason)),
         Some((name, reason)) => {
             let fail = |error: String| {
                 let all = "`vector models` lists what is usable.";
-                ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.text()))
+                ChoiceError(format!("{name} was chosen {}: {error} {all}", reason.describe()))
             };
-            let (service, model) = find(name, catalogue).map_err(fail)?;
+            let (service, model) = find_named(name, catalogue).map_err(fail)?;
             let missing = |error| fail(format!("{error}."));
-            let (credential, found) = usable(service, keys).map_err(missing)?;
-            Ok(Choice::Model(Box::new(Chosen {
+            let (credential, found) = find_credential(service, keys).map_err(missing)?;
+            Ok(ModelChoice::Model(Box::new(ChosenModel {
                 service: service.clone(),
                 model,
                 credential,
@@ -109,27 +109,36 @@ pub fn choose(
                 reason,
             })))
         }
-        None => Ok(first(catalogue, keys, effort)),
+        None => Ok(first_with_key(catalogue, keys, effort)),
     }
 }
 
 /// The first provider that has a key, with its usual model.
-fn first(catalogue: &Catalogue, keys: &Keys<'_>, effort: Option<ThinkingEffort>) -> Choice {
+fn first_with_key(
+    catalogue: &Catalogue,
+    keys: &KeyStore<'_>,
+    effort: Option<ThinkingEffort>,
+) -> ModelChoice {
     let chosen = catalogue.services.iter().find_map(|service| {
         let default = service.default.as_ref()?;
-        let (credential, found) = usable(service, keys).ok()?;
-        let model = catalogue.model(&service.name, default);
-        let (service, reason) = (service.clone(), Reason::Key);
+        let (credential, found) = find_credential(service, keys).ok()?;
+        let model = catalogue.find_model(&service.name, default);
+        let (service, reason) = (service.clone(), ChoiceReason::Key);
         let is_keyed = credential != Credential::None;
-        is_keyed.then_some(Chosen { service, model, credential, found, effort, reason })
+        is_keyed.then_some(ChosenModel { service, model, credential, found, effort, reason })
     });
-    chosen.map_or(Choice::Offline(Reason::NoKey), |chosen| Choice::Model(Box::new(chosen)))
+    chosen.map_or(ModelChoice::Offline(ChoiceReason::NoKey), |chosen| {
+        ModelChoice::Model(Box::new(chosen))
+    })
 }
 
 /// The provider and the model of a name.
-fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Service, Model), String> {
+fn find_named<'a>(
+    name: &str,
+    catalogue: &'a Catalogue,
+) -> Result<(&'a ProviderService, CatalogueModel), String> {
     let (provider, id) = name.split_once('/').map_or((name, None), |(one, two)| (one, Some(two)));
-    let Some(service) = catalogue.service(provider) else {
+    let Some(service) = catalogue.find_service(provider) else {
         let known = catalogue.services.iter().map(|service| service.name.as_str());
         let near = did_you_mean(provider, known.chain([OFFLINE]));
         let file = match &catalogue.user_file {
@@ -147,12 +156,15 @@ fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Service, Model)
     let Some(id) = id.filter(|id| !id.is_empty()).or(service.default.as_deref()) else {
         return Err(format!("{provider} has no usual model: say {provider}/MODEL."));
     };
-    Ok((service, catalogue.model(provider, id)))
+    Ok((service, catalogue.find_model(provider, id)))
 }
 
 /// What a provider is asked with, where it can be asked at all.
-pub fn usable(service: &Service, keys: &Keys<'_>) -> Result<(Credential, Found), String> {
-    let (credential, found) = keys.of(service)?;
+pub fn find_credential(
+    service: &ProviderService,
+    keys: &KeyStore<'_>,
+) -> Result<(Credential, CredentialSource), String> {
+    let (credential, found) = keys.find_credential(service)?;
     if service.base_url.contains("{region}") {
         return Err("no region: set AWS_REGION".to_owned());
     }
@@ -179,36 +191,40 @@ pub(super) fn is_local(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::{Keychain, Memory, Secret};
+    use super::super::keys::{Keychain, MemoryKeychain, SecretKey};
     use super::*;
 
     struct Case {
-        config: Config,
+        config: ModelConfig,
         catalogue: Catalogue,
         env: Vec<(&'static str, &'static str)>,
-        chain: Memory,
+        chain: MemoryKeychain,
     }
 
     impl Case {
         fn new(env: &[(&'static str, &'static str)]) -> Self {
             Self {
-                config: Config::default(),
-                catalogue: Catalogue::read(None).unwrap(),
+                config: ModelConfig::default(),
+                catalogue: Catalogue::from_user_file(None).unwrap(),
                 env: env.to_vec(),
-                chain: Memory::default(),
+                chain: MemoryKeychain::default(),
             }
         }
 
-        fn choose(&self, said: Option<&str>, action: Option<Action>) -> Result<String, String> {
+        fn choose(
+            &self,
+            said: Option<&str>,
+            action: Option<ModelAction>,
+        ) -> Result<String, String> {
             let env = |name: &str| {
                 self.env.iter().find(|(own, _)| *own == name).map(|(_, text)| (*text).to_owned())
             };
-            let keys = Keys::new(&env, &self.chain);
-            match choose(said, action, &self.config, &self.catalogue, &keys) {
-                Ok(Choice::Offline(reason)) => Ok(format!("offline {}", reason.text())),
-                Ok(Choice::Model(chosen)) => {
-                    let Chosen { service, model, reason, .. } = *chosen;
-                    Ok(format!("{}/{} {}", service.name, model.id, reason.text()))
+            let keys = KeyStore::new(&env, &self.chain);
+            match choose_model(said, action, &self.config, &self.catalogue, &keys) {
+                Ok(ModelChoice::Offline(reason)) => Ok(format!("offline {}", reason.describe())),
+                Ok(ModelChoice::Model(chosen)) => {
+                    let ChosenModel { service, model, reason, .. } = *chosen;
+                    Ok(format!("{}/{} {}", service.name, model.id, reason.describe()))
                 }
                 Err(error) => Err(error.to_string()),
             }
@@ -221,14 +237,14 @@ mod tests {
         let mut case = Case::new(&keys);
         let first = "openai/gpt-5.2 because it is the first with a key";
         assert_eq!(case.choose(None, None).unwrap(), first);
-        case.config.model = Some(("gemini/gemini-2.5-flash".to_owned(), Origin::Project));
+        case.config.model = Some(("gemini/gemini-2.5-flash".to_owned(), ValueOrigin::Project));
         let set = "gemini/gemini-2.5-flash by `model` in the project's vector.toml";
         assert_eq!(case.choose(None, None).unwrap(), set);
-        case.config.routes.insert(Action::Plan, "nvidia".to_owned());
-        assert_eq!(case.choose(None, Some(Action::Edit)).unwrap(), set);
-        let routed = case.choose(None, Some(Action::Plan)).unwrap();
+        case.config.routes.insert(ModelAction::Plan, "nvidia".to_owned());
+        assert_eq!(case.choose(None, Some(ModelAction::Edit)).unwrap(), set);
+        let routed = case.choose(None, Some(ModelAction::Plan)).unwrap();
         assert!(routed.starts_with("nvidia/nvidia/llama"), "{routed}");
-        let said = case.choose(Some("ollama/qwen3:8b"), Some(Action::Plan)).unwrap();
+        let said = case.choose(Some("ollama/qwen3:8b"), Some(ModelAction::Plan)).unwrap();
         assert_eq!(said, "ollama/qwen3:8b as you said");
         assert_eq!(case.choose(Some("offline"), None).unwrap(), "offline as you said");
     }
@@ -237,14 +253,14 @@ mod tests {
     fn without_a_key_the_planner_answers() {
         let case = Case::new(&[]);
         assert_eq!(case.choose(None, None).unwrap(), "offline because no key is set");
-        case.chain.set("anthropic", &Secret::new("k")).unwrap();
+        case.chain.set("anthropic", &SecretKey::new("k")).unwrap();
         assert!(case.choose(None, None).unwrap().starts_with("anthropic/"));
     }
 
     #[test]
     fn what_was_chosen_and_cannot_be_used_is_an_error() {
         let mut case = Case::new(&[("GEMINI_API_KEY", "k")]);
-        case.config.model = Some(("openai".to_owned(), Origin::Home));
+        case.config.model = Some(("openai".to_owned(), ValueOrigin::Home));
         let error = case.choose(None, None).unwrap_err();
         let expected = "openai was chosen by `model` in vector.toml: no key: `vector key set openai`, \
                         or set OPENAI_API_KEY. `vector models` lists what is usable.";

@@ -9,20 +9,20 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use vector_core::prompt::{CallOutcome, ModelPrompt, PromptTurn, picture_data, without_picture};
 
-use super::catalogue::Model;
+use super::catalogue::CatalogueModel;
 
 /// A message of one side.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Side<'a> {
+pub(super) enum PromptMessage<'a> {
     /// What the model is told: what came of its call, then words.
-    Person { told: Option<Told<'a>>, texts: Vec<Cow<'a, str>> },
+    Person { told: Option<ToolResult<'a>>, texts: Vec<Cow<'a, str>> },
     /// What the model said: words, then a call.
-    Model { texts: Vec<&'a str>, call: Option<Made<'a>> },
+    Model { texts: Vec<&'a str>, call: Option<ModelCall<'a>> },
 }
 
 /// A call that the model made.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Made<'a> {
+pub(super) struct ModelCall<'a> {
     /// Its id: the provider's, or one of ours.
     pub(super) id: String,
     /// The tool.
@@ -35,7 +35,7 @@ pub(super) struct Made<'a> {
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told<'a> {
+pub(super) struct ToolResult<'a> {
     /// The call's id.
     pub(super) id: String,
     /// The tool.
@@ -46,34 +46,34 @@ pub(super) struct Told<'a> {
     pub(super) picture: Option<&'a str>,
 }
 
-impl Told<'_> {
+impl ToolResult<'_> {
     /// The outcome as text, for wires that know nothing else.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         match self.outcome {
             CallOutcome::Done(Json::String(text)) => text.clone(),
-            CallOutcome::Done(value) => self.words(value).to_string(),
+            CallOutcome::Done(value) => self.without_picture(value).to_string(),
             CallOutcome::Refused(why) => format!("Refused: {why}"),
         }
     }
 
     /// The outcome as text, for wires that say beside it that it is a refusal.
-    pub(super) fn plain(&self) -> String {
+    pub(super) fn to_plain_text(&self) -> String {
         match self.outcome {
             CallOutcome::Refused(why) => why.clone(),
-            CallOutcome::Done(_) => self.text(),
+            CallOutcome::Done(_) => self.to_text(),
         }
     }
 
     /// The outcome as an object, for wires that take no other shape.
-    pub(super) fn object(&self) -> Json {
+    pub(super) fn to_object(&self) -> Json {
         match self.outcome {
-            CallOutcome::Done(value) => json!({ "result": self.words(value) }),
+            CallOutcome::Done(value) => json!({ "result": self.without_picture(value) }),
             CallOutcome::Refused(why) => json!({ "error": why }),
         }
     }
 
     /// An answer without its picture.
-    fn words<'a>(&self, answer: &'a Json) -> Cow<'a, Json> {
+    fn without_picture<'a>(&self, answer: &'a Json) -> Cow<'a, Json> {
         without_picture(answer, self.picture.is_some())
     }
 
@@ -84,13 +84,16 @@ impl Told<'_> {
 }
 
 /// The conversation, beginning with the person, one side after the other.
-pub(super) fn sides<'a>(prompt: &'a ModelPrompt, model: &Model) -> Vec<Side<'a>> {
+pub(super) fn split_turns<'a>(
+    prompt: &'a ModelPrompt,
+    model: &CatalogueModel,
+) -> Vec<PromptMessage<'a>> {
     let mut texts: Vec<Cow<'_, str>> = prompt.earlier.iter().map(Cow::from).collect();
     if !prompt.goal.is_empty() {
         texts.push(Cow::from(prompt.goal.as_str()));
     }
     texts.extend(prompt.context_text().map(Cow::from));
-    let mut sides = vec![Side::Person { told: None, texts }];
+    let mut sides = vec![PromptMessage::Person { told: None, texts }];
     let mut turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
     let seen = turns.rfind(|turn| picture_of(*turn).is_some()).and_then(picture_of);
     let mut ids = BTreeSet::new();
@@ -99,15 +102,18 @@ pub(super) fn sides<'a>(prompt: &'a ModelPrompt, model: &Model) -> Vec<Side<'a>>
             // Several wires refuse a text of nothing.
             PromptTurn::Asked(text) | PromptTurn::Said(text) if text.trim().is_empty() => {}
             PromptTurn::Asked(text) => match sides.last_mut() {
-                Some(Side::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
-                _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(text.as_str())] }),
+                Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(text.as_str())),
+                _ => sides.push(PromptMessage::Person {
+                    told: None,
+                    texts: vec![Cow::from(text.as_str())],
+                }),
             },
             PromptTurn::Said(text) => match sides.last_mut() {
-                Some(Side::Model { texts, .. }) => texts.push(text),
-                _ => sides.push(Side::Model { texts: vec![text], call: None }),
+                Some(PromptMessage::Model { texts, .. }) => texts.push(text),
+                _ => sides.push(PromptMessage::Model { texts: vec![text], call: None }),
             },
             PromptTurn::Called { id, tool, args, outcome, replay } => {
-                let given = id.as_deref().map(clean).filter(|id| ids.insert(id.clone()));
+                let given = id.as_deref().map(clean_call_id).filter(|id| ids.insert(id.clone()));
                 // Two calls of one id would be refused, so the later one gets another, and what goes
                 // back as it came would still name the first.
                 let is_given = given.is_some() || id.is_none();
@@ -119,25 +125,25 @@ pub(super) fn sides<'a>(prompt: &'a ModelPrompt, model: &Model) -> Vec<Side<'a>>
                     .filter(|_| is_given)
                     .filter(|replay| replay.provider == model.provider && replay.model == model.id);
                 let content = replay.map(|replay| &replay.content);
-                let made = Made { id: id.clone(), tool, args, replay: content };
+                let made = ModelCall { id: id.clone(), tool, args, replay: content };
                 match sides.last_mut() {
-                    Some(Side::Model { call, .. }) => *call = Some(made),
-                    _ => sides.push(Side::Model { texts: vec![], call: Some(made) }),
+                    Some(PromptMessage::Model { call, .. }) => *call = Some(made),
+                    _ => sides.push(PromptMessage::Model { texts: vec![], call: Some(made) }),
                 }
                 let picture = seen.filter(|(at, _)| *at == index).map(|(_, picture)| picture);
-                let told = Some(Told { id, tool, outcome, picture });
-                sides.push(Side::Person { told, texts: vec![] });
+                let told = Some(ToolResult { id, tool, outcome, picture });
+                sides.push(PromptMessage::Person { told, texts: vec![] });
             }
         }
     }
-    if let Some(Side::Model { .. }) = sides.last() {
+    if let Some(PromptMessage::Model { .. }) = sides.last() {
         // Several wires take a talk that ends with the model for its own half sentence.
-        sides.push(Side::Person { told: None, texts: vec![Cow::from("Go on.")] });
+        sides.push(PromptMessage::Person { told: None, texts: vec![Cow::from("Go on.")] });
     }
     if let Some(now) = &prompt.now {
         match sides.last_mut() {
-            Some(Side::Person { texts, .. }) => texts.push(Cow::from(now)),
-            _ => sides.push(Side::Person { told: None, texts: vec![Cow::from(now)] }),
+            Some(PromptMessage::Person { texts, .. }) => texts.push(Cow::from(now)),
+            _ => sides.push(PromptMessage::Person { told: None, texts: vec![Cow::from(now)] }),
         }
     }
     sides
@@ -162,7 +168,7 @@ pub(super) fn last_kept<'a>(prompt: &ModelPrompt, blocks: &'a mut [Json]) -> Opt
 }
 
 /// An id that each wire takes: one provider's may have characters that another refuses.
-fn clean(id: &str) -> String {
+fn clean_call_id(id: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     id.chars().map(keep).collect()
 }
@@ -172,11 +178,11 @@ fn clean(id: &str) -> String {
 ///
 /// `is_call` knows the wire's blocks of calls, `is_taken` the one among them that was taken;
 /// `is_text` its texts. What the replay lacks is added: texts in front of the call, the call last.
-pub(super) fn replayed(
+pub(super) fn replay_blocks(
     replay: Option<&Json>,
     texts: Vec<Json>,
     call: Option<Json>,
-    is: &Blocks,
+    is: &ReplayedBlocks,
 ) -> Vec<Json> {
     let kept = match replay {
         Some(Json::Array(blocks)) => blocks.as_slice(),
@@ -209,7 +215,7 @@ pub(super) fn replayed(
 }
 
 /// How a wire's blocks are told apart.
-pub(super) struct Blocks {
+pub(super) struct ReplayedBlocks {
     /// A call.
     pub(super) call: fn(&Json) -> bool,
     /// A text that is no thought.
@@ -254,15 +260,15 @@ mod tests {
             ],
             ..ModelPrompt::default()
         };
-        let model = Model::unknown("anthropic", "m");
-        let sides = sides(&prompt, &model);
+        let model = CatalogueModel::unlisted("anthropic", "m");
+        let sides = split_turns(&prompt, &model);
         let shapes: Vec<String> = sides
             .iter()
             .map(|side| match side {
-                Side::Person { told, texts } => {
+                PromptMessage::Person { told, texts } => {
                     format!("person {:?} {texts:?}", told.as_ref().map(|told| &told.id))
                 }
-                Side::Model { texts, call } => {
+                PromptMessage::Model { texts, call } => {
                     format!("model {texts:?} {:?}", call.as_ref().map(|call| &call.id))
                 }
             })
@@ -279,28 +285,31 @@ mod tests {
 
     #[test]
     fn what_a_model_sent_goes_back_to_it_alone() {
-        let model = Model::unknown("anthropic", "m");
+        let model = CatalogueModel::unlisted("anthropic", "m");
         for (provider, name, goes) in
             [("anthropic", "m", true), ("bedrock", "m", false), ("anthropic", "n", false)]
         {
             let turns = vec![called(None, "a", Some(replay(provider, name)))];
             let prompt = ModelPrompt { turns, ..ModelPrompt::default() };
-            let sides = sides(&prompt, &model);
-            let Side::Model { call: Some(call), .. } = &sides[1] else { panic!("{sides:?}") };
+            let sides = split_turns(&prompt, &model);
+            let PromptMessage::Model { call: Some(call), .. } = &sides[1] else {
+                panic!("{sides:?}")
+            };
             assert_eq!(call.replay.is_some(), goes, "{provider} {name}");
         }
     }
 
     #[test]
     fn a_replay_keeps_its_order_and_the_one_call() {
-        let is = Blocks {
+        let is = ReplayedBlocks {
             call: |block| block.get("call").is_some(),
             text: |block| block.get("text").is_some(),
             same: |block, call| block["call"] == call["call"],
         };
         let call = || Some(json!({"call": 2}));
         let text = || vec![json!({"text": "t"})];
-        let run = |replay: Option<Json>| Json::from(replayed(replay.as_ref(), text(), call(), &is));
+        let run =
+            |replay: Option<Json>| Json::from(replay_blocks(replay.as_ref(), text(), call(), &is));
         assert_eq!(run(None), json!([{"text": "t"}, {"call": 2}]));
         let thought = json!([{"thought": "a"}]);
         assert_eq!(run(Some(thought)), json!([{"thought": "a"}, {"text": "t"}, {"call": 2}]));

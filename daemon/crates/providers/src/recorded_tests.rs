@@ -14,10 +14,10 @@ use vector_core::prompt::{
     CallOutcome, ModelPrompt, PromptTool, PromptTurn, Replay, ThinkingEffort,
 };
 
-use super::answer::Wire;
-use super::catalogue::{Accent, Model, Thinking};
+use super::answer::WireFormat;
+use super::catalogue::{CatalogueModel, ChatAccent, ThinkingStyle};
 use super::config::WIRES;
-use super::request::body;
+use super::request::request_body;
 
 /// What only one side says: the wire, whose it is, the beginning of the path, and why.
 type Row = (&'static str, Side, &'static str, &'static str);
@@ -146,9 +146,9 @@ const ALLOWED: &[Row] = &[
 /// One exchange of the shared cases.
 struct Recorded {
     id: String,
-    wire: Wire,
+    wire: WireFormat,
     name: String,
-    accent: Accent,
+    accent: ChatAccent,
     request: Json,
 }
 
@@ -165,9 +165,9 @@ fn recorded() -> Vec<Recorded> {
             let name = case["wire"].as_str()?.to_owned();
             let wire = WIRES.iter().find(|(own, _)| *own == name)?.1;
             let accent = match case["provider"].as_str()? {
-                "openai" => Accent::OpenAi,
-                "openrouter" => Accent::OpenRouter,
-                _ => Accent::Plain,
+                "openai" => ChatAccent::OpenAi,
+                "openrouter" => ChatAccent::OpenRouter,
+                _ => ChatAccent::Plain,
             };
             let id = case["id"].as_str()?.to_owned();
             Some(Recorded { id, wire, name, accent, request })
@@ -383,11 +383,11 @@ fn ours(case: &Recorded) -> Option<Json> {
     let request = &case.request;
     let mut to = Builder::default();
     match case.wire {
-        Wire::Anthropic => anthropic(request, &mut to),
-        Wire::Bedrock => bedrock(request, &mut to),
-        Wire::Gemini => gemini(request, &mut to),
-        Wire::OpenaiResponses => responses(request, &mut to),
-        Wire::OpenaiChat | Wire::Ollama => chat(request, &mut to),
+        WireFormat::Anthropic => anthropic(request, &mut to),
+        WireFormat::Bedrock => bedrock(request, &mut to),
+        WireFormat::Gemini => gemini(request, &mut to),
+        WireFormat::OpenaiResponses => responses(request, &mut to),
+        WireFormat::OpenaiChat | WireFormat::Ollama => chat(request, &mut to),
     }?;
     let mut prompt = to.prompt;
     prompt.max_output = number(
@@ -401,19 +401,19 @@ fn ours(case: &Recorded) -> Option<Json> {
             "/options/num_predict",
         ],
     );
-    let mut model = Model { output: 64_000, ..Model::unknown("theirs", "m") };
+    let mut model = CatalogueModel { output: 64_000, ..CatalogueModel::unlisted("theirs", "m") };
     let words = ["/reasoning/effort", "/reasoning_effort"];
     if words.iter().any(|place| request.pointer(place).is_some()) {
-        model.thinking = Thinking::Effort;
+        model.thinking = ThinkingStyle::Effort;
         model.efforts = vec!["high".to_owned()];
         prompt.effort = Some(ThinkingEffort::High);
     }
     let budgets = ["/thinking/budget_tokens", "/generationConfig/thinkingConfig", "/think"];
     if budgets.iter().any(|place| request.pointer(place).is_some()) {
-        model.thinking = Thinking::Budget;
+        model.thinking = ThinkingStyle::Budget;
         prompt.effort = Some(ThinkingEffort::High);
     }
-    Some(body(&prompt, &model, case.wire, case.accent))
+    Some(request_body(&prompt, &model, case.wire, case.accent))
 }
 
 /// All paths with their types.

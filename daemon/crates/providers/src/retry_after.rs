@@ -8,65 +8,65 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::draft::{count, list, text};
-use super::failure::Head;
+use super::answer_builder::{member_count, member_list, member_text};
+use super::failure::ResponseHead;
 
 /// No hint is longer: what says more means something else.
 const LONGEST: f64 = 366.0 * 86_400.0;
 
 /// The hint of a response, from the most exact to the least.
-pub(super) fn after(
-    head: &Head,
+pub(super) fn find_retry_after(
+    head: &ResponseHead,
     body: &Json,
     words: &str,
     status: Option<u16>,
 ) -> Option<Duration> {
     let error = &body["error"];
-    let now = date(head.header("date")).or(head.now.map(|now| now as f64 / 1_000.0));
+    let now = parse_date(head.header("date")).or(head.now.map(|now| now as f64 / 1_000.0));
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"]
         .iter()
         .find_map(|name| head.header(name).parse::<f64>().ok())
         .map(|it| it / 1_000.0);
     let seconds = milliseconds
-        .or_else(|| moment(head.header("retry-after"), now))
+        .or_else(|| parse_moment(head.header("retry-after"), now))
         .or_else(|| retry_info(error))
-        .or_else(|| [error, &error["metadata"], body].into_iter().find_map(member))
-        .or_else(|| sentence(words))
+        .or_else(|| [error, &error["metadata"], body].into_iter().find_map(body_member))
+        .or_else(|| parse_sentence(words))
         .or_else(|| {
-            reset(head, &error["metadata"]["headers"], now).filter(|_| status == Some(429))
+            limit_reset(head, &error["metadata"]["headers"], now).filter(|_| status == Some(429))
         });
     let seconds = seconds.filter(|it| (0.0..=LONGEST).contains(it))?;
     Some(Duration::from_millis((seconds * 1_000.0).round() as u64))
 }
 
 /// A number of seconds, a duration, or a date.
-fn moment(value: &str, now: Option<f64>) -> Option<f64> {
+fn parse_moment(value: &str, now: Option<f64>) -> Option<f64> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Some(seconds);
     }
-    duration(value).or_else(|| Some((date(value)? - now?).max(0.0)))
+    parse_duration(value).or_else(|| Some((parse_date(value)? - now?).max(0.0)))
 }
 
 /// Google's `RetryInfo`.
 fn retry_info(error: &Json) -> Option<f64> {
-    let mut infos = list(error, "details")
+    let mut infos = member_list(error, "details")
         .iter()
-        .filter(|detail| text(detail, "@type").ends_with("google.rpc.RetryInfo"));
+        .filter(|detail| member_text(detail, "@type").ends_with("google.rpc.RetryInfo"));
     let delay = &infos.find(|info| !info["retryDelay"].is_null())?["retryDelay"];
     match delay {
-        Json::String(delay) => duration(delay),
+        Json::String(delay) => parse_duration(delay),
         delay => Some(
-            count(delay, "seconds").unwrap_or(0) as f64
-                + count(delay, "nanos").unwrap_or(0) as f64 / 1e9,
+            member_count(delay, "seconds").unwrap_or(0) as f64
+                + member_count(delay, "nanos").unwrap_or(0) as f64 / 1e9,
         ),
     }
 }
 
 /// Members that some have in the body.
-fn member(value: &Json) -> Option<f64> {
+fn body_member(value: &Json) -> Option<f64> {
     let number = |name: &str| match &value[name] {
         Json::Number(number) => number.as_f64(),
-        Json::String(text) => moment(text, None),
+        Json::String(text) => parse_moment(text, None),
         _ => None,
     };
     number("retry_after_ms")
@@ -77,19 +77,19 @@ fn member(value: &Json) -> Option<f64> {
 }
 
 /// "Please try again in 1m30.5s.", "Retry after 26 seconds".
-fn sentence(words: &str) -> Option<f64> {
+fn parse_sentence(words: &str) -> Option<f64> {
     static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let asked = r"(?i)(?:\b(?:try|retry|retrying)\b[^.\n\d]{0,40}?\b(?:in|after)|retry-after|\bwait(?: for)?)[: ]+(?:about |at least |approximately )?(\d[^\n]*)";
         Regex::new(asked).ok()
     });
     let found = ASKED.as_ref()?.captures(words)?;
-    let (seconds, _) = leading(found.get(1)?.as_str())?;
+    let (seconds, _) = leading_duration(found.get(1)?.as_str())?;
     Some(seconds)
 }
 
 /// The headers that say when a limit is filled up again: of those that are used up the last, and
 /// where none says how much remains, the last of all.
-fn reset(head: &Head, beneath: &Json, now: Option<f64>) -> Option<f64> {
+fn limit_reset(head: &ResponseHead, beneath: &Json, now: Option<f64>) -> Option<f64> {
     let beneath = beneath.as_object().into_iter().flatten();
     let beneath = beneath.filter_map(|(name, value)| {
         let value = value
@@ -108,7 +108,7 @@ fn reset(head: &Head, beneath: &Json, now: Option<f64>) -> Option<f64> {
         .collect();
     let (mut used_up, mut unknown) = (None, None);
     for (name, value) in all.iter().filter(|(name, _)| name.contains("reset")) {
-        let Some(seconds) = instant(value, now) else {
+        let Some(seconds) = parse_instant(value, now) else {
             continue;
         };
         let remaining = name.replace("reset", "remaining");
@@ -124,22 +124,22 @@ fn reset(head: &Head, beneath: &Json, now: Option<f64>) -> Option<f64> {
 }
 
 /// As `moment`, where large numbers are seconds or milliseconds since 1970.
-fn instant(value: &str, now: Option<f64>) -> Option<f64> {
+fn parse_instant(value: &str, now: Option<f64>) -> Option<f64> {
     match value.parse::<f64>() {
         Ok(number) if number > 1e11 => Some((number / 1_000.0 - now?).max(0.0)),
         Ok(number) if number > 1e9 => Some((number - now?).max(0.0)),
-        _ => moment(value, now),
+        _ => parse_moment(value, now),
     }
 }
 
 /// A duration like `6m0s`, `120ms` or `1 hour 5 minutes`, in seconds: nothing else may stand there.
-fn duration(value: &str) -> Option<f64> {
-    let (seconds, rest) = leading(value.trim())?;
+fn parse_duration(value: &str) -> Option<f64> {
+    let (seconds, rest) = leading_duration(value.trim())?;
     rest.trim().is_empty().then_some(seconds)
 }
 
 /// The duration that a text begins with, and the rest of it.
-fn leading(text: &str) -> Option<(f64, &str)> {
+fn leading_duration(text: &str) -> Option<(f64, &str)> {
     let (mut total, mut rest, mut is_found) = (0.0, text, false);
     loop {
         let trimmed = rest.trim_start_matches([' ', ',']);
@@ -169,19 +169,19 @@ fn unit_of(unit: &str) -> Option<f64> {
 }
 
 /// A date in seconds since 1970: as HTTP has them (RFC 9110, all three forms) or RFC 3339.
-fn date(value: &str) -> Option<f64> {
+fn parse_date(value: &str) -> Option<f64> {
     let value = value.trim();
     if let Some((day, time)) = value
         .split_once(['T', 't'])
         .filter(|(day, _)| day.contains('-') && !day.contains(' ') && !day.contains(','))
     {
-        return rfc3339(day, time);
+        return parse_rfc3339(day, time);
     }
     let words = value.split([' ', ',', '-']).filter(|it| !it.is_empty());
     let (mut day, mut month, mut year, mut time) = (None, None, None, None);
     for word in words {
         if word.contains(':') {
-            time = clock(word);
+            time = parse_clock(word);
         } else if let Ok(number) = word.parse::<i64>() {
             match day {
                 None => day = Some(number),
@@ -194,26 +194,26 @@ fn date(value: &str) -> Option<f64> {
     let year = year?;
     // Two digits are of this century, for these dates lie ahead.
     let year = if year < 100 { year + 2_000 } else { year };
-    Some(days(year, month?, day?)? as f64 * 86_400.0 + time?)
+    Some(days_since_epoch(year, month?, day?)? as f64 * 86_400.0 + time?)
 }
 
-fn rfc3339(day: &str, time: &str) -> Option<f64> {
+fn parse_rfc3339(day: &str, time: &str) -> Option<f64> {
     let mut numbers = day.split('-').map(|it| it.parse::<i64>().ok());
-    let days = days(numbers.next()??, numbers.next()??, numbers.next()??)?;
+    let days = days_since_epoch(numbers.next()??, numbers.next()??, numbers.next()??)?;
     let zone = time.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.');
     let (time, zone) = time.split_at(zone.unwrap_or(time.len()));
     let offset = match zone.as_bytes().first() {
         Some(sign @ (b'+' | b'-')) => {
-            let offset = clock(&format!("{}:00", &zone[1..]))?;
+            let offset = parse_clock(&format!("{}:00", &zone[1..]))?;
             if *sign == b'+' { offset } else { -offset }
         }
         _ => 0.0,
     };
-    Some(days as f64 * 86_400.0 + clock(time)? - offset)
+    Some(days as f64 * 86_400.0 + parse_clock(time)? - offset)
 }
 
 /// Hours, minutes and seconds, in seconds.
-fn clock(text: &str) -> Option<f64> {
+fn parse_clock(text: &str) -> Option<f64> {
     let numbers: Option<Vec<f64>> = text.split(':').map(|it| it.parse().ok()).collect();
     let [hours, minutes, seconds] = numbers?.try_into().ok()?;
     Some(hours * 3_600.0 + minutes * 60.0 + seconds)
@@ -226,7 +226,7 @@ fn month_of(word: &str) -> Option<i64> {
 }
 
 /// The days since 1970 of a date, in the calendar of today.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1_970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
@@ -245,9 +245,11 @@ mod tests {
     #[track_caller]
     fn check(headers: &[(&str, &str)], body: Json, expected: Option<u64>) {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let head = Head { status: 429, headers: headers.iter().map(own).collect(), now: None };
-        let words = text(&body["error"], "message").to_owned();
-        let found = after(&head, &body, &words, Some(429)).map(|it| it.as_millis() as u64);
+        let head =
+            ResponseHead { status: 429, headers: headers.iter().map(own).collect(), now: None };
+        let words = member_text(&body["error"], "message").to_owned();
+        let found =
+            find_retry_after(&head, &body, &words, Some(429)).map(|it| it.as_millis() as u64);
         assert_eq!(found, expected, "{headers:?} {body}");
     }
 
@@ -274,8 +276,8 @@ mod tests {
         check(&retry("2026-11-22T17:06:23+02:00"), Json::Null, Some(1_000));
         check(&retry("Sun, 22 Nov 2026 15:00:00 GMT"), Json::Null, Some(0));
         check(&[("retry-after", "Sun, 22 Nov 2026 15:07:00 GMT")], Json::Null, None);
-        assert_eq!(date("Thu, 29 Feb 2024 00:00:01 GMT"), Some(1_709_164_801.0));
-        assert_eq!(date("1970-01-01T00:00:00Z"), Some(0.0));
+        assert_eq!(parse_date("Thu, 29 Feb 2024 00:00:01 GMT"), Some(1_709_164_801.0));
+        assert_eq!(parse_date("1970-01-01T00:00:00Z"), Some(0.0));
     }
 
     #[test]

@@ -10,24 +10,24 @@ use std::sync::{Mutex, PoisonError};
 use scene_schemas::api::{HandKeys, ProviderKey, ProviderKeys};
 
 use super::catalogue::Catalogue;
-use super::choose::{Choice, OFFLINE, choose, usable};
-use super::client::{Models, models_by};
-use super::config::{self, Action};
-use super::keys::{Found, Keys, Secret, System};
+use super::client::{TaskModels, models_by};
+use super::config::{self, ModelAction};
+use super::keys::{CredentialSource, KeyStore, SecretKey, SystemKeychain};
+use super::model_choice::{ModelChoice, OFFLINE, choose_model, find_credential};
 
 /// Says who answers, wherever that is set.
-pub trait Who: Send + Sync {
+pub trait ModelSelector: Send + Sync {
     /// Who answers; none is the offline planner. `said` is whom a person has chosen.
     ///
     /// # Errors
     /// A sentence: a setting that is wrong, or why the one who was chosen cannot be asked.
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String>;
+    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String>;
 
     /// Whom a person can choose, the one first who answers where nobody has chosen.
-    fn names(&self) -> Vec<String>;
+    fn choices(&self) -> Vec<String>;
 
     /// Which providers can be asked; never a key.
-    fn keys(&self) -> ProviderKeys {
+    fn provider_keys(&self) -> ProviderKeys {
         ProviderKeys { answers: OFFLINE.to_owned(), ..ProviderKeys::default() }
     }
 
@@ -41,15 +41,15 @@ pub trait Who: Send + Sync {
 #[derive(Debug)]
 pub struct OnlyOffline;
 
-impl Who for OnlyOffline {
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
+impl ModelSelector for OnlyOffline {
+    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
         match said {
             None | Some(OFFLINE) => Ok(None),
             Some(name) => Err(format!("{name} cannot be asked here; the offline planner can.")),
         }
     }
 
-    fn names(&self) -> Vec<String> {
+    fn choices(&self) -> Vec<String> {
         vec![OFFLINE.to_owned()]
     }
 }
@@ -60,9 +60,9 @@ impl Who for OnlyOffline {
 pub struct OfHome {
     home: PathBuf,
     /// The last ones, whose connections are kept.
-    last: Mutex<Option<Models>>,
+    last: Mutex<Option<TaskModels>>,
     /// The keys that were handed over, by their variables.
-    handed: Mutex<BTreeMap<String, Secret>>,
+    handed: Mutex<BTreeMap<String, SecretKey>>,
 }
 
 /// What goes with a key of AWS, and comes from one place with it or not at all.
@@ -77,7 +77,7 @@ const AWS: [&str; 5] = [
 /// The variables that may hold a key, or go with one.
 pub fn key_variables(catalogue: &Catalogue) -> Vec<String> {
     let services = catalogue.services.iter();
-    let own = services.clone().map(|service| config::variable(&service.name, "API_KEY"));
+    let own = services.clone().map(|service| config::provider_variable(&service.name, "API_KEY"));
     let mut names: Vec<String> =
         services.flat_map(|it| it.keys.iter().cloned()).chain(own).collect();
     names.extend(AWS.map(str::to_owned));
@@ -86,7 +86,7 @@ pub fn key_variables(catalogue: &Catalogue) -> Vec<String> {
     names
 }
 
-fn environment(name: &str) -> Option<String> {
+fn env_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.trim().is_empty())
 }
 
@@ -97,18 +97,18 @@ impl OfHome {
     }
 
     /// What a variable holds: the daemon's own counts before what was handed over.
-    fn variable(&self, name: &str) -> Option<String> {
-        environment(name).or_else(|| {
+    fn find_variable(&self, name: &str) -> Option<String> {
+        env_variable(name).or_else(|| {
             let handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
             handed.get(name).map(|key| key.expose().to_owned())
         })
     }
 }
 
-impl Who for OfHome {
-    fn answers(&self, said: Option<&str>) -> Result<Option<Models>, String> {
-        let env = |name: &str| self.variable(name);
-        let keys = Keys::new(&env, &System).of_daemon(std::process::id());
+impl ModelSelector for OfHome {
+    fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
+        let env = |name: &str| self.find_variable(name);
+        let keys = KeyStore::new(&env, &SystemKeychain).of_daemon(std::process::id());
         let models = models_by(&self.home, None, said, (&env, &keys))?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(models), Some(kept)) = (&models, last.as_ref())
@@ -120,21 +120,23 @@ impl Who for OfHome {
         Ok(models)
     }
 
-    fn names(&self) -> Vec<String> {
-        let env = |name: &str| self.variable(name);
-        let Ok((catalogue, config)) = config::load(&self.home, None, &env) else {
+    fn choices(&self) -> Vec<String> {
+        let env = |name: &str| self.find_variable(name);
+        let Ok((catalogue, config)) = config::load_config(&self.home, None, &env) else {
             return vec![OFFLINE.to_owned()];
         };
-        let keys = Keys::new(&env, &System);
-        let first = match choose(None, Some(Action::Edit), &config, &catalogue, &keys) {
-            Ok(Choice::Model(chosen)) => format!("{}/{}", chosen.service.name, chosen.model.id),
-            Ok(Choice::Offline(_)) => OFFLINE.to_owned(),
+        let keys = KeyStore::new(&env, &SystemKeychain);
+        let first = match choose_model(None, Some(ModelAction::Edit), &config, &catalogue, &keys) {
+            Ok(ModelChoice::Model(chosen)) => {
+                format!("{}/{}", chosen.service.name, chosen.model.id)
+            }
+            Ok(ModelChoice::Offline(_)) => OFFLINE.to_owned(),
             // What was chosen and cannot be asked stays chosen: asking says why.
             Err(_) => config.model.as_ref().map_or(OFFLINE, |(name, _)| name).to_owned(),
         };
         let usable = catalogue.models.iter().filter(|model| {
-            let service = catalogue.service(&model.provider);
-            service.is_some_and(|service| usable(service, &keys).is_ok())
+            let service = catalogue.find_service(&model.provider);
+            service.is_some_and(|service| find_credential(service, &keys).is_ok())
         });
         let usable = usable.map(|model| format!("{}/{}", model.provider, model.id));
         let mut names = vec![first];
@@ -146,28 +148,28 @@ impl Who for OfHome {
         names
     }
 
-    fn keys(&self) -> ProviderKeys {
+    fn provider_keys(&self) -> ProviderKeys {
         let process = std::process::id();
-        let env = |name: &str| self.variable(name);
-        let (catalogue, config) = match config::load(&self.home, None, &env) {
+        let env = |name: &str| self.find_variable(name);
+        let (catalogue, config) = match config::load_config(&self.home, None, &env) {
             Ok(loaded) => loaded,
             Err(error) => return ProviderKeys { process, answers: error, providers: Vec::new() },
         };
-        let keys = Keys::new(&env, &System).of_daemon(process);
-        let answers = match choose(None, None, &config, &catalogue, &keys) {
-            Ok(Choice::Offline(why)) => format!("the offline planner, {}", why.text()),
-            Ok(Choice::Model(chosen)) => {
+        let keys = KeyStore::new(&env, &SystemKeychain).of_daemon(process);
+        let answers = match choose_model(None, None, &config, &catalogue, &keys) {
+            Ok(ModelChoice::Offline(why)) => format!("the offline planner, {}", why.describe()),
+            Ok(ModelChoice::Model(chosen)) => {
                 let (provider, model) = (&chosen.service.name, &chosen.model.id);
-                format!("{provider}/{model}, {}", chosen.reason.text())
+                format!("{provider}/{model}, {}", chosen.reason.describe())
             }
             Err(error) => error.to_string(),
         };
-        let takes_key = |service: &&super::catalogue::Service| !service.keys.is_empty();
+        let takes_key = |service: &&super::catalogue::ProviderService| !service.keys.is_empty();
         let services = catalogue.services.iter().filter(takes_key);
         let providers = services.map(|service| {
-            let usable = usable(service, &keys);
+            let usable = find_credential(service, &keys);
             let says = match &usable {
-                Ok((_, Found::Variable(name))) if environment(name).is_none() => {
+                Ok((_, CredentialSource::Variable(name))) if env_variable(name).is_none() => {
                     format!(
                         "{name}, handed over by a terminal; kept in memory until this daemon ends"
                     )
@@ -181,17 +183,19 @@ impl Who for OfHome {
     }
 
     fn take_keys(&self, given: HandKeys) -> bool {
-        let Ok((catalogue, _)) = config::load(&self.home, None, &|name| self.variable(name)) else {
+        let Ok((catalogue, _)) =
+            config::load_config(&self.home, None, &|name| self.find_variable(name))
+        else {
             return false;
         };
         let known = key_variables(&catalogue);
-        let has_aws = environment(AWS[0]).is_some();
+        let has_aws = env_variable(AWS[0]).is_some();
         let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut is_new = false;
         for (name, key) in given.keys {
-            let is_missing = environment(&name).is_none();
+            let is_missing = env_variable(&name).is_none();
             let is_alone = has_aws && AWS.contains(&name.as_str());
-            let key = Secret::new(&key);
+            let key = SecretKey::new(&key);
             if known.contains(&name) && is_missing && !is_alone && key.is_usable() {
                 is_new |= handed.insert(name, key.clone()) != Some(key);
             }
@@ -212,7 +216,7 @@ mod tests {
         std::fs::write(home.path().join("models.toml"), models).unwrap();
         let who = OfHome::new(home.path());
         let house = |who: &OfHome| {
-            who.keys().providers.into_iter().find(|it| it.provider == "house").unwrap()
+            who.provider_keys().providers.into_iter().find(|it| it.provider == "house").unwrap()
         };
         assert!(
             !house(&who).is_usable && house(&who).says.contains("VECTOR_TEST_HOUSE_KEY is set")
@@ -228,7 +232,7 @@ mod tests {
         assert!(hand("VECTOR_TEST_HOUSE_KEY", "sk-secret-1"));
         assert!(!hand("VECTOR_TEST_HOUSE_KEY", "sk-secret-1"), "it is known");
         assert!(house(&who).is_usable && house(&who).says.contains("handed over by a terminal"));
-        assert!(!format!("{who:?} {:?}", who.keys()).contains("sk-secret-1"));
+        assert!(!format!("{who:?} {:?}", who.provider_keys()).contains("sk-secret-1"));
         assert!(hand("VECTOR_TEST_HOUSE_KEY", "sk-secret-2"), "the newest counts");
     }
 }
