@@ -65,7 +65,7 @@ fn merges_of_this_repository_are_those_of_git() {
         let mirrored = merge_texts(base, theirs, ours);
         match (&merged, &mirrored) {
             (MergeResult::Text(text), MergeResult::Text(other)) => {
-                assert_eq!(text, other, "{title}")
+                assert_eq!(text, other, "{title}");
             }
             (MergeResult::Conflicts(found), MergeResult::Conflicts(other)) => {
                 assert_eq!(found.len(), other.len(), "{title}");

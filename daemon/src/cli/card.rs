@@ -159,7 +159,7 @@ impl InstanceGroup<'_> {
                 self.props.push((property.clone(), text));
             }
             Change::Moved { .. } if self.mark == ChangeMark::Changed => {
-                self.mark = ChangeMark::Moved
+                self.mark = ChangeMark::Moved;
             }
             Change::Moved { .. } => {}
             Change::Deleted { .. } => self.mark = ChangeMark::Removed,

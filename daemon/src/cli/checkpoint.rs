@@ -109,7 +109,7 @@ fn restore_checkpoint(
         for record in page.events.into_iter().filter(|it| it.workflow == workflow) {
             match record.event {
                 Event::ToolError { reason, .. } => {
-                    print_status(&format!("error: {}", terminal_line(&reason)))
+                    print_status(&format!("error: {}", terminal_line(&reason)));
                 }
                 Event::Error { message, hint, .. } => {
                     print_status(&format!(

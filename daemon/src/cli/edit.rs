@@ -462,7 +462,7 @@ fn report_end(
             PendingStatus::Withdrawn(_) if workflow.was_replanned(seq) => {}
             PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_) => counts.rejected += 1,
             PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_) => {
-                counts.failed += 1
+                counts.failed += 1;
             }
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn run(args: &KeyArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             }
         }
         KeyCommand::List => {
-            print_stdout(&list_keys(&catalogue, &KeyStore::new(&env, &SystemKeychain)))?
+            print_stdout(&list_keys(&catalogue, &KeyStore::new(&env, &SystemKeychain)))?;
         }
         KeyCommand::Remove { provider } => {
             let service = find_service(&catalogue, provider)?;

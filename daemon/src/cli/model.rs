@@ -46,7 +46,7 @@ pub(super) fn ask_model(engine: &mut Engine, terminal: &Terminal) -> anyhow::Res
         }
         ClientEvent::Text(_) | ClientEvent::Reasoning(_) => {}
         ClientEvent::Notice(notice) => {
-            print_status(&format!("note: {}", notice_sentence(&notice, &client.name())))
+            print_status(&format!("note: {}", notice_sentence(&notice, &client.name())));
         }
     };
     let cancel = interrupt::cancel_switch();

@@ -143,7 +143,7 @@ impl SessionChat<'_> {
             Event::ToolParsed { tool, brief, .. } => self.show_dim(&format!("· {tool} {brief}")),
             Event::ToolError { reason, .. } => self.show_dim(&format!("  refused: {reason}")),
             Event::Stalled { seconds } => {
-                print_status(&format!("note: nothing has come for {seconds} s."))
+                print_status(&format!("note: nothing has come for {seconds} s."));
             }
             Event::ProposalMapped { proposal, .. } if shown.cards.insert(*proposal) => {
                 self.decide_card(*proposal)?;

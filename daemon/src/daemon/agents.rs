@@ -140,7 +140,7 @@ impl DaemonActor {
         };
         match session() {
             Ok(Some(session)) => {
-                self.send_to_session(&session, |_| SessionMessage::Called(seq, reply))
+                self.send_to_session(&session, |_| SessionMessage::Called(seq, reply));
             }
             Ok(None) => drop(reply.send(self.recorded_call(seq))),
             Err(failure) => drop(reply.send(Err(failure))),

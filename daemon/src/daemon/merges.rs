@@ -23,10 +23,10 @@ impl DaemonActor {
         thread::spawn(move || match merging {
             MergeRequest::List(reply) => drop(reply.send(list_merges(&folders))),
             MergeRequest::Decide(decide, reply) => {
-                drop(reply.send(decide_conflicts(&folders, &decide)))
+                drop(reply.send(decide_conflicts(&folders, &decide)));
             }
             MergeRequest::Finish(finish, reply) => {
-                drop(reply.send(finish_merge(&folders, &finish)))
+                drop(reply.send(finish_merge(&folders, &finish)));
             }
         });
     }

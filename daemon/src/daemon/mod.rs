@@ -301,7 +301,7 @@ impl DaemonActor {
             }
             DaemonRequest::Decide(seq, decide, reply) => match self.session_of_entry(seq) {
                 Ok(session) => {
-                    self.send_to_session(&session, |_| SessionMessage::Decide(seq, decide, reply))
+                    self.send_to_session(&session, |_| SessionMessage::Decide(seq, decide, reply));
                 }
                 Err(failure) => drop(reply.send(Err(failure))),
             },
@@ -318,12 +318,12 @@ impl DaemonActor {
             DaemonRequest::Do(seq, verb, reply) => self.act_on_workflow(seq, verb, reply),
             DaemonRequest::Checkpoints(reply) => drop(reply.send(self.list_checkpoints())),
             DaemonRequest::MakeCheckpoint(make, reply) => {
-                drop(reply.send(self.make_checkpoint(make)))
+                drop(reply.send(self.make_checkpoint(make)));
             }
             DaemonRequest::Restore(seq, reply) => self.restore_checkpoint(seq, reply),
             DaemonRequest::Settings(reply) => drop(reply.send(Ok(self.shown_settings()))),
             DaemonRequest::Choose(settings, reply) => {
-                drop(reply.send(self.change_settings(settings)))
+                drop(reply.send(self.change_settings(settings)));
             }
             DaemonRequest::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
             DaemonRequest::Called(seq, reply) => self.agent_call(seq, reply),
@@ -334,7 +334,7 @@ impl DaemonActor {
             }
             DaemonRequest::Scripts(session, cursor, reply) => match self.place_of(Some(&session)) {
                 Ok(session) => {
-                    self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply))
+                    self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply));
                 }
                 Err(failure) => drop(reply.send(Err(failure))),
             },

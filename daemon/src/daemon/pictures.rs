@@ -17,7 +17,7 @@ impl DaemonActor {
     ) {
         match self.find_picture(of) {
             Ok((session, of)) => {
-                self.send_to_session(&session, |_| SessionMessage::Picture(of, asked, reply))
+                self.send_to_session(&session, |_| SessionMessage::Picture(of, asked, reply));
             }
             Err(failure) => drop(reply.send(Err(failure))),
         }

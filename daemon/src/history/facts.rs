@@ -40,11 +40,11 @@ impl OutcomeFacts {
         use HistoryOutcome as Now;
         match &record.entry {
             Entry::Answered { call, .. } => {
-                self.note_call(*call, CallFact::Is(Now::Answered), order)
+                self.note_call(*call, CallFact::Is(Now::Answered), order);
             }
             Entry::Refused { call, .. } => self.note_call(*call, CallFact::Is(Now::Refused), order),
             Entry::Questioned { call, .. } => {
-                self.note_call(*call, CallFact::Is(Now::Waiting), order)
+                self.note_call(*call, CallFact::Is(Now::Waiting), order);
             }
             Entry::Proposed { call, proposal, .. } => {
                 self.note_call(*call, CallFact::Proposed(record.seq), order);
@@ -60,7 +60,7 @@ impl OutcomeFacts {
             }
             Entry::Rejected { proposal, .. } => self.note_proposal(*proposal, Now::Rejected, order),
             Entry::Withdrawn { proposal, .. } => {
-                self.note_proposal(*proposal, Now::Withdrawn, order)
+                self.note_proposal(*proposal, Now::Withdrawn, order);
             }
             Entry::Failed { proposal, .. } => self.note_proposal(*proposal, Now::Failed, order),
             Entry::Undone { proposal, .. } => self.note_proposal(*proposal, Now::Undone, order),

@@ -264,7 +264,7 @@ impl MeteredWork {
                 self.calls.push(ToolCall::started(at, body.tool.unwrap_or_default()));
             }
             EntryKind::Questioned | EntryKind::Answered | EntryKind::Refused => {
-                self.note_settled(&body, seq, at)
+                self.note_settled(&body, seq, at);
             }
             EntryKind::Proposed => {
                 let Some(index) = body.call.and_then(|call| self.by_call.get(&call)).copied()

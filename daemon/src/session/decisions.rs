@@ -144,7 +144,7 @@ impl SessionActor {
         match verb {
             // What ends has to go on until it has.
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
-                job.stopped = false
+                job.stopped = false;
             }
             WorkflowAction::Clear => {}
         }

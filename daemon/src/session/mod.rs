@@ -336,10 +336,10 @@ impl SessionActor {
                 let _ = reply.send(decided);
             }
             SessionMessage::Replied(workflow, ask, answer) => {
-                self.handle_model_reply(workflow, &ask, *answer)
+                self.handle_model_reply(workflow, &ask, *answer);
             }
             SessionMessage::Looked(workflow, call, seen) => {
-                self.handle_fetched(workflow, call, seen)
+                self.handle_fetched(workflow, call, seen);
             }
             SessionMessage::Call(calling) => self.agent_calls(*calling),
             SessionMessage::Called(seq, reply) => {

@@ -483,7 +483,7 @@ impl Engine {
             }
             (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
             (Wanted::Asset { asset }, answer) => {
-                self.scene.know_asset(asset, asset_contents(answer))
+                self.scene.know_asset(asset, asset_contents(answer));
             }
             _ => {}
         }

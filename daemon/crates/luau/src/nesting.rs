@@ -235,7 +235,7 @@ impl NestingTracker {
             Symbol::LeftParen => self.open_kind(OpenKind::Round),
             Symbol::LeftBrace => self.open_kind(OpenKind::Curly),
             Symbol::LeftBracket if self.after == ExpectedNext::Open => {
-                self.open_kind(OpenKind::Key)
+                self.open_kind(OpenKind::Key);
             }
             Symbol::LeftBracket => self.open_kind(OpenKind::Index),
             Symbol::RightParen => self.close_kind(OpenKind::Round),

@@ -67,7 +67,7 @@ impl PropertyLayout {
                     layout.add_direct(name, ValueSource { at, want: Some(want), migration: None });
                 }
                 FileName::Unknown => {
-                    layout.add_direct(name, ValueSource { at, want: None, migration: None })
+                    layout.add_direct(name, ValueSource { at, want: None, migration: None });
                 }
                 FileName::Replaced(want, migration) => {
                     let source = ValueSource { at, want: Some(want), migration: Some(migration) };

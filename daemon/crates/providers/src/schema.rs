@@ -60,7 +60,7 @@ fn close_objects(schema: &mut Json) {
     for (key, value) in map {
         match (key.as_str(), value) {
             ("properties", Json::Object(properties)) => {
-                properties.values_mut().for_each(close_objects)
+                properties.values_mut().for_each(close_objects);
             }
             ("anyOf", Json::Array(forms)) => forms.iter_mut().for_each(close_objects),
             ("items", items) => close_objects(items),

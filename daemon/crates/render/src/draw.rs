@@ -252,7 +252,7 @@ impl<'a> DrawingRun<'a> {
         let (opaque, veils) = std::mem::take(&mut self.bands[at]);
         for at in &opaque {
             self.visit_faces(*at, |band, face, number, drawn| {
-                band.draw_face(face, number, drawn.colour)
+                band.draw_face(face, number, drawn.colour);
             });
         }
         for at in &veils {

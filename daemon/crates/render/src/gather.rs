@@ -117,7 +117,7 @@ impl<'a> SolidGatherer<'a> {
             ClassKind::Terrain => self.solids.left.terrain |= self.has_ground(node),
             ClassKind::Part(shape) => self.add_part(node, class, PartLook::of_shape(shape, false)),
             ClassKind::Asset => {
-                self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true))
+                self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true));
             }
             ClassKind::Shaped => {
                 let PropertyKeys { cframe, size, colour, transparency, shape, .. } = self.keys;

@@ -41,7 +41,9 @@ impl ClientReport<'_> {
         let (client, file) = (self.client.name(), self.file.display().to_string());
         match &self.done {
             Err(why) => {
-                print_status(&format!("error: {client}: {file}: {why}. Nothing was changed in it."))
+                print_status(&format!(
+                    "error: {client}: {file}: {why}. Nothing was changed in it."
+                ));
             }
             Ok(outcome) => {
                 let said = outcome_phrase(*outcome, self.diff.is_some());

@@ -10,7 +10,6 @@ use super::PendingStatus;
 const BRIEF: usize = 120;
 
 /// The events of a record, in order.
-#[expect(clippy::too_many_lines, reason = "one arm for each entry")]
 pub fn events_of(record: &Record) -> Vec<Event> {
     let seq = record.seq;
     let changed = |proposal, status, by, reason: Option<&String>| {

@@ -45,7 +45,7 @@ impl SourceReader<'_> {
             match (value.what, value.root) {
                 (ValueKnowledge::Table(table), _) => self.names.returned_table = Some(table),
                 (_, NameRoot::Bound(bound)) if value.fields == 0 => {
-                    self.names.returned = Some(bound)
+                    self.names.returned = Some(bound);
                 }
                 _ => {}
             }

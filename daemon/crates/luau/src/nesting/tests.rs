@@ -198,9 +198,9 @@ fn most(shape: Shape, reader: ParserKind, stack: StackSize) -> usize {
     while low < high {
         let middle = (low + high).div_ceil(2);
         if check_nesting(&shape(middle), reader, stack).is_ok() {
-            low = middle
+            low = middle;
         } else {
-            high = middle - 1
+            high = middle - 1;
         }
     }
     low

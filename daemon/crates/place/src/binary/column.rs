@@ -160,7 +160,7 @@ impl FieldPart {
             FieldLayout::Packed(width) => out.extend_from_slice(&own[row * width..][..width]),
             FieldLayout::Planes(width) => gather_planes(own, width, rows, row, out),
             FieldLayout::Run(_) => {
-                out.extend_from_slice(&bytes[self.item_start(row)..self.item_start(row + 1)])
+                out.extend_from_slice(&bytes[self.item_start(row)..self.item_start(row + 1)]);
             }
             FieldLayout::Refs => out.extend_from_slice(&self.table[row].to_le_bytes()),
             FieldLayout::Content => self.content_cell(bytes, row, out),

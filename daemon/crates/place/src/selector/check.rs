@@ -29,7 +29,7 @@ fn check_list(any_of: &[ComplexSelector], scene: &Scene) -> Result<(), Refusal> 
             match test {
                 SelectorTest::Property(test) => check_property(class, test, scene)?,
                 SelectorTest::Not(nested) | SelectorTest::Has(nested) => {
-                    check_list(&nested.any_of, scene)?
+                    check_list(&nested.any_of, scene)?;
                 }
                 SelectorTest::Class { .. }
                 | SelectorTest::Name(_)

@@ -109,7 +109,7 @@ impl<'p> TextDecoder<'p> {
                 }
                 MarkupKind::Comment => {}
                 MarkupKind::Open { .. } | MarkupKind::Close { .. } | MarkupKind::Instruction => {
-                    decoder.end_stretch()
+                    decoder.end_stretch();
                 }
             }
         }

@@ -88,7 +88,7 @@ impl AnswerDecoder for BedrockDecoder {
                 draft.is_over = draft.is_finished();
             }
             name if name.ends_with("Exception") => {
-                report_failure(name, member_text(data, "message"), draft)
+                report_failure(name, member_text(data, "message"), draft);
             }
             _ => {}
         }

@@ -85,7 +85,7 @@ fn push_turn(messages: &mut Vec<Json>, side: &PromptMessage<'_>) {
             }
         }
         PromptMessage::Model { texts, call } => {
-            messages.push(assistant_message(&texts.join("\n\n"), call.as_ref()))
+            messages.push(assistant_message(&texts.join("\n\n"), call.as_ref()));
         }
     }
 }

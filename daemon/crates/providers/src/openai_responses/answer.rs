@@ -167,7 +167,7 @@ impl OpenaiResponses {
                 for part in member_list(item, "content") {
                     match member_text(part, "type") {
                         "refusal" if !self.has_refusal => {
-                            draft.push_refusal(member_text(part, "refusal"))
+                            draft.push_refusal(member_text(part, "refusal"));
                         }
                         "refusal" => {}
                         _ if !self.has_text => draft.push_text(member_text(part, "text")),

@@ -89,7 +89,7 @@ impl ChangePlanner<'_> {
         files.extend(mount_of(&instance.origin).map(|(project, _)| project.to_owned()));
         match &instance.origin {
             InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
-                files.push(file.clone())
+                files.push(file.clone());
             }
             InstanceOrigin::Folder { folder, init: Some(init), .. } => {
                 files.push(init.clone());
