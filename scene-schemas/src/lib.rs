@@ -3,6 +3,8 @@
 //! The daemon, the plugin and the pages speak in these types; what they read is printed from here.
 //! This crate depends on nothing of ours, does no I/O and knows nothing of files or models.
 
+#![warn(missing_docs)]
+
 pub mod api;
 pub mod bounded;
 pub mod command;

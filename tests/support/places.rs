@@ -12,7 +12,6 @@ use rbx_xml::{DecodeOptions, DecodePropertyBehavior, EncodeOptions, EncodeProper
 
 /// The four formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the variants carry the names of the extensions")]
 pub enum Format {
     Rbxl,
     Rbxlx,

@@ -21,7 +21,6 @@ struct LogLine {
 }
 
 impl CallLog {
-    /// Reads an entry.
     pub(super) fn read_record(&self, record: &Record) {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &record.entry {

@@ -77,7 +77,6 @@ impl MinimumSeverity {
 const ERRORS: ExitStatus = ExitStatus::Failed;
 const TROUBLE: ExitStatus = ExitStatus::Usage;
 
-/// What was found.
 struct CheckReport<'a> {
     /// The place, as the person named it.
     place: &'a Path,

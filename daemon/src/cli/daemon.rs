@@ -158,7 +158,6 @@ impl DaemonClient {
         Err(why_not(home))
     }
 
-    /// Where it listens.
     pub(super) fn port(&self) -> u16 {
         self.port
     }

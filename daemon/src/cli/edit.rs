@@ -343,7 +343,6 @@ pub(super) struct ReviewState {
     heard: usize,
     /// Whether the model's plan was shown.
     planned: bool,
-    /// What was called.
     calls: CallLog,
     mode: ModeName,
     /// Whether the numbers of its cards count for nothing afterwards.

@@ -17,7 +17,6 @@ const INTERRUPTED: i32 = 130;
 enum InputEvent {
     /// A line, or nothing where stdin has ended.
     Line(io::Result<Vec<u8>>),
-    /// Ctrl-C.
     Interrupt,
 }
 

@@ -73,9 +73,7 @@ use crate::config;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Done.
     Done = 0,
-    /// Something went wrong.
     Failed = 1,
     /// The command line makes no sense.
     Usage = 2,

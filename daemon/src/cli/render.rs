@@ -95,7 +95,6 @@ enum ProposalSide {
     Both,
 }
 
-/// Width and height.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PictureSize(u32, u32);
 

@@ -128,7 +128,6 @@ fn run_file(ledger: &Ledger, number: Seq) -> anyhow::Result<Option<PathBuf>> {
 /// What is to be taken back.
 struct RevertTarget {
     goal: String,
-    /// Newest first.
     proposals: Vec<Seq>,
     /// What was said of the newest one.
     last: Ack,

@@ -221,7 +221,6 @@ impl ReviewLoop<'_> {
         Ok(())
     }
 
-    /// How it ended.
     fn exit_status(&self) -> ExitStatus {
         for proposal in &self.awaited {
             print_status(&format!(

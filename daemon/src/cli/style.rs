@@ -16,7 +16,6 @@ const WIDTH: usize = 100;
 /// Tabs are shown as so many spaces, so that columns are known.
 const TAB: &str = "    ";
 
-/// How text looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextStyle {
     /// Whether there are colours.

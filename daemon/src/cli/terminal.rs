@@ -101,7 +101,6 @@ impl Terminal {
         }
     }
 
-    /// Shows a proposal.
     pub(super) fn show_card(&self, seq: Seq, proposal: &Proposal) {
         self.show(&card::render_card(seq, proposal, self.style()));
     }

@@ -14,7 +14,6 @@ use super::DaemonActor;
 use super::open_place::{NotOpened, OpenRequest, WasRead};
 use crate::server::DaemonRequest;
 
-/// What comes back.
 pub(super) enum JobResult {
     /// Which file that is which somebody wants opened.
     Found(OpenRequest, Result<PathBuf, NotOpened>),

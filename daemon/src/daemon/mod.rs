@@ -85,7 +85,6 @@ pub struct DaemonActor {
     ledger: Arc<Ledger>,
     board: Arc<EventHub>,
     sessions: HashMap<SessionId, SessionThread>,
-    /// Those that end.
     ending: HashMap<SessionId, EndingSession>,
     /// Who took access away, and is answered when the sessions have ended that had it.
     revoking: Vec<PendingRevocation>,

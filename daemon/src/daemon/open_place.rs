@@ -44,7 +44,6 @@ pub enum NotOpened {
     NotServed {
         /// The file or project.
         file: String,
-        /// Why.
         why: String,
     },
 }

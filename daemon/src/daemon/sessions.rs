@@ -34,7 +34,6 @@ impl DaemonActor {
         self.close_sessions(left);
     }
 
-    /// Ends sessions.
     pub(super) fn close_sessions(&mut self, ended: Vec<(SessionId, SessionThread)>) {
         for (name, SessionThread { words, thread, .. }) in ended {
             self.board.remove(&name);

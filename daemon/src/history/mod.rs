@@ -34,7 +34,6 @@ const BUDGET: usize = 5_000;
 /// How many entries are exported at once.
 const EXPORTED: usize = 50;
 
-/// What has happened.
 #[derive(Debug, Default)]
 pub struct HistoryIndex(Mutex<HistoryCache>);
 

@@ -29,9 +29,7 @@ pub(super) struct HistoryRow {
 pub(super) enum RowSubject {
     /// A workflow as a whole, or what is said in it.
     Nothing,
-    /// A call.
     Call(Seq),
-    /// A proposal.
     Proposal(Seq),
 }
 

@@ -98,7 +98,6 @@ impl ScriptStep {
         }
     }
 
-    /// The same, undone.
     fn reversed(&self) -> Self {
         Self {
             title: self.title.clone(),

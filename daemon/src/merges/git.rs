@@ -62,7 +62,6 @@ pub fn program_command() -> anyhow::Result<String> {
 /// A work tree of Git.
 #[derive(Debug, Clone)]
 pub struct WorkTree {
-    /// Its top.
     pub top: PathBuf,
 }
 

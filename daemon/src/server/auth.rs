@@ -26,7 +26,6 @@ pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub struct TokenHash(Fingerprint);
 
 impl TokenHash {
-    /// Of this token.
     pub fn of_token(token: &str) -> Self {
         Self(Fingerprint::of(token.as_bytes()))
     }
@@ -37,7 +36,6 @@ impl TokenHash {
         is_hash.then(|| Self(Fingerprint(hash.to_owned())))
     }
 
-    /// The hash.
     pub fn hash(&self) -> &str {
         &self.0.0
     }
@@ -53,12 +51,9 @@ impl TokenHash {
     }
 }
 
-/// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// Nobody knows.
     Anyone,
-    /// A plugin.
     Plugin(SessionId),
     /// A person at the terminal or the page.
     Human,

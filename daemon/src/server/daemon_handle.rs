@@ -32,11 +32,9 @@ pub type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 /// What is done to a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkflowAction {
-    /// It ends.
     Cancel,
     /// What went wrong is tried again.
     Retry,
-    /// It goes on.
     Resume,
     /// What waits is rejected.
     Clear,
@@ -73,7 +71,6 @@ pub enum PictureOf {
 /// How a picture is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureAsked {
-    /// From where.
     pub view: ViewDirection,
     /// Its width and height in points.
     pub size: u32,
@@ -82,16 +79,12 @@ pub struct PictureAsked {
 /// An instance that fits what is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundInstance {
-    /// Its path.
     pub path: String,
-    /// Its class.
     pub class: String,
 }
 
-/// What somebody wants.
 #[derive(Debug)]
 pub enum DaemonRequest {
-    /// To pair.
     Pair(Pair, Reply<Paired>),
     /// To have a say in who is let in.
     Door(AccessRequest),
@@ -107,7 +100,6 @@ pub enum DaemonRequest {
     Chat(Chat, Reply<Started>),
     /// To find instances by what is being typed of their names.
     Find(SessionId, String, Reply<Vec<FoundInstance>>),
-    /// To decide.
     Decide(Seq, Decide, Reply<Decided>),
     /// To see the sessions.
     Sessions(Reply<Sessions>),
@@ -133,13 +125,11 @@ pub enum DaemonRequest {
     Do(Seq, WorkflowAction, Reply<WorkflowView>),
     /// To see the checkpoints.
     Checkpoints(Reply<Checkpoints>),
-    /// To make one.
     MakeCheckpoint(MakeCheckpoint, Reply<Checkpoint>),
     /// To go back to one.
     Restore(Seq, Reply<Started>),
     /// To see the settings.
     Settings(Reply<Settings>),
-    /// To choose.
     Choose(Settings, Reply<Settings>),
     /// To see which providers can be asked.
     Keys(Reply<ProviderKeys>),
@@ -147,7 +137,6 @@ pub enum DaemonRequest {
     HandKeys(HandKeys, Reply<ProviderKeys>),
     /// To see what models used.
     Usage(Reply<Usage>),
-    /// To look back.
     Past(HistoryRequest),
     /// To have something committed, or to know how far that is.
     Deploy(DeployRequest),

@@ -146,7 +146,6 @@ impl Parameters for CheckedRequest<'_> {
     }
 }
 
-/// Answers a request.
 pub(super) async fn handle_request(
     State(house): State<Arc<AppState>>,
     request: Request,

@@ -35,7 +35,6 @@ pub struct ChangeCounters {
     pub sizes: u64,
     /// What a person has chosen, and who is let in.
     pub settings: u64,
-    /// Whether Vector closes.
     pub is_over: bool,
 }
 
@@ -89,11 +88,9 @@ pub struct MirrorSize {
 /// What a person sees of a place that was otherwise before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisibleChange {
-    /// Nothing.
     Same,
     /// Only how large it is.
     Size,
-    /// More than that.
     Place,
 }
 
@@ -469,7 +466,6 @@ impl EventHub {
 }
 
 impl SessionSlot {
-    /// Its epoch.
     pub fn epoch(&self) -> u64 {
         lock_mutex(&self.state).epoch
     }

@@ -30,9 +30,7 @@ pub type LineStream = mpsc::Receiver<Result<Vec<u8>, io::Error>>;
 /// What of the past somebody wants.
 #[derive(Debug)]
 pub enum HistoryRequest {
-    /// What has happened.
     History(HistoryQuery, Reply<History>),
-    /// An entry.
     Entry(Seq, Reply<HistoryRecord>),
     /// All of what has happened that fits.
     Export(EntryFilter, Reply<LineStream>),
@@ -49,9 +47,7 @@ pub enum HistoryRequest {
 pub struct HistoryQuery {
     /// Before this position; the newest where absent.
     pub before: Option<Seq>,
-    /// How many entries.
     pub limit: usize,
-    /// Which of them.
     pub filter: EntryFilter,
 }
 
@@ -64,7 +60,6 @@ pub struct EntryFilter {
     pub path: Option<String>,
     /// About calls of this tool.
     pub tool: Option<String>,
-    /// Of this name.
     pub kind: Option<String>,
     /// About what became this by now.
     pub outcome: Option<HistoryOutcome>,
@@ -81,7 +76,6 @@ pub struct EntryFilter {
 pub struct ScriptWanted {
     /// The place: its session, or its name.
     pub place: String,
-    /// The script.
     pub path: InstancePath,
     /// Right after this position; now where absent.
     pub seq: Option<Seq>,

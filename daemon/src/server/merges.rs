@@ -7,7 +7,6 @@ use super::daemon_handle::Reply;
 /// What somebody wants of merges.
 #[derive(Debug)]
 pub enum MergeRequest {
-    /// To see them.
     List(Reply<Merges>),
     /// To decide about conflicts.
     Decide(DecideConflicts, Reply<MergeView>),

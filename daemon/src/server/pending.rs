@@ -8,7 +8,6 @@ use scene_schemas::proposal::{Class, Proposal};
 /// How much a proposal changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeExtent {
-    /// Its operations.
     pub operations: usize,
     /// The lines that come and that go; none where it changes no text.
     pub lines: Option<(u32, u32)>,
@@ -27,9 +26,7 @@ impl ChangeExtent {
 /// A proposal that waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingSummary {
-    /// Its name.
     pub seq: Seq,
-    /// Its workflow.
     pub workflow: Seq,
     /// Its session: what waits elsewhere is not listed.
     pub session: SessionId,

@@ -94,7 +94,6 @@ pub(crate) enum SessionMessage {
     Replied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
     Looked(Seq, Seq, Result<Json, String>),
-    /// A person decides.
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
     Do(Seq, WorkflowAction, Option<String>, Reply<()>),
@@ -125,7 +124,6 @@ struct WorkflowSlot {
     agent: Option<AgentConnection>,
 }
 
-/// A session.
 pub(crate) struct SessionActor {
     ledger: Arc<Ledger>,
     board: Arc<EventHub>,
@@ -406,7 +404,6 @@ impl SessionActor {
         }
     }
 
-    /// Begins a workflow.
     fn start_workflow(
         &mut self,
         asked: UserRequest,

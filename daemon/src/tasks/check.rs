@@ -21,12 +21,10 @@ use vector_place::{Node, Scene};
 /// The stack of whoever parses: parsers recurse.
 const STACK: usize = 64 << 20;
 
-/// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedScript {
     /// The path of its instance.
     pub path: InstancePath,
-    /// Its class.
     pub class: String,
     /// Its file, from the project's folder and with `/`, where it has one of its own.
     pub file: Option<String>,

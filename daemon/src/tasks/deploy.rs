@@ -42,7 +42,6 @@ struct FileHistory {
     /// Its hashes, none where it was not there: what it was before the first change, and after each. A
     /// change on top of somebody else's begins anew.
     states: Vec<Option<Fingerprint>>,
-    /// Who changed it.
     by: BTreeSet<AcceptedProposal>,
 }
 
@@ -54,7 +53,6 @@ type GitPaths<'a> = BTreeMap<String, &'a FileHistory>;
 struct ProjectHistory {
     /// The goals of the runs.
     goals: BTreeMap<Seq, String>,
-    /// The files.
     files: BTreeMap<PathBuf, FileHistory>,
 }
 
@@ -111,7 +109,6 @@ pub enum DeployStep {
 /// What a person wants.
 #[derive(Debug, Clone, Copy)]
 pub struct DeployOptions<'w> {
-    /// The project file.
     pub project: &'w Path,
     /// The branch; one of our own where absent.
     pub branch: Option<&'w str>,
@@ -124,11 +121,9 @@ pub struct DeployOptions<'w> {
 /// What would be committed.
 #[derive(Debug)]
 pub struct PreparedDeploy {
-    /// The branch.
     pub branch: String,
     /// Whether it is made.
     pub is_new: bool,
-    /// The message.
     pub message: String,
     /// The files, as Git names them; none where nothing is to be committed.
     pub files: Vec<String>,
@@ -142,7 +137,6 @@ pub struct PreparedDeploy {
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeCommit {
-    /// Its name.
     pub commit: String,
     /// What did not go well afterwards.
     pub note: Option<String>,

@@ -33,11 +33,9 @@ pub enum ForgetScope {
 /// A task that is erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasableRun {
-    /// Its number.
     pub seq: Seq,
     /// When it began, in milliseconds since 1970.
     pub at: u64,
-    /// Where.
     pub place: String,
     /// What was asked for.
     pub goal: String,

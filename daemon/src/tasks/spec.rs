@@ -62,20 +62,17 @@ impl Default for SpecLimits {
 pub enum CaseOutcome {
     /// It did what it expects.
     Passed,
-    /// It did not.
     Failed,
     /// It was left out: by its author, or because others have the focus.
     Skipped,
 }
 
-/// Why something failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFailure {
     /// The path of the script, and the line from 1, where they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(String, u32)>,
-    /// What went wrong.
     pub message: String,
 }
 
@@ -95,7 +92,6 @@ pub struct SpecCase {
     pub name: String,
     /// What became of it.
     pub outcome: CaseOutcome,
-    /// Why it failed.
     pub failure: Option<CaseFailure>,
     /// What it printed, where it failed.
     pub output: Vec<String>,
@@ -106,7 +102,6 @@ pub struct SpecCase {
 pub struct SpecResult {
     /// The path of its module.
     pub path: String,
-    /// Its cases.
     pub cases: Vec<SpecCase>,
     /// Why it did not run, or not to its end.
     pub failure: Option<CaseFailure>,

@@ -66,21 +66,14 @@ pub enum WebError {
         "{host} is {what}, not a public address, and is not asked. Let the person paste the text"
     )]
     NotPublic {
-        /// The host.
         host: String,
         /// What its address is.
         what: &'static str,
     },
-    /// Nobody answered.
     #[error(
         "{host} was not reached: {why}. Look whether the address is right, or ask another page"
     )]
-    Unreachable {
-        /// The host.
-        host: String,
-        /// Why.
-        why: String,
-    },
+    Unreachable { host: String, why: String },
     /// It took too long.
     #[error("{host} did not answer within {seconds} s. Try it once more, or ask another page")]
     Slow {
@@ -100,7 +93,6 @@ pub enum WebError {
     Status {
         /// The address that answered.
         address: String,
-        /// The status.
         status: u16,
     },
     /// The answer is no text.
@@ -108,10 +100,8 @@ pub enum WebError {
     NotText {
         /// The address that answered.
         address: String,
-        /// What it is.
         what: String,
     },
-    /// Somebody ended it.
     #[error("it was cancelled")]
     Cancelled,
     /// This machine cannot ask at all.
@@ -124,7 +114,6 @@ pub enum WebError {
 pub struct FetchedPage {
     /// The address that answered, behind all redirects.
     pub address: String,
-    /// What it holds.
     pub page: TextPage,
 }
 

@@ -32,7 +32,6 @@ impl MemorySection {
     pub const ALL: [Self; 5] =
         [Self::Charter, Self::Conventions, Self::KeyPaths, Self::Decisions, Self::Todo];
 
-    /// Its heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Charter => "Charter",

@@ -11,7 +11,6 @@ use std::ops::Range;
 pub struct Mention {
     /// Where it stands, in bytes, with its `@`.
     pub range: Range<usize>,
-    /// What it is.
     pub what: MentionKind,
 }
 

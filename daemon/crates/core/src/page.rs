@@ -6,7 +6,6 @@
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
-/// A page, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextPage {
     /// Its title; empty where it has none.

@@ -68,7 +68,6 @@ pub struct ModelPrompt {
 pub struct PromptTool {
     /// Its name: letters, digits and `_`, at most 64.
     pub name: String,
-    /// What it does.
     pub about: String,
     /// The JSON schema of its arguments, which are an object.
     pub schema: Json,
@@ -80,9 +79,7 @@ pub struct PromptTool {
 pub enum ThinkingEffort {
     /// Hardly: quick and cheap.
     Low,
-    /// Somewhat.
     Medium,
-    /// Hard.
     High,
     /// As hard as it can.
     Max,
@@ -197,9 +194,7 @@ pub enum PromptTurn {
     Called {
         /// The name that the provider gave the call, where it gave one.
         id: Option<String>,
-        /// The tool.
         tool: String,
-        /// Its arguments.
         args: Json,
         /// What the model is told.
         outcome: CallOutcome,
@@ -244,7 +239,6 @@ pub fn without_picture(answer: &Json, is_seen: bool) -> Cow<'_, Json> {
 /// A whole message of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelMessage {
-    /// What it says.
     pub text: Option<String>,
     /// The tools that it calls. Only the first is taken.
     pub calls: Vec<ToolCall>,
@@ -270,12 +264,9 @@ pub struct MessageCost {
     pub replay: Option<Box<Replay>>,
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
-    /// The tool.
     pub tool: String,
-    /// Its arguments.
     pub args: Json,
     /// The name that the provider gave it, where it gave one.
     pub id: Option<String>,

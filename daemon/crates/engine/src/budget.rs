@@ -14,11 +14,9 @@ use vector_providers::config::{FILE, SpendingCaps};
 pub struct MessageUsage {
     /// When it came, in milliseconds since 1970.
     pub at: u64,
-    /// The workflow.
     pub workflow: Seq,
     /// What it is spent on.
     pub project: String,
-    /// The model.
     pub model: String,
     /// In tokens, where that is known.
     pub tokens: Option<Tokens>,

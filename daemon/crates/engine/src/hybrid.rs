@@ -38,7 +38,6 @@ pub(super) struct LinkedProjects {
     last: Option<String>,
 }
 
-/// A project.
 #[derive(Debug)]
 struct LinkedProject {
     project: RojoProject,

@@ -97,7 +97,6 @@ pub enum EngineError {
 /// What the engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// A person's decision.
     Decision(Seq),
     /// Something that Studio is to do or to tell.
     Studio,
@@ -111,25 +110,21 @@ pub enum NextStep {
     GoAhead,
     /// An agent's next call, whenever that comes.
     Call,
-    /// Nothing more.
     Nothing,
 }
 
 /// Who calls the tools.
 #[derive(Debug)]
 pub enum ToolDriver {
-    /// A provider.
     Provider(ProviderKind),
     /// A person's list of calls; done when they are.
     Calls,
     /// An agent of its own, which calls when it likes.
     Agent {
-        /// The program.
         name: String,
     },
     /// A model that cannot be asked any more.
     Missing {
-        /// Its name.
         name: String,
         /// Why not, in a sentence.
         why: String,
@@ -151,7 +146,6 @@ impl ToolDriver {
 /// What a person asks for.
 #[derive(Debug, Clone, Default)]
 pub struct UserRequest {
-    /// In their words.
     pub goal: String,
     /// What they attached to it.
     pub attached: Vec<Attached>,

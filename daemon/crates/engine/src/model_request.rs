@@ -48,13 +48,10 @@ const MEMORY: usize = 2_400;
 /// A request that is to be sent.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// Its entry.
     pub seq: Seq,
-    /// Who is asked.
     pub client: Arc<ModelClient>,
     /// With whom, and by whose threads.
     pub models: TaskModels,
-    /// What is sent.
     pub request: ModelHttpRequest,
 }
 
@@ -400,7 +397,6 @@ impl Engine {
 /// What a model was sent, made once more of the ledger.
 #[derive(Debug)]
 pub struct RebuiltRequest {
-    /// The request.
     pub body: Vec<u8>,
     /// Whether it is byte for byte what was sent.
     pub is_exact: bool,

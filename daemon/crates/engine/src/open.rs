@@ -68,7 +68,6 @@ impl Engine {
         self.read_memory();
     }
 
-    /// The open place.
     pub fn studio(&self) -> Option<&StudioTarget> {
         match &self.target {
             Target::Open(studio) => Some(studio),

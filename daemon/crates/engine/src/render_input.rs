@@ -38,7 +38,6 @@ pub enum PictureSubject {
 pub enum DrawInput {
     /// A side of a proposal.
     Side(Arc<BeforeAfter>, ChangeSide),
-    /// A place.
     Place(SolidSet),
 }
 

@@ -15,9 +15,7 @@ const MAX_SIZE: usize = 256 << 10;
 /// A file of settings that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSettings<T> {
-    /// Where.
     pub file: PathBuf,
-    /// What it says.
     pub settings: T,
 }
 

@@ -36,7 +36,6 @@ pub struct StudioTarget {
 /// What a proposal becomes in Studio.
 #[derive(Debug)]
 pub struct PreparedActions {
-    /// What is done.
     pub actions: Vec<Action>,
     /// What will be said when it is done, with the ids that the proposal uses.
     pub ack: Ack,
@@ -66,7 +65,6 @@ impl StudioTarget {
         self.place = place;
     }
 
-    /// The place.
     pub fn place(&self) -> &StudioPlace {
         &self.place
     }
@@ -86,7 +84,6 @@ impl StudioTarget {
         self.next - 1
     }
 
-    /// Asks for something.
     pub fn request(&mut self, wanted: Wanted) -> u64 {
         let number = self.next_number();
         self.work.push(Work::Tell { number, wanted });

@@ -17,7 +17,6 @@ use crate::studio::StudioTarget;
 /// Who performs what is approved.
 #[derive(Debug)]
 pub enum Target {
-    /// A place file.
     File(PlaceFile),
     /// The files of a Rojo project.
     Project(Box<RojoProject>),
@@ -40,7 +39,6 @@ impl From<RojoProject> for Target {
 /// What leads back to the bytes that files had.
 #[derive(Debug)]
 pub(super) enum RestoreSource {
-    /// Nothing does.
     Unknown,
     /// Of a place file.
     File(WayBack),

@@ -10,7 +10,6 @@ use vector_ledger::{Ledger, LedgerError};
 /// How many workflows are kept as they were read, of those that are over.
 const READ: usize = 256;
 
-/// Reads a workflow.
 pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, LedgerError> {
     let mut state = LedgerState::default();
     for record in ledger.workflow(workflow)? {
@@ -23,7 +22,6 @@ pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Ledg
 #[derive(Debug)]
 pub struct WorkflowReading {
     last: Seq,
-    /// How it stands.
     pub state: LedgerState,
     /// What models took for it.
     pub usage: Usage,

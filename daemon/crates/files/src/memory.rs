@@ -54,7 +54,6 @@ impl MemoryFile {
         Ok(Self { path, text, is_own })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

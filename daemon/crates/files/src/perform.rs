@@ -10,7 +10,6 @@ use vector_place::{Node, Scene};
 
 /// A proposal that was performed on the scene.
 pub struct DoneOne {
-    /// The proposal.
     pub seq: Seq,
     /// The call that it came from.
     pub call: Seq,
@@ -22,7 +21,6 @@ pub struct DoneOne {
 
 /// What a command made or changed.
 pub enum CommandEffect {
-    /// An instance.
     Node(Node),
     /// The memory, by what it was left as.
     Memory(Fingerprint),
@@ -30,7 +28,6 @@ pub enum CommandEffect {
 
 /// What was performed, and what could not be.
 pub struct PerformedCommands {
-    /// In order.
     pub done: Vec<DoneOne>,
     /// With the reason of each.
     pub refused: Vec<(Seq, String)>,

@@ -13,42 +13,21 @@ use crate::disk;
 pub enum TextError {
     /// It cannot be read.
     #[error("{file} cannot be read: {why}")]
-    Read {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-    },
+    Read { file: String, why: io::Error },
     /// It is no text.
     #[error("{file} is not UTF-8, so it is no script; save it as UTF-8")]
-    NoText {
-        /// The file.
-        file: String,
-    },
+    NoText { file: String },
     /// It is marked as read-only.
     #[error("{file} is read-only; make it writable")]
-    ReadOnly {
-        /// The file.
-        file: String,
-    },
+    ReadOnly { file: String },
     /// Somebody else changed it meanwhile.
     #[error(
         "{file} was changed by somebody else since it was read; nothing was written. Run it again"
     )]
-    Changed {
-        /// The file.
-        file: String,
-    },
+    Changed { file: String },
     /// The new text cannot be stored.
     #[error("{file} was not written and is as it was: {why}{hint}")]
-    Write {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-        /// What to do.
-        hint: &'static str,
-    },
+    Write { file: String, why: io::Error, hint: &'static str },
 }
 
 /// A text file that is open for an edit.
@@ -76,7 +55,6 @@ impl TextFile {
         Ok(Self { named, path, text })
     }
 
-    /// What it says.
     pub fn text(&self) -> &str {
         &self.text
     }

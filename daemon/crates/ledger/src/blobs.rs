@@ -21,7 +21,6 @@ pub(super) struct StoredBlob {
     pub(super) size: usize,
     /// Whether `bytes` are compressed.
     pub(super) packed: bool,
-    /// What is stored.
     pub(super) bytes: Vec<u8>,
 }
 

@@ -16,7 +16,6 @@ use super::{Ledger, LedgerError, blobs, schema, to_sql};
 /// How many characters a hash has.
 const HASH: usize = 64;
 
-/// What was erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErasedSummary {
     /// How many entries lost their texts.

@@ -33,37 +33,25 @@ pub enum LedgerError {
         "The ledger {} cannot be opened for writing ({source}). Nothing was added to it. See that you may write to the file and its folder.",
         file.display()
     )]
-    ReadOnly {
-        /// The ledger.
-        file: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    ReadOnly { file: PathBuf, source: rusqlite::Error },
     /// The disk is full.
     #[error(
         "The disk that holds the ledger {} is full, and nothing was added to it. Free some space on that disk.",
         file.display()
     )]
-    Full {
-        /// The ledger.
-        file: PathBuf,
-    },
+    Full { file: PathBuf },
     /// Another process has been writing for too long.
     #[error(
         "Another program has kept the ledger {} locked for 10 seconds, and nothing was added to it. Let the other Vector finish, or end it.",
         file.display()
     )]
-    Locked {
-        /// The ledger.
-        file: PathBuf,
-    },
+    Locked { file: PathBuf },
     /// The file is damaged.
     #[error(
         "The ledger {} is damaged: {detail}. Move it aside together with the files of the same name ending in -wal and -shm, and run again: Vector then starts a new ledger, and `sqlite3 <file> .recover` may save what the old one holds.",
         file.display()
     )]
     Corrupt {
-        /// The ledger.
         file: PathBuf,
         /// What is wrong with it.
         detail: String,
@@ -74,13 +62,10 @@ pub enum LedgerError {
         file.display()
     )]
     Newer {
-        /// The ledger.
         file: PathBuf,
         /// Which Vector wrote it.
         by: String,
-        /// Its format.
         found: i64,
-        /// This Vector.
         us: String,
         /// The newest format that this Vector knows.
         known: i64,
@@ -91,9 +76,7 @@ pub enum LedgerError {
         file.display()
     )]
     UnknownEntry {
-        /// The ledger.
         file: PathBuf,
-        /// Where it stands.
         seq: Seq,
         /// What is not understood.
         source: serde_json::Error,
@@ -103,49 +86,30 @@ pub enum LedgerError {
         "The blob {hash} in the ledger {} is damaged. What needs it cannot be brought back; restore the ledger from a backup, or go on without.",
         file.display()
     )]
-    DamagedBlob {
-        /// The ledger.
-        file: PathBuf,
-        /// Its hash.
-        hash: Fingerprint,
-    },
+    DamagedBlob { file: PathBuf, hash: Fingerprint },
     /// The batch breaks a rule of the ledger. This is a mistake in Vector.
     #[error(
         "A batch of entries was refused: {reason}. Nothing was added to the ledger; please report this."
     )]
-    Malformed {
-        /// Which rule.
-        reason: String,
-    },
+    Malformed { reason: String },
     /// A workflow was leased before it existed.
     #[error(
         "The new workflow is started, but {} is held by another program. End that program, and resume the workflow.",
         file.display()
     )]
-    LeasedEarly {
-        /// The lease's file.
-        file: PathBuf,
-    },
+    LeasedEarly { file: PathBuf },
     /// Whoever wrote this for others did not come to an end.
     #[error(
         "The ledger {} was not written to, because Vector failed while it wrote. Run Vector again; what was acknowledged is safe.",
         file.display()
     )]
-    Stopped {
-        /// The ledger.
-        file: PathBuf,
-    },
+    Stopped { file: PathBuf },
     /// Anything else that SQLite says.
     #[error(
         "The ledger {} could not be used: {source}. Nothing was added to it. Check the disk that holds it if this happens again.",
         file.display()
     )]
-    Sqlite {
-        /// The ledger.
-        file: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Sqlite { file: PathBuf, source: rusqlite::Error },
 }
 
 impl LedgerError {

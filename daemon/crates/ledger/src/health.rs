@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct LedgerHealth {
     /// Its format; none where it has no tables yet.
     pub format: Option<i64>,
-    /// The last position.
     pub head: Seq,
     /// How many bytes it takes, with its side files.
     pub size: u64,

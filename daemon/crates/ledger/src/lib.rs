@@ -80,7 +80,6 @@ pub struct AppendBatch {
 /// What a reader wants to know of an entry, and where that stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartialRecord<T> {
-    /// The position.
     pub seq: Seq,
     /// When it was appended, in milliseconds since 1970-01-01 UTC.
     pub at: u64,

@@ -69,7 +69,6 @@ pub(super) fn suspend_rules(tx: &Transaction) -> rusqlite::Result<()> {
     tx.execute_batch("DROP TRIGGER entries_stay; DROP TRIGGER blobs_remain;")
 }
 
-/// Brings them back.
 pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
     tx.execute_batch(STAY)
 }

@@ -144,7 +144,6 @@ struct SourcePiece<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PieceKind {
     Name,
-    /// Any other token.
     Code,
     Comment,
     Space,

@@ -14,14 +14,11 @@ use serde::Serialize;
 pub enum FindingSeverity {
     /// Something was not looked at, or is worth knowing.
     Note,
-    /// Suspicious.
     Warning,
-    /// Wrong.
     Error,
 }
 
 impl FindingSeverity {
-    /// Its word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -37,13 +34,10 @@ impl fmt::Display for FindingSeverity {
     }
 }
 
-/// Who found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingSource {
-    /// Luau's compiler.
     Compiler,
-    /// selene's lints.
     Selene,
     /// A checker of types.
     Types,
@@ -66,7 +60,6 @@ pub struct LineSpan {
 }
 
 impl LineSpan {
-    /// The very beginning.
     pub const START: Self = Self { line: 1, column: 1, end_line: 1, end_column: 1 };
 }
 
@@ -76,16 +69,12 @@ impl LineSpan {
 pub struct SourceFinding {
     /// How bad it is.
     pub severity: FindingSeverity,
-    /// Who found it.
     pub finder: FindingSource,
     /// Its name: one of selene's, such as `undefined_variable`, or `syntax`, `type`.
     pub code: String,
-    /// What it is.
     pub message: String,
-    /// What may help.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Where.
     #[serde(flatten)]
     pub at: LineSpan,
 }

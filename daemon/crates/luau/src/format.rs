@@ -25,12 +25,7 @@ const MAX_COLUMNS: usize = 10_000;
 pub enum FormatError {
     /// The settings cannot be read.
     #[error("{file} cannot be read: {why}. Mend it, and format again.")]
-    Settings {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
+    Settings { file: String, why: String },
     /// The compiler refuses the script.
     #[error("The script does not compile: {0}. Mend it first.")]
     DoesNotCompile(compile::CompileDiagnostic),
@@ -51,7 +46,6 @@ pub enum FormatError {
 /// The settings of a project: the name of their file, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyluaSettings {
-    /// The file.
     pub file: String,
     /// Its text, or why it cannot be read.
     pub text: Result<String, String>,

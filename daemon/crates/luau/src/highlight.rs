@@ -15,7 +15,6 @@ pub enum HighlightKind {
     Keyword,
     /// A string, or what an interpolated one has besides code.
     Text,
-    /// A comment.
     Comment,
     /// A number, `true`, `false` or `nil`.
     Constant,

@@ -41,7 +41,6 @@ impl StackSize {
 pub(super) enum ParserKind {
     /// Who makes outlines or scans for backdoors, and is quick.
     Outlines,
-    /// selene.
     Lints,
     /// `StyLua`, which takes more of a stack, and of time.
     Formats,
@@ -92,7 +91,6 @@ pub(super) fn check_nesting(
 /// What something that is open costs whoever recurses: measured, at the worst.
 #[derive(Debug, Clone, Copy, Default)]
 struct NestingWeight {
-    /// Kilobytes.
     stack: u32,
     /// Half of it is how often the time doubles that is spent on what stands inside: selene looks
     /// several times at what an index or a branch holds, and `StyLua` tries what it holds in several
@@ -112,7 +110,6 @@ impl NestingWeight {
     }
 }
 
-/// What is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenKind {
     Block,
@@ -401,7 +398,6 @@ impl NestingTracker {
         self.after = ExpectedNext::Value;
     }
 
-    /// Begins a statement.
     fn begin_statement(&mut self) {
         while self.top_frame().kind == OpenKind::Angle {
             self.pop_frame();
@@ -427,7 +423,6 @@ impl NestingTracker {
         }
     }
 
-    /// Takes an operator.
     fn add_operator(&mut self, heat: u32) {
         self.names += 1;
         let stack = if self.reader == ParserKind::Formats { 60 } else { 15 };

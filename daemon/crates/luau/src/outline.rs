@@ -27,11 +27,9 @@ pub struct OutlineDefinition {
     /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`. A function in a table is
     /// called after the variable or field that holds the table, where there is one.
     pub name: String,
-    /// What it is.
     pub kind: DefinitionKind,
     /// Its first line, from 1.
     pub line: u32,
-    /// Its last line.
     pub end_line: u32,
 }
 

@@ -17,7 +17,6 @@ use super::lint::roblox_library;
 /// The text of a `selene.toml`, and of the standard libraries beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LintSettings {
-    /// The text.
     pub text: String,
     /// The files beside it, by the names of [`libraries`]; those that are not there are left out.
     pub libraries: HashMap<String, String>,
@@ -116,7 +115,6 @@ impl SettingsReader<'_> {
         line.map_or(LineSpan::START, |line| self.lines.line_span(line))
     }
 
-    /// How lints count.
     fn read_lints(&mut self, table: &toml::Table) -> HashMap<String, LintVariation> {
         let mut lints = HashMap::new();
         for (name, value) in

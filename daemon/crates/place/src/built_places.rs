@@ -69,7 +69,6 @@ impl Scene {
         stored.map(|(name, value)| (name.as_str().to_owned(), value)).collect()
     }
 
-    /// One of them.
     pub fn stored_variant(&self, node: Node, property: &str) -> Option<Variant> {
         self.variant_of(node.0, ustr(property)).map(Cow::into_owned)
     }

@@ -53,7 +53,6 @@ pub(super) fn lossy_text(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
-/// The other way.
 pub(super) fn encode_referents(numbers: &[i32]) -> Vec<u8> {
     let (count, mut last) = (numbers.len(), 0_i32);
     let mut planes = vec![0; 4 * count];

@@ -374,7 +374,6 @@ impl Scene {
         }
     }
 
-    /// Renames an instance.
     pub fn rename(&mut self, node: Node, name: &str) {
         let before = self.tree.name_text(node.0).to_owned();
         self.tree.rename(node.0, name);

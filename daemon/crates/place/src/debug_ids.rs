@@ -21,7 +21,6 @@ const MAX_DIGITS: usize = 9;
 /// Debug ids by instance, and instances by debug id.
 #[derive(Debug, Default)]
 pub(super) struct DebugIds {
-    /// By instance.
     keys: Vec<u64>,
     nodes: HashTable<u32>,
     others: TextInterner,

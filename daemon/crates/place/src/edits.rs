@@ -14,7 +14,6 @@ pub(super) enum PropertyEdit<'a> {
     None,
     /// It has no value of its own any more.
     Removed,
-    /// A value.
     Set(&'a Variant),
 }
 

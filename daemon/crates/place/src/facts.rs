@@ -27,7 +27,6 @@ pub(super) struct StudioFacts {
 /// What a call means that leaves out its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImplicitInstance {
-    /// This.
     One(ImplicitTarget),
     /// Nobody can tell: so many are selected in Studio.
     Many(u32),

@@ -21,13 +21,11 @@ impl Scene {
         self.attributes(node).into_iter().flatten().map(|(name, _)| name).collect()
     }
 
-    /// An attribute.
     pub fn attribute(&self, node: Node, key: &str) -> Option<Value> {
         let all = self.attributes(node)?;
         all.get(key).map(|variant| self.to_value("", "", variant))
     }
 
-    /// The instance's tags.
     pub fn tags(&self, node: Node) -> Vec<String> {
         match self.variant_of(node.0, ustr("Tags")).as_deref() {
             Some(Variant::Tags(tags)) => tags.iter().map(str::to_owned).collect(),

@@ -168,7 +168,6 @@ impl Scene {
         SourceFile::open(bytes).map(Self::new)
     }
 
-    /// An empty scene.
     pub fn empty(format: FileFormat) -> Self {
         Self::new(SourceFile::empty(format))
     }
@@ -281,12 +280,10 @@ impl Scene {
         Node(ROOT)
     }
 
-    /// The instance's name.
     pub fn name(&self, node: Node) -> &str {
         if node == self.root() { "game" } else { self.tree.name_text(node.0) }
     }
 
-    /// The instance's class.
     pub fn class(&self, node: Node) -> &str {
         self.tree.class_name(node.0)
     }

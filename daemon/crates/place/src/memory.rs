@@ -14,7 +14,6 @@ impl Scene {
         self.memory = Some(text);
     }
 
-    /// Changes the memory.
     pub fn set_memory(&mut self, text: String) {
         let before = self.memory.replace(text);
         self.journal.done.push(JournalStep::Remembered(before));

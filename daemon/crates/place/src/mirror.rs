@@ -48,13 +48,9 @@ fn out_of_sync<T>(what: impl Into<String>) -> Result<T, OutOfSync> {
 /// What somebody asked and nobody knew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MissingFacts {
-    /// Properties.
     pub properties: Vec<WantedProperties>,
-    /// Texts of scripts.
     pub sources: Vec<InstanceId>,
-    /// What assets hold.
     pub assets: Vec<u64>,
-    /// What is selected.
     pub selection: bool,
 }
 
@@ -71,7 +67,6 @@ impl MissingFacts {
 /// What is known of an open place, beside its tree.
 #[derive(Debug, Default)]
 pub(super) struct StudioMirror {
-    /// Without the prefix.
     ids: DebugIds,
     /// None for what has no value.
     values: FxHashMap<(u32, Ustr), Option<Variant>>,

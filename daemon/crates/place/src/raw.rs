@@ -10,7 +10,6 @@ use super::edits::PropertyEdit;
 use super::{Node, Scene};
 
 impl Scene {
-    /// A stored property.
     pub fn raw_variant(&self, node: Node, key: Ustr) -> Option<Cow<'_, Variant>> {
         self.variant_of(node.0, key)
     }

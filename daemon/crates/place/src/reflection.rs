@@ -11,7 +11,6 @@ use rbx_reflection::{
 use rbx_types::{Variant, VariantType};
 use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 
-/// The bundled database.
 pub fn database() -> &'static ReflectionDatabase<'static> {
     rbx_reflection_database::get_bundled()
 }
@@ -64,7 +63,6 @@ pub fn creatable_class(name: &str) -> Result<&'static ClassDescriptor<'static>, 
 pub struct StoredProperty {
     /// The name under which it is stored.
     pub name: &'static str,
-    /// Its type.
     pub ty: &'static DataType<'static>,
     /// Colours that a file holds in bytes are rounded when they are set, so that a fingerprint is
     /// the same before and after the file.

@@ -14,13 +14,10 @@ pub struct SceneSnapshot {
 /// An instance of a still.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StillInstance {
-    /// Its name.
     pub name: Box<str>,
-    /// Its class.
     pub class: Box<str>,
     /// Its parent; none for the root.
     pub parent: Option<u32>,
-    /// Its children.
     pub children: Vec<u32>,
     /// Its text, where it is a ModuleScript whose text is known.
     pub text: Option<Box<str>>,

@@ -8,7 +8,6 @@ use std::ops::Range;
 pub(super) enum FilePiece {
     /// Bytes of the file that was read.
     Kept(Range<usize>),
-    /// Other bytes.
     New(Vec<u8>),
 }
 

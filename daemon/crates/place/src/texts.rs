@@ -64,7 +64,6 @@ impl Scene {
         *scripts[class as usize].get_or_insert_with(is_script)
     }
 
-    /// A script's text.
     pub fn script_text(&self, node: Node) -> Option<Cow<'_, str>> {
         if !self.is_script(node) {
             return None;

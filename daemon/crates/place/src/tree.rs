@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 use super::interner::TextInterner;
 use super::siblings::{SiblingIter, SiblingList};
 
-/// Nobody.
 pub(super) const NONE: u32 = u32::MAX;
 /// `game`.
 pub(super) const ROOT: u32 = 0;

@@ -15,25 +15,20 @@ use serde_json::Value as Json;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireFormat {
-    /// Anthropic's Messages.
     #[serde(rename = "anthropic_messages")]
     Anthropic,
     /// OpenAI's Chat Completions, which many others speak too.
     OpenaiChat,
-    /// OpenAI's Responses.
     OpenaiResponses,
-    /// Google's Gemini.
     Gemini,
     /// Converse of AWS Bedrock.
     #[serde(rename = "bedrock_converse")]
     Bedrock,
-    /// Ollama's own chat.
     #[serde(rename = "ollama_chat")]
     Ollama,
 }
 
 impl WireFormat {
-    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Anthropic,
         Self::OpenaiChat,
@@ -139,7 +134,6 @@ pub struct TokenUsage {
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerOutcome {
-    /// It is whole.
     Ok,
     /// It broke off before its terminal event.
     Incomplete,
@@ -160,7 +154,6 @@ pub enum AnswerOutcome {
 }
 
 impl AnswerOutcome {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -198,7 +191,6 @@ pub struct ProviderFailure {
 /// The end of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerEnd {
-    /// How it ended.
     pub outcome: AnswerOutcome,
     /// The reason in the wire's own word: `end_turn`, `tool_calls`, `STOP`.
     pub stop: Option<String>,
@@ -215,18 +207,13 @@ pub struct AnswerEnd {
     pub replay: Option<Json>,
 }
 
-/// A whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
-    /// The text.
     pub text: String,
-    /// The reasoning.
     pub reasoning: String,
-    /// The calls.
     pub calls: Vec<CalledTool>,
     /// What it cost, where that was said.
     pub usage: Option<TokenUsage>,
-    /// How it ended.
     pub end: AnswerEnd,
 }
 

@@ -17,7 +17,6 @@ pub(super) const MAX_CALLS: usize = 256;
 /// How a wire says that a message is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinishKind {
-    /// By itself.
     Done,
     /// The token limit, or the end of the window.
     Limit,
@@ -34,7 +33,6 @@ pub(super) enum FinishKind {
 pub(super) enum ArgumentBuffer {
     /// As text that has to be JSON in the end.
     Text(String),
-    /// As JSON.
     Json(Json),
 }
 
@@ -45,9 +43,7 @@ pub(super) struct PartialCall {
     pub(super) index: Option<u64>,
     /// Its id; empty while there is none.
     pub(super) id: String,
-    /// The tool.
     pub(super) name: String,
-    /// Its arguments.
     pub(super) args: ArgumentBuffer,
     /// Whether it carries a signature.
     pub(super) is_signed: bool,
@@ -88,7 +84,6 @@ impl PartialCall {
         }
     }
 
-    /// The arguments.
     pub(super) fn parse_arguments(&self) -> Result<Json, MalformedArguments> {
         match &self.args {
             ArgumentBuffer::Json(value) => Ok(value.clone()),
@@ -125,7 +120,6 @@ pub(super) struct AnswerBuilder {
     waiting: Vec<AnswerPart>,
     /// The calls, in their order.
     pub(super) calls: Vec<PartialCall>,
-    /// What it cost.
     pub(super) usage: Option<TokenUsage>,
     /// The reason for which it ended, in the wire's word.
     pub(super) stop: Option<String>,
@@ -140,7 +134,6 @@ pub(super) struct AnswerBuilder {
 }
 
 impl AnswerBuilder {
-    /// More text.
     pub(super) fn push_text(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
@@ -148,7 +141,6 @@ impl AnswerBuilder {
         }
     }
 
-    /// More reasoning.
     pub(super) fn push_reasoning(&mut self, text: &str) {
         self.has_message = true;
         if !text.is_empty() {
@@ -162,7 +154,6 @@ impl AnswerBuilder {
         self.refusal.push_str(text);
     }
 
-    /// A new call.
     pub(super) fn begin_call(&mut self, call: PartialCall) -> &mut PartialCall {
         self.has_message = true;
         self.check_count(self.calls.len());
@@ -225,7 +216,6 @@ impl AnswerBuilder {
         std::mem::take(&mut self.waiting)
     }
 
-    /// The last parts.
     pub(super) fn into_parts(mut self) -> Vec<AnswerPart> {
         let (outcome, failure) = self.find_outcome();
         let mut parts = self.take_parts();

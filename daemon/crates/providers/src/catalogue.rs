@@ -26,11 +26,8 @@ pub const UNKNOWN_OUTPUT: u32 = 4_096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatAccent {
-    /// OpenAI itself.
     OpenAi,
-    /// OpenRouter.
     OpenRouter,
-    /// Everybody else.
     #[default]
     Plain,
 }
@@ -39,19 +36,15 @@ pub enum ChatAccent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingStyle {
-    /// It is not.
     #[default]
     None,
-    /// By a word.
     Effort,
     /// By a number of tokens.
     Budget,
 }
 
-/// A provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderService {
-    /// Its name.
     pub name: String,
     /// How it is spoken to.
     pub wire: WireFormat,
@@ -69,7 +62,6 @@ pub struct ProviderService {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
-    /// What is read.
     pub input: f64,
     /// What is written, thoughts included.
     pub output: f64,
@@ -92,13 +84,11 @@ impl ModelPrice {
     }
 }
 
-/// A model.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "what a model can has no order")]
 pub struct CatalogueModel {
     /// The name of its provider.
     pub provider: String,
-    /// Its name there.
     pub id: String,
     /// How many tokens a request and its answer may have.
     pub window: u32,

@@ -55,7 +55,6 @@ impl ModelClient {
         Ok(Self { chosen, http, waits, capture })
     }
 
-    /// Who is asked.
     pub fn chosen_model(&self) -> &ChosenModel {
         &self.chosen
     }
@@ -209,7 +208,6 @@ impl<T: Fn(ClientEvent) + Sync> ResponseReader for AnswerReading<'_, T> {
 pub struct TaskModels {
     /// Who edits, and answers.
     pub edit: Arc<ModelClient>,
-    /// Who plans.
     pub plan: Arc<ModelClient>,
     /// What counts for all of them.
     pub config: Arc<ModelConfig>,

@@ -46,7 +46,6 @@ pub enum ValueOrigin {
 pub enum ModelAction {
     /// To make a plan.
     Plan,
-    /// To edit.
     Edit,
     /// To sum up what happened.
     Summarise,
@@ -57,7 +56,6 @@ pub enum ModelAction {
 /// What is set of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfProvider {
-    /// Where it is.
     pub base_url: Option<String>,
     /// How it is spoken to.
     pub wire: Option<WireFormat>,
@@ -68,15 +66,11 @@ pub struct OfProvider {
 /// How much may be spent, in US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpendingCaps {
-    /// In a day.
     pub day: Option<f64>,
-    /// For a project.
     pub project: Option<f64>,
-    /// In a workflow.
     pub workflow: Option<f64>,
 }
 
-/// All settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
     /// `PROVIDER/MODEL`, `PROVIDER` or `offline`, and who said so.
@@ -107,9 +101,7 @@ pub struct ModelConfig {
     pub pending: Option<Duration>,
     /// After how many days of silence a task is erased; never where absent.
     pub forget_days: Option<u32>,
-    /// Models by action.
     pub routes: BTreeMap<ModelAction, String>,
-    /// Efforts by action.
     pub efforts: BTreeMap<ModelAction, ThinkingEffort>,
     /// What is set of providers.
     pub providers: BTreeMap<String, OfProvider>,

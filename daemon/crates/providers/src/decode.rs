@@ -32,7 +32,6 @@ pub(super) trait AnswerDecoder: fmt::Debug + Send {
     fn handle_end(&mut self, _draft: &mut AnswerBuilder) {}
 }
 
-/// Decodes one response.
 #[derive(Debug)]
 pub struct ResponseDecoder {
     wire: WireFormat,

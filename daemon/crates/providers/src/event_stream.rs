@@ -11,11 +11,9 @@ const CHECKSUM: usize = 4;
 /// AWS itself allows 24 MB.
 const LONGEST: usize = 24 << 20;
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamMessage {
     headers: Vec<(String, String)>,
-    /// The payload.
     pub(super) payload: Vec<u8>,
 }
 

@@ -15,7 +15,6 @@ use super::retry_after;
 /// What is known of a response before its body.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseHead {
-    /// The HTTP status.
     pub status: u16,
     /// The headers, each with its value; names in any case.
     pub headers: Vec<(String, String)>,

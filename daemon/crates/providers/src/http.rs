@@ -73,7 +73,6 @@ pub enum HttpNotice {
         tried: u32,
         /// How long the pause is.
         after: Duration,
-        /// Why.
         reason: String,
     },
 }
@@ -117,7 +116,6 @@ impl CancelSwitch {
 /// Why there is no answer to be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// Somebody ended it.
     #[error("it was cancelled")]
     Cancelled,
     /// The answer did not begin in time.
@@ -126,30 +124,18 @@ pub enum HttpError {
          `first_byte_seconds` in vector.toml is how long it may take"
     )]
     Silent {
-        /// Who.
         host: String,
         /// How long it had, in seconds.
         seconds: u64,
     },
-    /// Nobody answered.
     #[error("{host} was not reached: {reason}")]
-    Unreachable {
-        /// Who.
-        host: String,
-        /// Why.
-        reason: String,
-    },
+    Unreachable { host: String, reason: String },
     /// It answered that it is somewhere else.
     #[error(
         "{host} answered {status} and sends elsewhere, which is not followed: the key would go along. \
          Set the provider's `base_url` in vector.toml to where it is"
     )]
-    Redirected {
-        /// Who.
-        host: String,
-        /// The status.
-        status: u16,
-    },
+    Redirected { host: String, status: u16 },
     /// This machine cannot ask at all.
     #[error("no request can be sent: {0}")]
     Unable(String),

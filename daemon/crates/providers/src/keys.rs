@@ -47,15 +47,12 @@ impl fmt::Debug for SecretKey {
 /// What a request is signed with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// Nothing.
     None,
     /// A key, sent in a header.
     Key(SecretKey),
     /// A key of AWS, which signs and is not sent.
     Aws {
-        /// Its name.
         id: String,
-        /// The key.
         secret: SecretKey,
         /// What goes with a key that expires.
         session: Option<SecretKey>,
@@ -96,7 +93,6 @@ pub enum CredentialSource {
     Variable(String),
     /// In the system's keychain.
     Keychain,
-    /// None is needed.
     NotNeeded,
 }
 
@@ -110,7 +106,6 @@ impl fmt::Display for CredentialSource {
     }
 }
 
-/// A keychain.
 pub trait Keychain {
     /// Whether this build has one at all; it may be locked all the same.
     fn is_there(&self) -> bool {
@@ -141,7 +136,6 @@ enum KeyHolder {
 }
 
 impl<'a> KeyStore<'a> {
-    /// From these two.
     pub fn new(env: EnvReader<'a>, chain: &'a dyn Keychain) -> Self {
         Self { env, chain, holder: KeyHolder::Terminal }
     }
@@ -152,7 +146,6 @@ impl<'a> KeyStore<'a> {
         Self { holder: KeyHolder::Daemon(process), ..self }
     }
 
-    /// The keychain.
     pub fn chain(&self) -> &dyn Keychain {
         self.chain
     }
@@ -242,7 +235,6 @@ impl<'a> KeyStore<'a> {
     }
 }
 
-/// The system's keychain.
 pub struct SystemKeychain;
 
 #[cfg(any(target_os = "macos", target_os = "windows", feature = "secret-service"))]

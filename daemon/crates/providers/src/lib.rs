@@ -37,12 +37,10 @@ mod turns;
 
 use self::client::TaskModels;
 
-/// Who answers.
 #[derive(Debug, Clone)]
 pub enum ProviderKind {
     /// The deterministic planner, which needs no key and no network.
     Offline,
-    /// Models.
     Model(TaskModels),
 }
 

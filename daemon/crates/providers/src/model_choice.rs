@@ -13,21 +13,16 @@ use super::keys::{Credential, CredentialSource, KeyStore};
 /// The name of the offline planner.
 pub const OFFLINE: &str = "offline";
 
-/// Who answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelChoice {
-    /// The offline planner.
     Offline(ChoiceReason),
-    /// A model.
     Model(Box<ChosenModel>),
 }
 
 /// A model, and all that it takes to ask it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenModel {
-    /// Its provider.
     pub service: ProviderService,
-    /// The model.
     pub model: CatalogueModel,
     /// What it is asked with.
     pub credential: Credential,
@@ -35,7 +30,6 @@ pub struct ChosenModel {
     pub found: CredentialSource,
     /// How hard it is to think.
     pub effort: Option<ThinkingEffort>,
-    /// Who chose it.
     pub reason: ChoiceReason,
 }
 

@@ -91,7 +91,6 @@ fn env_variable(name: &str) -> Option<String> {
 }
 
 impl OfHome {
-    /// Of this home.
     pub fn new(home: &Path) -> Self {
         Self { home: home.to_owned(), last: Mutex::default(), handed: Mutex::default() }
     }

@@ -18,16 +18,12 @@ use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 /// The version of Anthropic's wire.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// One request.
 #[derive(Clone)]
 pub struct ModelHttpRequest {
-    /// Where it goes.
     pub url: String,
     /// How its key is sent.
     pub wire: WireFormat,
-    /// Its key.
     pub credential: Credential,
-    /// What it says.
     pub body: Vec<u8>,
 }
 

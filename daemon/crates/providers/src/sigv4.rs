@@ -13,7 +13,6 @@ use super::keys::SecretKey;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What is signed.
 pub(super) struct SigningRequest<'a> {
     pub(super) method: &'a str,
     /// As in the `Host` header.

@@ -7,7 +7,6 @@
 
 use super::lines::{LONGEST, LineSplitter, TooLong};
 
-/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SseEvent {
     /// Its name; empty where it has none.

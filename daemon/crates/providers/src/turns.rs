@@ -25,9 +25,7 @@ pub(super) enum PromptMessage<'a> {
 pub(super) struct ModelCall<'a> {
     /// Its id: the provider's, or one of ours.
     pub(super) id: String,
-    /// The tool.
     pub(super) tool: &'a str,
-    /// Its arguments.
     pub(super) args: &'a Json,
     /// What goes back as it came, where this model sent it.
     pub(super) replay: Option<&'a Json>,
@@ -36,9 +34,7 @@ pub(super) struct ModelCall<'a> {
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolResult<'a> {
-    /// The call's id.
     pub(super) id: String,
-    /// The tool.
     pub(super) tool: &'a str,
     /// What came of it.
     pub(super) outcome: &'a CallOutcome,
@@ -216,7 +212,6 @@ pub(super) fn replay_blocks(
 
 /// How a wire's blocks are told apart.
 pub(super) struct ReplayedBlocks {
-    /// A call.
     pub(super) call: fn(&Json) -> bool,
     /// A text that is no thought.
     pub(super) text: fn(&Json) -> bool,

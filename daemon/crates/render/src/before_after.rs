@@ -43,7 +43,6 @@ impl BeforeAfter {
         (before.is_marked() || after.is_marked()).then_some(Self { before, after })
     }
 
-    /// One of them.
     pub fn side_of(&self, when: ChangeSide) -> &SolidSet {
         match when {
             ChangeSide::Before => &self.before,

@@ -44,7 +44,6 @@ pub(super) struct PictureCamera {
     pub(super) view: ViewDirection,
     axes: [[f64; 3]; 3],
     middle: [f64; 3],
-    /// Points a stud.
     pub(super) scale: f64,
     /// The middle of the picture, in points.
     at: [f64; 2],

@@ -19,7 +19,6 @@ const MIDDLING: u32 = 360;
 /// One in so many is stronger.
 const GROUP: f64 = 5.0;
 
-/// The grid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GroundGrid {
     /// How far lines are apart, in studs.

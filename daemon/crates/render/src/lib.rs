@@ -21,7 +21,6 @@ mod view;
 
 /// How many points a side of a picture has at least.
 pub const LEAST_SIDE: u32 = 64;
-/// And at most.
 pub const MOST_SIDE: u32 = 4096;
 
 pub use self::before_after::{BeforeAfter, ChangeSide};

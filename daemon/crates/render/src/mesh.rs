@@ -14,7 +14,6 @@ pub(super) struct MeshFace {
     pub(super) is_round: bool,
 }
 
-/// A shape.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ShapeMesh {
     pub(super) corners: Vec<[f64; 3]>,

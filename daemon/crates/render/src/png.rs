@@ -17,7 +17,6 @@ pub struct Picture {
     pub width: u32,
     /// How many it is high.
     pub height: u32,
-    /// Its points.
     pub points: Vec<[u8; 3]>,
 }
 

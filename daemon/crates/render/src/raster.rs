@@ -12,7 +12,6 @@ pub(super) struct FaceCorner {
     pub(super) light: f64,
 }
 
-/// No solid.
 pub(super) const NOBODY: u32 = u32::MAX;
 
 /// How much nearer something has to be to hide what was drawn before it, in studs: faces in one plane

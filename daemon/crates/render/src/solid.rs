@@ -8,7 +8,6 @@ use vector_place::Node;
 /// What a solid looks like, in a box of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SolidShape {
-    /// The box itself.
     Block,
     /// The ellipsoid in it.
     Ball,
@@ -40,21 +39,17 @@ impl SolidShape {
 /// What became of a solid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ChangeMark {
-    /// Nothing.
     #[default]
     None,
-    /// It came.
     Added,
     /// It looks otherwise, or stands elsewhere.
     Changed,
-    /// It goes.
     Removed,
 }
 
 /// Something that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solid {
-    /// Whose it is.
     pub node: Node,
     /// What it looks like.
     pub shape: SolidShape,

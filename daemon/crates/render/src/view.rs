@@ -7,7 +7,6 @@ use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::solid::{ChangeMark, Solid, SolidSet};
 
-/// From where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ViewDirection {
     /// From above: X to the right, Z downwards.
@@ -20,10 +19,8 @@ pub enum ViewDirection {
 }
 
 impl ViewDirection {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Top, Self::Iso, Self::Front];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Top => "top",

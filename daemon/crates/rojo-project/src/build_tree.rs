@@ -42,7 +42,6 @@ impl PreviousInstances {
         Self { instances: instances.into_iter().zip(notes).map(Some).collect() }
     }
 
-    /// What nobody took.
     pub(super) fn into_rest(self) -> impl Iterator<Item = ProjectInstance> {
         self.instances.into_iter().flatten().map(|(instance, _)| instance)
     }

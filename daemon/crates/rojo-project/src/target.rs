@@ -126,12 +126,10 @@ impl RojoProject {
         ProjectPlace { project: self.name(), hash: self.hash.clone() }
     }
 
-    /// The project file.
     pub fn name(&self) -> String {
         self.tree.project.display().to_string()
     }
 
-    /// The project's folder.
     pub fn project_folder(&self) -> &Path {
         &self.tree.folder
     }

@@ -15,7 +15,6 @@ use super::read::FileRules;
 pub struct ProjectTree {
     /// The project's folder, absolute, with no link in it.
     pub folder: PathBuf,
-    /// The project file.
     pub project: PathBuf,
     /// The instances, a parent before its children; the first is the root. Those of one parent stand
     /// in the order in which Rojo writes them.
@@ -59,9 +58,7 @@ pub(super) struct InstanceNote {
 /// An instance of a project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectInstance {
-    /// Its name.
     pub name: String,
-    /// Its class.
     pub class: String,
     /// The number of its parent; none for the root.
     pub parent: Option<u32>,
@@ -84,14 +81,12 @@ pub struct ProjectInstance {
 pub enum InstanceOrigin {
     /// A node of a project file without `$path`.
     Node {
-        /// The project file.
         project: PathBuf,
         /// The names from its tree's root; empty for the root itself.
         names: Vec<String>,
     },
     /// A file that is one instance: a script, a text, a table, generated data.
     File {
-        /// The file.
         file: PathBuf,
         /// The meta file that is read with it, whether or not it is there; none where none would be.
         meta: Option<PathBuf>,
@@ -100,7 +95,6 @@ pub enum InstanceOrigin {
     },
     /// A folder; what it is may be told by an `init` file in it.
     Folder {
-        /// The folder.
         folder: PathBuf,
         /// The `init` file, where there is one.
         init: Option<PathBuf>,
@@ -111,7 +105,6 @@ pub enum InstanceOrigin {
     },
     /// Part of a model file: `.model.json`, `.rbxm` or `.rbxmx`.
     Model {
-        /// The file.
         file: PathBuf,
         /// The way from the file's root, by positions among the children; empty for the root.
         at: Vec<u32>,
@@ -123,7 +116,6 @@ pub enum InstanceOrigin {
 /// Something that is wrong with a file of a project, which is otherwise read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProjectDiagnostic {
-    /// The file.
     pub file: PathBuf,
     /// What is wrong, and what to do, in a sentence.
     pub message: String,

@@ -25,7 +25,6 @@ const MANY: usize = 500;
 /// How long the end of a storm is waited for.
 const STORM: Duration = Duration::from_secs(2);
 
-/// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChanges {
     /// These paths: what is there now, what was, or both.

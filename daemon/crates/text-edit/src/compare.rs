@@ -67,10 +67,12 @@ impl RangePair {
 enum CompareTask {
     /// Compare by the longest runs.
     Runs(RangePair),
-    /// Compare in pieces.
     Pieces(RangePair),
-    /// These are equal.
-    Equal { old: usize, new: usize, len: usize },
+    Equal {
+        old: usize,
+        new: usize,
+        len: usize,
+    },
 }
 
 /// Lines that are equal.

@@ -50,12 +50,7 @@ pub enum EditError {
         "The edit from {}:{} to {}:{} ends before it starts. Swap its start and its end.",
         .start.line, .start.character, .end.line, .end.character
     )]
-    Reversed {
-        /// Where it starts.
-        start: Position,
-        /// Where it ends.
-        end: Position,
-    },
+    Reversed { start: Position, end: Position },
     /// Two edits touch the same characters.
     #[error(
         "Two edits overlap: one ends at {}:{} and the next starts at {}:{}. All positions count in the text before; merge the two edits into one.",
@@ -140,7 +135,6 @@ pub enum EditError {
     Elision {
         /// Which replacement, from 1.
         number: usize,
-        /// The line.
         line: String,
     },
     /// A search text fits but for an indentation that cannot be carried over.

@@ -52,7 +52,6 @@ impl fmt::Display for NearestText {
 }
 
 impl NearestText {
-    /// Nothing is near.
     pub(super) fn nothing_near(sentence: String) -> Self {
         Self { sentence, ..Self::default() }
     }

@@ -21,7 +21,6 @@ use super::{EditError, MatchStage, diff_lines, line_counts};
 /// lines that go and the lines that come counts.
 pub const MAX_CHANGED_LINES: usize = 120;
 
-/// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextReplacement {
     /// What stands there, exactly.

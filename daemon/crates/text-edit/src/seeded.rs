@@ -11,7 +11,6 @@ pub(super) fn line_edit(line: u32, character: u32, to_line: u32, to: u32, text: 
     }
 }
 
-/// A xorshift generator.
 pub(crate) struct SeededRandom(u64);
 
 impl SeededRandom {

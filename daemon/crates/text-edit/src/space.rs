@@ -81,12 +81,17 @@ pub(super) fn indentation_of(line: &str) -> &str {
 /// How lines that somebody describes are indented in the text that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum IndentRule {
-    /// As described.
     Same,
     /// So many spaces are a tab there, and all lines stand this much deeper.
-    Tabs { unit: usize, deeper: String },
+    Tabs {
+        unit: usize,
+        deeper: String,
+    },
     /// A tab is so many spaces there, and all lines stand this much deeper.
-    Spaces { unit: usize, deeper: String },
+    Spaces {
+        unit: usize,
+        deeper: String,
+    },
     /// All lines stand this much deeper.
     Deeper(String),
     /// All lines stand this much less deep.

@@ -12,7 +12,6 @@ use vector_luau::{FindingSeverity, SourceFinding};
 use super::CheckReport;
 use crate::tasks::check::CheckedScript;
 
-/// The whole log.
 pub(super) fn sarif_log(report: &CheckReport<'_>) -> Json {
     let rules: BTreeSet<&str> = report.all_findings().map(|it| it.code.as_str()).collect();
     let rules: Vec<&str> = rules.into_iter().collect();

@@ -11,7 +11,6 @@ use crate::cli::style::{PaintKind, TextStyle, terminal_line};
 /// Columns of a line of code that are shown; a longer one is shown around what is meant.
 const SHOWN: usize = 160;
 
-/// All of them.
 pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> String {
     let mut text = String::new();
     if let Some((file, source, found)) = &report.settings {

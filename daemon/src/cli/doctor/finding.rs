@@ -25,7 +25,6 @@ impl FindingState {
     }
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DoctorFinding {
     pub(super) name: String,
@@ -55,7 +54,6 @@ impl DoctorFinding {
         Self::new(name, FindingState::Problem, says)
     }
 
-    /// This mends it.
     pub(super) fn with_fix(mut self, by: impl Into<String>) -> Self {
         self.mend = Some(by.into());
         self

@@ -6,7 +6,6 @@ use vector_text_edit::TextReplacement;
 
 use super::jsonl::ColumnUnit;
 
-/// A replacement.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct SearchEdit {
     search: String,

@@ -49,7 +49,6 @@ pub(super) enum ColumnUnit {
     Utf32,
 }
 
-/// An answer.
 #[derive(Debug, Default, Serialize)]
 struct CaseAnswer {
     id: serde_json::Value,

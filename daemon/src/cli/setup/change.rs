@@ -32,7 +32,6 @@ pub(super) enum ChangeOutcome {
 /// A file as it is and as it shall be.
 #[derive(Debug, PartialEq)]
 pub(super) struct FileChange {
-    /// What that does.
     pub(super) outcome: ChangeOutcome,
     /// The text that it shall have; none where there shall be no file.
     pub(super) text: Option<String>,

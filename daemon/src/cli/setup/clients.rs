@@ -47,16 +47,12 @@ pub(super) enum McpClient {
 pub(super) enum FileFormat {
     /// In an object of a JSON file, under this key.
     Json {
-        /// The key.
         servers: &'static str,
         /// An entry says that it is spoken with over stdio.
         says_stdio: bool,
     },
     /// In tables of a TOML file, below this one.
-    Toml {
-        /// The table.
-        servers: &'static str,
-    },
+    Toml { servers: &'static str },
 }
 
 /// A kind of system, which decides where programs keep their files.
@@ -64,9 +60,7 @@ pub(super) enum FileFormat {
 pub(super) enum SystemKind {
     /// Linux, and the BSDs.
     Unix,
-    /// macOS.
     Mac,
-    /// Windows.
     Windows,
 }
 
@@ -80,7 +74,6 @@ pub(super) struct UserMachine<'a> {
     pub(super) config: PathBuf,
     /// Where programs keep what stays on this machine.
     pub(super) local: PathBuf,
-    /// The environment.
     pub(super) env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -128,7 +121,6 @@ impl<'a> UserMachine<'a> {
 }
 
 impl McpClient {
-    /// All of them.
     pub(super) fn all() -> &'static [Self] {
         Self::value_variants()
     }

@@ -11,9 +11,7 @@ use crate::cli::terminal::{print_line, print_status, print_stdout, stdout_style}
 
 /// How it went with one client.
 pub(super) struct ClientReport<'a> {
-    /// The client.
     pub(super) client: McpClient,
-    /// Its file.
     pub(super) file: &'a Path,
     /// What was done, or why nothing.
     pub(super) done: Result<ChangeOutcome, String>,
@@ -22,7 +20,6 @@ pub(super) struct ClientReport<'a> {
 }
 
 impl ClientReport<'_> {
-    /// For programs.
     pub(super) fn to_json(&self) -> Json {
         let file = self.file.display().to_string();
         let mut line = json!({ "client": self.client, "file": file, "outcome": "failed" });

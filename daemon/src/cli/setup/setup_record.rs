@@ -40,7 +40,6 @@ pub(super) struct WrittenEntry {
     pub(super) client: McpClient,
     /// Where the client looks for it.
     pub(super) file: PathBuf,
-    /// What was written.
     pub(super) entry: Json,
     /// The entry of somebody else that was there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +58,6 @@ pub(super) struct WrittenEntry {
 /// The plugin that was put into Studio's folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WrittenPlugin {
-    /// Where it is.
     pub(super) file: PathBuf,
     /// The folders that were made for it.
     pub(super) folders: Vec<PathBuf>,

@@ -15,7 +15,6 @@ use crate::server::{DaemonHandle, DaemonRequest, EventHub};
 
 /// What an agent may ask of the daemon. To decide is not among it.
 pub trait DaemonGate: Send + Sync + 'static {
-    /// The open places.
     fn list_sessions(&self) -> impl Future<Output = Result<Sessions, Failure>> + Send;
     /// Calls a tool; answered when it is planned, or after the call's own time.
     fn call_tool(&self, call: AgentCall) -> impl Future<Output = Result<CallView, Failure>> + Send;

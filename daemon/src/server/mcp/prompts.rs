@@ -5,7 +5,6 @@ use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMes
 use serde_json::Value as Json;
 use vector_core::prompt::{PRESETS, RequestPreset};
 
-/// All of them.
 pub(super) fn list_prompts() -> Vec<Prompt> {
     PRESETS.iter().map(to_prompt).collect()
 }

@@ -147,7 +147,6 @@ pub(super) fn where_to_decide(view: &CallView) -> String {
     )
 }
 
-/// The open places.
 pub(super) fn sessions_result(open: &Sessions) -> CallToolResult {
     let open = open.sessions.iter().map(|it| {
         let mut said = json!({
@@ -166,7 +165,6 @@ pub(super) fn sessions_result(open: &Sessions) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(said.to_string())])
 }
 
-/// The last calls.
 pub(super) fn log_result(log: &AgentLog) -> CallToolResult {
     let text = truncate(log_lines(log));
     structured_result(text.clone(), json!({ "text": text }))

@@ -16,7 +16,6 @@ use crate::server::{DaemonHandle, DaemonRequest, EventHub};
 /// How long a client whose streams broke off may take to come back.
 const RETURNS: Duration = Duration::from_secs(5);
 
-/// All of them.
 #[derive(Debug)]
 pub(super) struct HttpSessions {
     board: Arc<EventHub>,

@@ -18,15 +18,28 @@ use super::review::conflict_view as conflict_of;
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum PageChange {
     /// A part takes the place of that with its key, or goes to the end of the conversation.
-    Put { key: String, html: String },
+    Put {
+        key: String,
+        html: String,
+    },
     /// More text of a part that is there or begins.
-    More { key: String, text: String },
-    /// A part goes.
-    Drop { key: String },
+    More {
+        key: String,
+        text: String,
+    },
+    Drop {
+        key: String,
+    },
     /// What is known of a call.
-    Call { key: String, state: &'static str, html: String },
+    Call {
+        key: String,
+        state: &'static str,
+        html: String,
+    },
     /// What is waited for; empty where nothing is.
-    Waits { text: String },
+    Waits {
+        text: String,
+    },
 }
 
 /// The tool by which a model asks the person.

@@ -34,7 +34,6 @@ struct LogPart {
 }
 
 impl ConversationLog {
-    /// Of a conversation.
     pub(super) fn from_talk(talk: &Talk) -> Self {
         let mut log = Self::default();
         for change in talk.events.iter().flat_map(changes_of_event) {

@@ -42,7 +42,6 @@ fn merge_progress(merge: &MergeView) -> String {
     format!("{} of {} decided", all - merge.open(), format::count_text(all, "conflict"))
 }
 
-/// All of them.
 pub(super) fn merges_view(merges: &Merges) -> Markup {
     html! {
         div.page.merges {

@@ -17,7 +17,6 @@ const MODES: [(Mode, &str, &str); 3] = [
     ),
 ];
 
-/// All settings.
 pub(super) fn settings_view(
     settings: &Settings,
     keys: &ProviderKeys,

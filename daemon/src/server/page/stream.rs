@@ -29,7 +29,6 @@ const GROWN: Duration = Duration::from_secs(10);
 /// What the page is told of an event.
 #[derive(Debug, Serialize)]
 struct PageMessage {
-    /// The task.
     task: Seq,
     /// The session that a task begins in.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -63,7 +63,6 @@ const ENDING: Duration = Duration::from_millis(20);
 /// A checker of types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeChecker {
-    /// The program.
     pub program: PathBuf,
     /// The file with Roblox's types.
     pub definitions: Option<PathBuf>,

@@ -339,7 +339,6 @@ impl SpecVm {
     }
 }
 
-/// Luau of Vector's.
 fn load_prelude<'a>(lua: &Lua, source: &'a str) -> Chunk<'a> {
     lua.load(source).set_name("=[vector]").set_mode(ChunkMode::Text)
 }

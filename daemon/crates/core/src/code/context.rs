@@ -15,7 +15,6 @@ use super::word_matches::{QueryWords, WordMatches};
 /// What is asked for, and with how much room.
 #[derive(Debug, Clone, Default)]
 pub struct ContextRequest<'a> {
-    /// The person's words.
     pub words: &'a str,
     /// What they have open, selected or attached, scripts or others.
     pub pointed: Vec<Node>,
@@ -47,7 +46,6 @@ pub struct ContextSelection {
 /// A script that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedScript {
-    /// Which.
     pub node: Node,
     /// Why, the weightiest first.
     pub reasons: Vec<SelectionReason>,
@@ -60,7 +58,6 @@ pub struct SelectedScript {
 /// A script that fits and was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OmittedScript {
-    /// Which.
     pub node: Node,
     /// Why it would fit.
     pub reason: SelectionReason,
@@ -81,7 +78,6 @@ pub enum SelectionReason {
     Defines(String),
     /// This word stands in its code.
     Says(String),
-    /// It changed lately.
     Recent,
     /// This script, which was taken, requires it.
     RequiredBy(Node),
@@ -130,7 +126,6 @@ struct RankedScript {
     node: Node,
     /// Whether it is there for its points.
     fits: bool,
-    /// Who brought it.
     brought_by: Option<Node>,
 }
 
@@ -181,7 +176,6 @@ fn by_words<'a>(
     })
 }
 
-/// Why words matter.
 #[derive(Clone, Copy)]
 enum WordReason<'a> {
     Name(&'a str),

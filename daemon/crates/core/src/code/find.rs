@@ -23,7 +23,6 @@ pub enum Symbol {
     Field(Node, u32, Box<str>),
     /// A type of a script.
     Type(Node, Box<str>),
-    /// A global variable.
     Global(Box<str>),
     /// A member of nobody knows what.
     Loose(Box<str>),
@@ -33,18 +32,14 @@ pub enum Symbol {
     Own(Box<Symbol>),
 }
 
-/// A definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundDefinition {
-    /// The script.
     pub node: Node,
     /// What it is called there.
     pub name: Box<str>,
     /// What it is, where it is a function or a type.
     pub kind: Option<DefinitionKind>,
-    /// All of it.
     pub span: ByteSpan,
-    /// Its name.
     pub named: ByteSpan,
     /// Whether it is what was asked for, and not just called so.
     pub is_certain: bool,
@@ -53,9 +48,7 @@ pub struct FoundDefinition {
 /// A place where a name is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReferenceHit {
-    /// The script.
     pub node: Node,
-    /// The name.
     pub span: ByteSpan,
     /// Whether it surely is what was asked for.
     pub is_certain: bool,

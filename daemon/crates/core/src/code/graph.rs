@@ -11,9 +11,7 @@ use super::CodeIndex;
 /// Along which requires a graph goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GraphDirection {
-    /// What scripts require.
     Requires,
-    /// Who requires them.
     RequiredBy,
     /// Both, each from the first scripts on.
     #[default]

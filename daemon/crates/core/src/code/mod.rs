@@ -54,7 +54,6 @@ pub type FitAllFn = fn(&[&str], &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool>;
 /// Who reads and asks many texts at once: nobody waits here.
 #[derive(Debug, Clone, Copy)]
 pub struct TextReaders {
-    /// Reads them.
     pub read: ReadAllFn,
     /// Asks of each whether something holds.
     pub fit: FitAllFn,

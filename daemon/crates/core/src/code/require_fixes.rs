@@ -11,7 +11,6 @@ use super::resolve::resolve_require;
 /// An instance that has another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenamedInstance {
-    /// The instance.
     pub node: Node,
     /// The name that it had.
     pub old: String,

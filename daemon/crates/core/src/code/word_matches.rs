@@ -38,11 +38,9 @@ pub(super) struct QueryWords {
 /// For each word of the request a bit: where a script has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WordMatches {
-    /// In its name.
     pub(super) name: u128,
     /// In the name of what it stands in.
     pub(super) above: u128,
-    /// In its code.
     pub(super) said: u128,
     /// In its code, in the name of a definition.
     pub(super) defined: u128,

@@ -20,7 +20,6 @@ impl RequestPreset {
     }
 }
 
-/// Something is wrong.
 pub const FIX: RequestPreset = RequestPreset {
     name: "fix",
     about: "Find out what is wrong, and mend it",
@@ -62,5 +61,4 @@ pub(super) const PLAN: RequestPreset = RequestPreset {
     needs_object: true,
 };
 
-/// All of them.
 pub const PRESETS: [RequestPreset; 4] = [FIX, EXPLAIN, PLAN, BUILD];

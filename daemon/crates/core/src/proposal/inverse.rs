@@ -66,16 +66,13 @@ pub fn target_fingerprint(scene: &Scene, command: &Command) -> Result<Fingerprin
 pub enum UndoStep {
     /// What was made goes.
     Delete {
-        /// Which.
         node: PriorState,
-        /// How many instances.
         count: u32,
         /// What it was left as.
         expect: Fingerprint,
     },
     /// Properties get their values back.
     Set {
-        /// Whose.
         node: PriorState,
         /// The stored values before.
         props: Props,
@@ -84,29 +81,22 @@ pub enum UndoStep {
     },
     /// It goes back to its place.
     Move {
-        /// What.
         node: PriorState,
-        /// Where to.
         parent: PriorState,
-        /// Its place there.
         index: u32,
         /// What it was left as.
         expect: Option<Fingerprint>,
     },
     /// What was deleted comes back.
     Restore {
-        /// What.
         node: Node,
-        /// Where to.
         parent: PriorState,
-        /// Its place there.
         index: u32,
         /// References between the subtree and the rest.
         references: Vec<EmptiedReference>,
     },
     /// A text gets its lines back.
     Edit {
-        /// Which script.
         node: PriorState,
         /// Positions in the text that was left.
         edits: Vec<TextEdit>,

@@ -246,7 +246,6 @@ impl<'a> ProposalDraft<'a> {
         self.push_command(Command::Create { id, parent, class, name, props, expect })
     }
 
-    /// Drafts a copy.
     pub fn clone_instance(
         &mut self,
         source: Node,
@@ -291,7 +290,6 @@ impl<'a> ProposalDraft<'a> {
         Ok(true)
     }
 
-    /// Drafts another parent.
     pub fn move_to(&mut self, node: Node, parent: Node) -> Result<(), Refusal> {
         let name = self.scene.name(node).to_owned();
         self.check_name(parent, &name);
@@ -300,7 +298,6 @@ impl<'a> ProposalDraft<'a> {
         self.push_command(Command::Move { target, parent, index: None, expect }).map(drop)
     }
 
-    /// Drafts a deletion.
     pub fn delete_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let held = self.scene.references_into(node);
         if let Some((holder, property, _)) = held.first() {

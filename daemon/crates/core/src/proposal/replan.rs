@@ -140,7 +140,6 @@ pub fn chosen_again(
 /// often is changed often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HunkPrecision {
-    /// Not at all.
     No,
     /// By where they stand in a text that is what it was.
     ByLine,

@@ -9,7 +9,6 @@ use super::{TOOLS, ToolSpec};
 /// A tool that another agent can call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentTool {
-    /// Its name.
     pub name: &'static str,
     /// What a model reads about it.
     pub about: &'static str,

@@ -13,7 +13,6 @@ use vector_place::{Node, Scene};
 
 use super::compact_schema;
 
-/// Reads arguments.
 pub(super) fn parse_args<T: DeserializeOwned + JsonSchema>(args: Json) -> Result<T, Refusal> {
     let args = if args.is_null() { Json::Object(serde_json::Map::new()) } else { args };
     T::deserialize(&args).map_err(|error| {
@@ -62,7 +61,6 @@ fn missing_arguments(schema: &Schema, args: &Json, error: &str) -> String {
 pub(super) struct BoundedInt<const MIN: u64, const MAX: u64, const USUAL: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64, const USUAL: u64> BoundedInt<MIN, MAX, USUAL> {
-    /// The number.
     pub(super) fn get(self) -> u64 {
         self.0
     }

@@ -14,7 +14,6 @@ use crate::proposal::text_of;
 
 /// Longer lines are cut, in bytes.
 const LINE: usize = 200;
-/// And longer paths.
 const PATH: usize = 1_000;
 /// How long what an answer lists may be, in bytes.
 const ANSWER: usize = 30_000;

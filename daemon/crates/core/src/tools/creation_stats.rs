@@ -6,7 +6,6 @@ use scene_schemas::proposal::{DiffLine, Proposal};
 use scene_schemas::{Command, InstancePath, Value};
 use vector_place::reflection::{is_a, is_service};
 
-/// What was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreationStats {
     /// Parts, of whatever form.

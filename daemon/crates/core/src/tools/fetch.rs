@@ -18,15 +18,12 @@ pub enum FetchRequest {
     Page(String),
     /// What is wrong with scripts.
     Diagnostics(Box<DiagnosticsRequest>),
-    /// What specs say.
     Specs(Box<SpecsRequest>),
     /// What a place looks like.
     Picture {
-        /// What is drawn.
         of: InstancePath,
         /// The parts in it.
         solids: Box<SolidSet>,
-        /// From where.
         view: ViewDirection,
     },
 }
@@ -34,7 +31,6 @@ pub enum FetchRequest {
 /// Scripts to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosticsRequest {
-    /// The scripts.
     pub scripts: Vec<FetchScript>,
     /// What is below this is left out.
     pub least: FindingSeverity,
@@ -44,12 +40,9 @@ pub struct DiagnosticsRequest {
     pub skip: usize,
 }
 
-/// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchScript {
-    /// Its path.
     pub path: InstancePath,
-    /// Its class.
     pub class: String,
     /// Its text; none where it is no UTF-8.
     pub text: Option<String>,
@@ -58,7 +51,6 @@ pub struct FetchScript {
 /// Specs to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecsRequest {
-    /// The place.
     pub still: Arc<SceneSnapshot>,
     /// The specs' numbers in it.
     pub specs: Vec<u32>,

@@ -122,10 +122,8 @@ pub static TOOLS: &[ToolSpec] = &[
     complete::TOOL,
 ];
 
-/// A tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolSpec {
-    /// Its name.
     pub name: &'static str,
     /// What a model reads about it.
     pub about: &'static str,
@@ -133,7 +131,6 @@ pub struct ToolSpec {
     pub schema: fn() -> Schema,
     /// The argument that stands for the selected instance where it is left out.
     pub own: DefaultTarget,
-    /// What it does.
     pub run: ToolAction,
 }
 
@@ -177,7 +174,6 @@ impl ToolSpec {
 /// exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultTarget {
-    /// There is none.
     Nothing,
     /// `path`, where no `paths` and no `selector` is given either.
     Path,
@@ -194,7 +190,6 @@ pub enum ToolAction {
     Read(fn(Json, &Scene) -> Result<Json, Refusal>),
     /// It drafts a change.
     Change(fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>),
-    /// It asks Studio.
     Fetch(fn(Json, &Scene) -> Result<Wanted, Refusal>),
     /// It has the shell look at something that is not in the scene.
     Look(fn(Json, &Scene) -> Result<FetchRequest, Refusal>),
@@ -205,9 +200,7 @@ pub enum ToolAction {
 /// What a model says by a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelAction {
-    /// Its plan.
     Plan {
-        /// The steps.
         steps: Vec<String>,
     },
     /// How far it is.
@@ -216,28 +209,22 @@ pub enum ModelAction {
         completed: Option<update_plan::StepName>,
         /// The step that comes next.
         next: Option<update_plan::StepName>,
-        /// A remark.
         notes: Option<String>,
     },
-    /// A message.
     Said {
-        /// What it says.
         text: String,
-        /// When.
         phase: Phase,
         /// Where it asks something: the answers that it offers.
         answers: Vec<String>,
     },
     /// A question, which waits for the person.
     Question {
-        /// What is asked.
         question: String,
         /// The answers that are offered.
         answers: Vec<String>,
     },
     /// That it is done.
     Done {
-        /// What it did.
         summary: Option<String>,
     },
 }

@@ -99,9 +99,7 @@ impl<'a> TaskChain<'a> {
 pub(super) struct CallStep<'a> {
     /// Which step it is, from 1.
     pub(super) number: usize,
-    /// Where it stands.
     pub(super) seq: Seq,
-    /// Its task.
     pub(super) workflow: &'a Workflow,
     pub(super) call: &'a WorkflowCall,
 }

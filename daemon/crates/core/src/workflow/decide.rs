@@ -31,7 +31,6 @@ pub const AGENT: &str = "mcp/";
 pub enum WorkflowInput {
     /// A person asks for something in a place.
     Start {
-        /// The place.
         place: Place,
         /// What is asked for.
         goal: String,
@@ -39,7 +38,6 @@ pub enum WorkflowInput {
         driver: String,
         /// Which proposals go without a person's yes.
         mode: Mode,
-        /// What they attached.
         attached: Vec<Attached>,
         /// How far the model may go.
         stance: Stance,
@@ -49,12 +47,7 @@ pub enum WorkflowInput {
         guards: Option<Guards>,
     },
     /// The person says something more, or answers a question.
-    Asked {
-        /// What.
-        text: String,
-        /// What they attached.
-        attached: Vec<Attached>,
-    },
+    Asked { text: String, attached: Vec<Attached> },
     /// A model is about to be asked.
     Requested(Box<Requested>),
     /// The driver answered with a whole message.
@@ -66,22 +59,17 @@ pub enum WorkflowInput {
     /// A person says that it goes on.
     Resume,
     /// What the model is sent has become too long: all but so many steps is summed up.
-    Summarise {
-        /// How many.
-        keep: usize,
-    },
+    Summarise { keep: usize },
     /// Calls that a person wrote down. All of them count.
     Called(Vec<ToolCall>),
     /// A call that only reads, and what came of it: both at once.
     Read {
-        /// The call.
         call: ToolCall,
         /// Its answer, or what is wrong with it.
         answer: Result<Json, Refusal>,
     },
     /// A call was planned.
     Planned {
-        /// Which.
         call: Seq,
         /// What came of it.
         result: Result<Plan, Refusal>,
@@ -90,36 +78,24 @@ pub enum WorkflowInput {
     },
     /// Somebody who may says yes.
     Approve {
-        /// To which proposal.
         proposal: Seq,
-        /// To which content.
         patch_id: Fingerprint,
-        /// Who.
         by: Approver,
         /// Whether they confirmed it a second time.
         twice: bool,
     },
     /// A person says no.
-    Reject {
-        /// To which proposal.
-        proposal: Seq,
-        /// Why.
-        reason: Option<String>,
-    },
+    Reject { proposal: Seq, reason: Option<String> },
     /// A person chose a part of a proposal, or changed it.
     Revise {
-        /// Which proposal.
         proposal: Seq,
         /// What stands for it now.
         by: Box<Proposal>,
     },
     /// The target is about to replace the file.
     Applying {
-        /// Which proposals.
         proposals: Vec<Seq>,
-        /// The file.
         file: String,
-        /// Its hash before.
         before: Option<Fingerprint>,
         /// What will be said when it is done.
         acks: Vec<Ack>,
@@ -127,22 +103,11 @@ pub enum WorkflowInput {
     /// The target did it.
     Applied(Vec<Seq>),
     /// The target did not do it.
-    Failed {
-        /// Which proposals.
-        proposals: Vec<Seq>,
-        /// Why.
-        reason: String,
-    },
+    Failed { proposals: Vec<Seq>, reason: String },
     /// Studio did it, and says how what it made is called.
-    Acted {
-        /// Which proposal.
-        proposal: Seq,
-        /// What it did.
-        ack: Box<Ack>,
-    },
+    Acted { proposal: Seq, ack: Box<Ack> },
     /// A person has undone in Studio what was applied, or redone it.
     Undone {
-        /// Which proposal.
         proposal: Seq,
         /// Whether it was redone.
         again: bool,
@@ -151,16 +116,12 @@ pub enum WorkflowInput {
     },
     /// The place is another one by now: what is pending is planned again.
     Moved {
-        /// Why.
         reason: String,
         /// Those that the target was given and has surely not done; others that it was given stand.
         not_done: Vec<Seq>,
     },
     /// Whoever made a call wants it no more.
-    Cancelled {
-        /// Which.
-        call: Seq,
-    },
+    Cancelled { call: Seq },
     /// The client that calls the tools has ended, or its connection broke.
     Disconnected,
     /// Nobody has decided within the time that is set for what a disconnected client proposed.
@@ -171,10 +132,7 @@ pub enum WorkflowInput {
     /// A proposal of another workflow in the same place is gone, on which some may have stood.
     Lost(Seq),
     /// The run is over, whatever still waits.
-    Finish {
-        /// How.
-        outcome: Finish,
-    },
+    Finish { outcome: Finish },
 }
 
 /// Decides what an input means in a workflow.

@@ -48,7 +48,6 @@ pub struct LedgerState {
 /// A task in a place.
 #[derive(Debug)]
 pub struct Workflow {
-    /// The place.
     pub place: Place,
     /// What the person asked for.
     pub goal: String,
@@ -68,9 +67,7 @@ pub struct Workflow {
     pub served: bool,
     /// The scripts that the model is told of at the beginning.
     pub context: Option<Context>,
-    /// The plan's steps.
     pub plan: Vec<Step>,
-    /// How it ended.
     pub finished: Option<Finish>,
     /// The entry that says that its client has disconnected, where it has.
     pub disconnected: Option<Seq>,
@@ -115,7 +112,6 @@ enum CallStatus {
 /// A proposal and what became of it.
 #[derive(Debug)]
 pub struct PendingProposal {
-    /// The proposal.
     pub proposal: Proposal,
     /// The call that it answers.
     pub call: Seq,
@@ -126,9 +122,7 @@ pub struct PendingProposal {
 /// What became of a proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PendingStatus {
-    /// Nobody has decided.
     Waiting,
-    /// Somebody said yes.
     Approved,
     /// The target is about to replace the file; what it will say.
     Applying(Box<Ack>),
@@ -155,14 +149,7 @@ impl PendingStatus {
 #[derive(Debug, Clone, PartialEq)]
 pub enum WantedWork {
     /// A call is to be planned.
-    Plan {
-        /// Which.
-        call: Seq,
-        /// The tool.
-        tool: String,
-        /// Its arguments.
-        args: Json,
-    },
+    Plan { call: Seq, tool: String, args: Json },
     /// The mode that a person chose approves a proposal.
     ApproveByMode(Seq),
     /// A person is to decide.
@@ -188,7 +175,6 @@ impl LedgerState {
         self.workflows.iter().map(|(seq, workflow)| (*seq, workflow))
     }
 
-    /// Reads an entry.
     pub fn apply_record(&mut self, record: &Record) {
         if let Entry::Started {
             place,
@@ -250,7 +236,6 @@ impl Workflow {
         self.proposals.iter().map(|(seq, pending)| (*seq, pending))
     }
 
-    /// A proposal.
     pub fn proposal(&self, proposal: Seq) -> Option<&PendingProposal> {
         self.proposals.get(&proposal)
     }

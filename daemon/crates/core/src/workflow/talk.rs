@@ -11,7 +11,6 @@ use crate::prompt::attachment_text;
 /// Who has said something.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TurnSource {
-    /// The model.
     Model(String),
     /// The model, by a call that says nothing else: its arguments hold the words.
     Aloud(String),
@@ -19,7 +18,6 @@ pub(super) enum TurnSource {
     Call(Seq),
     /// The person, and what they attached.
     Person(String, Option<String>),
-    /// Vector.
     Vector(String),
 }
 
@@ -28,7 +26,6 @@ pub(super) enum TurnSource {
 pub struct ModelTrouble {
     /// What kind of failure.
     pub code: FailureKind,
-    /// What happened.
     pub message: String,
     /// Whether the same may well succeed later.
     pub retryable: bool,
@@ -38,7 +35,6 @@ pub struct ModelTrouble {
     pub setting: Option<Setting>,
 }
 
-/// A conversation.
 #[derive(Debug, Default)]
 pub struct ModelConversation {
     turns: Vec<(Seq, TurnSource)>,

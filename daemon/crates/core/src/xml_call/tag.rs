@@ -18,12 +18,10 @@ pub(super) struct XmlTag<'a> {
 /// What stands at a `<`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TagStart<'a> {
-    /// A whole tag.
     Tag(XmlTag<'a>),
     /// A tag that the end of the text cuts off: what is there of its name, and whether that is all of
     /// it.
     Cut(&'a str, bool),
-    /// Something else.
     Text,
 }
 

@@ -9,7 +9,6 @@ use super::nested;
 /// An argument as it stands between its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawArgument {
-    /// The text.
     pub(super) text: String,
     /// Whether it stood in CDATA, and is taken exactly as it is.
     pub(super) is_exact: bool,

@@ -135,7 +135,6 @@ pub(crate) fn missing_model(why: &str) -> ModelTrouble {
     }
 }
 
-/// Nobody was reached.
 pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> ModelTrouble {
     let hint = match error {
         HttpError::Unreachable { .. } if client.is_local() => {

@@ -12,34 +12,18 @@ use crate::disk;
 pub enum PlaceError {
     /// It cannot be read.
     #[error("{file} cannot be read: {why}")]
-    Read {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-    },
+    Read { file: String, why: io::Error },
     /// Its content is not a place.
     #[error("{file} cannot be opened: {why}")]
-    Open {
-        /// The file.
-        file: String,
-        /// Why.
-        why: CodecError,
-    },
+    Open { file: String, why: CodecError },
     /// It is marked as read-only.
     #[error("{file} is read-only; make it writable, or write elsewhere with --out")]
-    ReadOnly {
-        /// The file.
-        file: String,
-    },
+    ReadOnly { file: String },
     /// It is no file that could be written.
     #[error(
         "{file} is no file (a folder, a device, or a link to nothing); choose another with --out"
     )]
-    NoFile {
-        /// What is there.
-        file: String,
-    },
+    NoFile { file: String },
     /// There is no Rojo project.
     #[error(
         "there is no Rojo project at {0}: name a project file, or a folder with a \
@@ -54,19 +38,13 @@ pub enum PlaceError {
         "{project} was not changed: its files would have been read otherwise than what was approved \
          ({what}); make this change by hand, or another one"
     )]
-    Otherwise {
-        /// The project file.
-        project: String,
-        /// The first difference.
-        what: String,
-    },
+    Otherwise { project: String, what: String },
     /// A step of a project was not done, and all files were put back but some that are somebody else's.
     #[error(
         "{project} was not changed: {why}; all files were put back but for {files}, which somebody \
          else has saved meanwhile: they stay as they are, so look at them"
     )]
     Kept {
-        /// The project file.
         project: String,
         /// Why it was not done.
         why: String,
@@ -79,7 +57,6 @@ pub enum PlaceError {
          run it again: what is left is put back first"
     )]
     Torn {
-        /// The project file.
         project: String,
         /// Why it was not done.
         why: String,
@@ -88,28 +65,15 @@ pub enum PlaceError {
     },
     /// There is no folder to write to.
     #[error("{file} cannot be written: {why}; choose another place with --out")]
-    Output {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-    },
+    Output { file: String, why: io::Error },
     /// Somebody else changed it meanwhile.
     #[error(
         "{file} was changed by somebody else since it was read; nothing was written. Run it again"
     )]
-    Changed {
-        /// The file.
-        file: String,
-    },
+    Changed { file: String },
     /// The new content cannot be made.
     #[error("{file} was not written: {why}")]
-    Encode {
-        /// The file.
-        file: String,
-        /// Why.
-        why: CodecError,
-    },
+    Encode { file: String, why: CodecError },
     /// The memory was written, the place was not, and the memory could not be put back.
     #[error(
         "{file} was not changed, but {memory} was: it has what was to be remembered with the change, and \
@@ -117,7 +81,6 @@ pub enum PlaceError {
          hand"
     )]
     MemoryAhead {
-        /// The place.
         file: String,
         /// The file of the memory.
         memory: String,
@@ -128,14 +91,7 @@ pub enum PlaceError {
     },
     /// The new content cannot be stored.
     #[error("{file} was not written and is as it was: {why}{hint}")]
-    Write {
-        /// The file.
-        file: String,
-        /// Why.
-        why: io::Error,
-        /// What to do.
-        hint: &'static str,
-    },
+    Write { file: String, why: io::Error, hint: &'static str },
 }
 
 impl PlaceError {

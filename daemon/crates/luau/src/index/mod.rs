@@ -32,7 +32,6 @@ pub use self::words::{hash as word_hash, split_words, word_hashes};
 /// Bytes of a script's text: from, and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSpan {
-    /// The first byte.
     pub start: u32,
     /// Behind the last byte.
     pub end: u32,
@@ -59,7 +58,6 @@ pub struct ScriptSummary {
     pub requires: Box<[RequireCall]>,
     /// What it switches on, moves or copies, in order: instances whose way is written out.
     pub wakes: Box<[RequireTarget]>,
-    /// What it returns.
     pub returns: ReturnedValue,
     /// The members of the table that it returns, in order.
     pub members: Box<[ModuleMember]>,
@@ -76,7 +74,6 @@ pub struct ScriptSummary {
 pub struct IndexedDefinition {
     /// Its name as the script says it: `spawn`, `Shop.open`, `Shop:buy`; see [`called`].
     pub name: Box<str>,
-    /// What it is.
     pub kind: DefinitionKind,
     /// All of it, to the last token.
     pub span: ByteSpan,
@@ -96,7 +93,6 @@ impl IndexedDefinition {
 /// A member of what a module returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleMember {
-    /// Its name.
     pub name: Box<str>,
     /// Where it gets its value first.
     pub named: ByteSpan,
@@ -105,25 +101,20 @@ pub struct ModuleMember {
 /// What a script returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReturnedValue {
-    /// Nothing.
     #[default]
     Nothing,
     /// A table, whose members are known as far as the script says them by name.
     Table,
-    /// A function.
     Function,
     /// What another module returns: the number of a require. Wally's links are such modules.
     Require(u32),
-    /// Something else.
     Other,
 }
 
 /// A call of `require`, or of `pcall` with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequireCall {
-    /// What is required.
     pub what: RequireTarget,
-    /// The whole call.
     pub span: ByteSpan,
     /// The local variable that holds it.
     pub local: Option<Box<str>>,
@@ -145,7 +136,6 @@ pub enum RequireTarget {
 /// Where the way to an instance begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RouteOrigin {
-    /// The script.
     Script,
     /// `game`.
     Game,
@@ -156,7 +146,6 @@ pub enum RouteOrigin {
 /// A step on the way to an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RouteStep {
-    /// To the parent.
     Parent,
     /// To the child of a name.
     Child(Box<str>),
@@ -167,7 +156,6 @@ pub enum RouteStep {
 /// Why a place of a script could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseTrouble {
-    /// The byte.
     pub at: u32,
     /// What is wrong, in a person's words.
     pub what: &'static str,

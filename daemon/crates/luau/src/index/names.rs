@@ -12,7 +12,6 @@ pub struct ScriptNames {
     pub bindings: Vec<NameBinding>,
     /// Where names stand, declarations too, in order.
     pub uses: Vec<NameUse>,
-    /// What is required.
     pub requires: Vec<RequireCall>,
     /// The binding that the script returns; none where it returns something else.
     pub returned: Option<u32>,
@@ -25,7 +24,6 @@ pub struct ScriptNames {
 pub struct NameBinding {
     /// Where it is declared; empty for `self`, which stands nowhere.
     pub span: ByteSpan,
-    /// What it is.
     pub kind: BindingKind,
     /// The require whose value it holds, wherever one asks.
     pub require: Option<u32>,
@@ -40,9 +38,7 @@ pub struct NameBinding {
 pub enum BindingKind {
     /// `local`, also of functions.
     Local,
-    /// A function's parameter.
     Parameter,
-    /// A loop.
     Loop,
     /// The `self` of a method of what a binding holds.
     Own(Option<u32>),
@@ -53,9 +49,7 @@ pub enum BindingKind {
 /// A name where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameUse {
-    /// Where.
     pub span: ByteSpan,
-    /// What it means.
     pub kind: UseKind,
 }
 
@@ -64,9 +58,7 @@ pub struct NameUse {
 pub enum UseKind {
     /// It declares a binding.
     Declared(u32),
-    /// A binding.
     Bound(u32),
-    /// A global variable.
     Global,
     /// A member, so many steps behind what the chain begins with, from 1.
     Member(NameRoot, u32),
@@ -86,7 +78,6 @@ pub enum NameRoot {
     /// A call's result, or anything else without a name.
     #[default]
     Nothing,
-    /// A binding.
     Bound(u32),
     /// A global variable, which stands here.
     Global(ByteSpan),

@@ -9,9 +9,7 @@ const LOCALS: usize = 4;
 /// A name in a script, and what stands in its place for another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameReplacement {
-    /// The bytes.
     pub span: ByteSpan,
-    /// The new text.
     pub text: String,
 }
 

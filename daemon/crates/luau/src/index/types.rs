@@ -34,7 +34,6 @@ impl SourceReader<'_> {
         }
     }
 
-    /// Reads a type.
     pub(super) fn type_of(&mut self) {
         if !self.enter_level() {
             return;

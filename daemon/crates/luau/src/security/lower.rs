@@ -39,7 +39,6 @@ pub(super) struct TreeLowering {
 }
 
 impl TreeLowering {
-    /// Begins a statement.
     fn begin_statement(&mut self, line: u32) {
         self.line = line;
         self.statement = self.tree.statements.len() as u32;

@@ -142,7 +142,6 @@ pub(super) enum BindingSource {
     Result(ExprId, usize),
     /// The items of a list, in a loop.
     Item(ExprId),
-    /// Its keys.
     Key(ExprId),
     Parameter(FunctionId, usize),
     /// Something that only the running script knows.

@@ -67,7 +67,6 @@ impl PropertyColumn {
         if at == bytes.len() { Ok(Self { bytes, ty, rows, parts }) } else { Err(malformed) }
     }
 
-    /// The type's byte.
     pub(super) fn type_byte(&self) -> u8 {
         self.ty
     }
@@ -138,11 +137,9 @@ impl PropertyColumn {
 
 /// What a field has of some rows.
 pub(super) enum FieldRun<'a> {
-    /// Their bytes.
     Bytes(&'a [u8]),
     /// The planes of all rows, and how many rows that are.
     Planes(&'a [u8], usize),
-    /// Their references.
     Refs(&'a [u32]),
     /// They do not stand together.
     Cells,

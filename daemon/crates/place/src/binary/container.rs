@@ -39,7 +39,6 @@ pub(super) enum ContainerError {
     TooLarge,
 }
 
-/// The file's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileHeader {
     /// How many classes the file has.
@@ -151,7 +150,6 @@ fn on_trust(body: &[u8]) -> usize {
 /// How a chunk is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkPacking {
-    /// As it is.
     Stored,
     /// One block of LZ4, without a frame.
     Lz4,

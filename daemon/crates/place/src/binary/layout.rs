@@ -5,7 +5,6 @@
 //! row do, in the same order. What the bytes mean is not known here.
 
 /// The bytes by which a file tells the types of values.
-#[allow(missing_docs)]
 pub(in crate::binary) mod ty {
     pub(in crate::binary) const STRING: u8 = 0x01;
     pub(in crate::binary) const BOOL: u8 = 0x02;
@@ -161,11 +160,9 @@ impl VariableItem {
 /// What kind of content a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
-    /// Nothing.
     None,
     /// A text that says where it is.
     Uri,
-    /// An instance.
     Object,
 }
 

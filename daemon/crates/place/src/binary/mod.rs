@@ -36,7 +36,6 @@ use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 /// How much of a property's chunk is unpacked to see which property it is.
 const FRONT: usize = 8 + 56;
 
-/// A binary file.
 #[derive(Debug)]
 pub(super) struct BinaryFile {
     file: Arc<[u8]>,
@@ -87,7 +86,6 @@ struct ClassGroup {
     layout: OnceCell<PropertyLayout>,
 }
 
-/// A PROP chunk.
 #[derive(Debug)]
 struct PropChunk {
     chunk: usize,
@@ -421,7 +419,6 @@ impl BinaryFile {
         pointing.flat_map(|(at, _)| self.layout_of(group).standing_on(at)).collect()
     }
 
-    /// The file's bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.file
     }

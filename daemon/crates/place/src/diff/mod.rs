@@ -30,9 +30,7 @@ const HISTORY_ID: &str = "HistoryId";
 pub enum SceneDifference {
     /// An instance is new, with all that is new below it.
     Added {
-        /// Where it is.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// How many instances that are, itself included.
         count: usize,
@@ -41,7 +39,6 @@ pub enum SceneDifference {
     Removed {
         /// Where it was, in the earlier scene.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// How many instances that are, itself included.
         count: usize,
@@ -50,31 +47,17 @@ pub enum SceneDifference {
     Moved {
         /// Where it was, in the earlier scene.
         from: InstancePath,
-        /// Where it is.
         to: InstancePath,
-        /// Its class.
         class: String,
     },
-    /// Properties differ.
     Changed {
-        /// Where it is.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// What differs, sorted by name; never empty.
         properties: Vec<PropertyChange>,
     },
     /// A script's text differs.
-    Script {
-        /// Where it is.
-        path: InstancePath,
-        /// Its class.
-        class: String,
-        /// The earlier text.
-        before: String,
-        /// The later text.
-        after: String,
-    },
+    Script { path: InstancePath, class: String, before: String, after: String },
 }
 
 /// A property that differs.
@@ -84,7 +67,6 @@ pub struct PropertyChange {
     pub name: String,
     /// What it was, its default included; none where it has neither.
     pub before: Option<Value>,
-    /// What it is.
     pub after: Option<Value>,
 }
 
@@ -115,7 +97,6 @@ pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
 pub(super) struct Counterparts {
     /// For each instance of the first scene, that of the second; [`NONE`] where there is none.
     pub(super) there: Vec<u32>,
-    /// The other way.
     pub(super) back: Vec<u32>,
     /// Whether an instance of the first scene has a counterpart that is the same, with all below.
     pub(super) same: Vec<bool>,

@@ -16,7 +16,6 @@ use super::super::reflection;
 use super::canonical::{CanonicalBytes, is_blank};
 use super::{HISTORY_ID, UNIQUE_ID};
 
-/// Nobody's number.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// One of the two scenes, with what is needed to find an instance's counterpart.
@@ -198,7 +197,6 @@ impl ClassDefaults {
     }
 }
 
-/// Finds the counterparts.
 pub(super) fn pair_sides<'a>(a: &mut DiffSide<'a>, b: &mut DiffSide<'a>) {
     pair_instances(a, b, 0, 0);
     pair_ids(a, b);

@@ -30,9 +30,7 @@ use super::{Node, Scene};
 pub enum MergeConflict {
     /// Both gave a property another value.
     Property {
-        /// The instance.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// The property; attributes begin with `@`.
         property: String,
@@ -41,9 +39,7 @@ pub enum MergeConflict {
     },
     /// Both changed the same lines of a script.
     Script {
-        /// The script.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// The merged text, with both versions of these lines between conflict markers.
         text: String,
@@ -55,7 +51,6 @@ pub enum MergeConflict {
     Deleted {
         /// The instance, as the side calls it that has it.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// Whether it was ours that deleted it.
         by_ours: bool,
@@ -64,7 +59,6 @@ pub enum MergeConflict {
     Moved {
         /// Where ours has it.
         path: InstancePath,
-        /// Its class.
         class: String,
         /// Where theirs has it.
         theirs: InstancePath,

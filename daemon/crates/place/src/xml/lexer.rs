@@ -25,7 +25,6 @@ pub(super) enum MarkupKind {
         attributes: Range<usize>,
         is_empty: bool,
     },
-    /// An end tag.
     Close {
         name: Range<usize>,
     },

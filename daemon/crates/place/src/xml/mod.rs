@@ -53,7 +53,6 @@ pub(super) const EMPTY: &str = "<roblox version=\"4\">\n</roblox>\n";
 /// The property element that says what an item is called.
 const NAME: &str = "Name";
 
-/// An XML file.
 #[derive(Debug)]
 pub(super) struct XmlFile {
     file: Arc<[u8]>,
@@ -165,7 +164,6 @@ impl XmlFile {
         Ok((xml, tree))
     }
 
-    /// The file's bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.file
     }

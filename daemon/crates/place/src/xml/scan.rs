@@ -47,11 +47,9 @@ pub(super) enum ScanEvent<'a> {
     Properties(ItemProperties<'a>),
     /// The end of an item that is open.
     End {
-        /// The item's number.
         item: u32,
         /// Where its end tag begins; behind the item where it has none.
         close: u32,
-        /// Behind the item.
         end: u32,
     },
 }
@@ -76,7 +74,6 @@ pub(super) struct ItemStart<'a> {
 /// The properties of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ItemProperties<'a> {
-    /// The item's number.
     pub(super) item: u32,
     /// Between the tags; none for `<Properties/>`.
     pub(super) content: Option<Range<u32>>,

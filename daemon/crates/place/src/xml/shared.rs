@@ -14,7 +14,6 @@ use super::text;
 pub(super) struct SharedEntry<'a> {
     /// The key, as properties write it.
     pub(super) key: Cow<'a, str>,
-    /// The whole element.
     pub(super) whole: Range<usize>,
     /// Its text, in base64.
     pub(super) text: Range<usize>,

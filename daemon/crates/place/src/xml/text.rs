@@ -18,7 +18,6 @@ pub(super) use self::replace::replace_text;
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextStyle {
-    /// In CDATA sections.
     CData,
     /// With `&lt;` and its like.
     Escaped,
@@ -119,7 +118,6 @@ impl<'p> TextDecoder<'p> {
         decoder
     }
 
-    /// Ends a stretch.
     fn end_stretch(&mut self) {
         if self.is_blank {
             self.text.truncate(self.stretch);
@@ -151,7 +149,6 @@ impl<'p> TextDecoder<'p> {
         self.push_piece(&raw[from..end]);
     }
 
-    /// Text with references.
     fn push_escaped(&mut self, raw: &[u8], mut from: usize, end: usize) {
         while let Some(length) = memchr(b'&', &raw[from..end]) {
             let stop = from + length;

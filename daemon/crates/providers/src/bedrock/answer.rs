@@ -14,7 +14,6 @@ use super::super::decode::AnswerDecoder;
 use super::super::event_stream::StreamMessage;
 use super::super::failure::{self, ResponseHead};
 
-/// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct BedrockDecoder {
     blocks: Vec<BedrockBlock>,

@@ -14,15 +14,12 @@ pub(super) enum SettingWriter {
     Switch(fn(&mut ModelConfig, bool)),
 }
 
-/// One setting.
 pub struct SettingSpec {
     /// Its name in the file; a dot stands for a table.
     pub key: &'static str,
-    /// Its variable.
     pub env: &'static str,
     /// What counts where it is not set.
     pub default: &'static str,
-    /// What it is.
     pub about: &'static str,
     pub(super) put: SettingWriter,
 }

@@ -12,7 +12,6 @@ use super::super::answer_builder::{
 };
 use super::super::decode::AnswerDecoder;
 
-/// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct GeminiDecoder {
     parts: Vec<Json>,
@@ -115,7 +114,6 @@ impl GeminiDecoder {
     }
 }
 
-/// No arguments.
 static EMPTY: std::sync::LazyLock<Json> = std::sync::LazyLock::new(|| json!({}));
 
 fn count_tokens(usage: &Json, draft: &mut AnswerBuilder) {

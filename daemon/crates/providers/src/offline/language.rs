@@ -88,7 +88,6 @@ impl fmt::Display for RequestSubject {
 pub(super) struct LanguageComplaint {
     /// The part that was not understood.
     pub(super) part: String,
-    /// Why not.
     pub(super) why: String,
 }
 
@@ -105,7 +104,6 @@ pub(super) enum PlannerRefusal {
     Unknown(String),
     /// A part of a sentence was not understood.
     Unclear {
-        /// The sentence.
         sentence: String,
         complaint: LanguageComplaint,
         /// The form that it has, where it has one: an index into [`FORMS`].

@@ -12,7 +12,6 @@ use super::language::{PlannerRequest, RequestSubject};
 use super::shapes::GridShape;
 use super::values::PartLook;
 
-/// One tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PlanStep {
     /// What it does, for the plan.
@@ -291,7 +290,6 @@ pub(super) fn instance_json(class: &str, name: &str) -> Json {
     json!({ "className": class, "props": { "Name": name } })
 }
 
-/// An anchored part.
 pub(super) fn part_json(name: &str, size: [f64; 3], position: [f64; 3], look: &PartLook) -> Json {
     let mut props = Map::new();
     props.insert("Name".to_owned(), json!(name));

@@ -27,7 +27,6 @@ const BEFORE: &[&str] = &[
 /// What may stand behind it.
 const BEHIND: &[&str] = &["please", "thanks", "thank you", "for me", "now"];
 
-/// The request alone.
 pub(super) fn strip_politeness(sentence: &str) -> &str {
     let mut text = sentence.trim();
     while let Some(rest) = BEFORE.iter().find_map(|polite| without_start(text, polite)) {

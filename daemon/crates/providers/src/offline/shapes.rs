@@ -15,15 +15,12 @@ pub(super) struct GridShape {
     pub(super) rows: u32,
     /// Along the X axis.
     pub(super) columns: u32,
-    /// The Model's name.
     pub(super) name: String,
-    /// The Model's parent.
     pub(super) parent: InstancePath,
     /// A cell's size in studs.
     pub(super) size: [f64; 3],
     /// Between the centres of two neighbours, in studs.
     pub(super) spacing: f64,
-    /// The centre.
     pub(super) at: [f64; 3],
     /// How a cell looks.
     pub(super) look: PartLook,
@@ -33,7 +30,6 @@ const GRID_MAX: u32 = 50;
 const FARM_MAX: u32 = 40;
 /// The longest edge of a part in Roblox, in studs.
 const EDGE_MAX: f64 = 2048.0;
-/// The shortest one.
 const EDGE_MIN: f64 = 0.001;
 /// Farther out, single precision no longer holds fractions of a stud.
 const FAR: f64 = 1_000_000.0;

@@ -109,7 +109,6 @@ fn word_spans(text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-/// The words.
 pub(super) fn split_words(text: &str) -> Vec<&str> {
     let spans = word_spans(text);
     spans.iter().map(|&(from, to)| &text[from..to]).collect()

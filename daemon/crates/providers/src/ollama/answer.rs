@@ -12,7 +12,6 @@ use super::super::answer_builder::{
 };
 use super::super::decode::AnswerDecoder;
 
-/// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct OllamaDecoder {
     thinking: String,

@@ -14,7 +14,6 @@ use super::super::answer_builder::{
 use super::super::decode::AnswerDecoder;
 use super::super::failure;
 
-/// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct OpenaiChat {
     /// Reasoning as DeepSeek and local servers tell it, and the name under which it came.

@@ -13,7 +13,6 @@ use super::super::answer_builder::{
 use super::super::decode::AnswerDecoder;
 use super::super::failure::{self, ResponseHead};
 
-/// The wire.
 #[derive(Debug, Default)]
 pub(in super::super) struct OpenaiResponses {
     items: Vec<OutputItem>,

@@ -29,7 +29,6 @@ const CONNECTION: &str = "__Rojo_ConnectionUrl";
 pub struct RojoServer {
     /// The name of the project.
     pub project: String,
-    /// Rojo's version.
     pub version: String,
     /// The version of what it speaks with its plugin.
     pub protocol: u64,

@@ -24,7 +24,6 @@ pub enum StepProgress {
     Done,
     /// Some files are neither: somebody else has changed them.
     Diverged {
-        /// These files.
         theirs: Vec<PathBuf>,
         /// How far the step has got with all others; none where there are none that could tell.
         rest: Option<RemainingProgress>,

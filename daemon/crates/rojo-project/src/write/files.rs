@@ -28,7 +28,6 @@ enum FileFate {
     Stays,
     /// It gets another path.
     Moves(PathBuf),
-    /// It goes.
     Goes,
 }
 

@@ -37,7 +37,6 @@ pub(crate) struct FileChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepJournal {
-    /// The files.
     pub files: Vec<JournalFile>,
     /// Folders that are made, a parent before what is in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +56,6 @@ pub struct StepJournal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalFile {
-    /// Where.
     pub path: PathBuf,
     /// What it was; none where it was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +69,6 @@ pub struct JournalFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptContent {
-    /// Its hash.
     pub hash: Fingerprint,
     /// The permissions of Unix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -266,7 +263,6 @@ impl DoneStep {
 /// A step that could not be done.
 #[derive(Debug)]
 pub(crate) struct NotDone {
-    /// Why.
     pub(crate) why: io::Error,
     /// What could not be taken back of it, where there is any.
     pub(crate) left: Option<NotBack>,

@@ -37,7 +37,6 @@ impl JsonDocument {
         }
     }
 
-    /// The outermost object.
     pub(super) fn root_object(&self) -> CstObject {
         self.root.object_value_or_set()
     }
@@ -170,7 +169,6 @@ pub(super) fn to_input(value: &Json) -> CstInputValue {
     }
 }
 
-/// A new file.
 pub(super) fn format_file(value: CstInputValue) -> Vec<u8> {
     let root = CstRootNode::parse("{}\n", &ParseOptions::default());
     let Ok(root) = root else { return Vec::new() };

@@ -26,16 +26,10 @@ pub enum PatchError {
     #[error(
         "The patch is escaped as for XML (`{entity}`) and the script is not. Send the characters themselves."
     )]
-    Entities {
-        /// The first entity.
-        entity: &'static str,
-    },
+    Entities { entity: &'static str },
     /// A kind of patch that is not read.
     #[error("This is {what}, which cannot be applied here. Send a unified diff of one script.")]
-    OtherKind {
-        /// What it is.
-        what: &'static str,
-    },
+    OtherKind { what: &'static str },
     /// It is about several files.
     #[error("The patch is about several files ({}), and one patch may change one. Send one patch for each.", .names.join(", "))]
     SeveralFiles {
@@ -55,7 +49,6 @@ pub enum PatchError {
     /// It creates, deletes or renames a file.
     #[error("The patch {what} a file, and a patch of a script can only change its text. {instead}")]
     NotAnUpdate {
-        /// What it does.
         what: &'static str,
         /// What to do instead.
         instead: &'static str,
@@ -67,7 +60,6 @@ pub enum PatchError {
     UnknownMarker {
         /// Which line of the patch, from 1.
         line: usize,
-        /// The line.
         text: String,
     },
     /// A line of a hunk that begins with none of the signs.
@@ -77,15 +69,11 @@ pub enum PatchError {
     NoSign {
         /// Which line of the patch, from 1.
         line: usize,
-        /// The line.
         text: String,
     },
     /// It ends in the middle.
     #[error("The patch is cut off: {how}. Nothing of it was applied; send all of it.")]
-    CutOff {
-        /// What is missing.
-        how: String,
-    },
+    CutOff { how: String },
     /// A hunk changes nothing, and so does all of it.
     #[error(
         "The patch changes nothing: what it removes is what it adds. Leave it out, or correct it."
@@ -148,7 +136,6 @@ pub enum PatchError {
     Overlap {
         /// One hunk, from 1.
         first: usize,
-        /// The other one.
         second: usize,
         /// Where, from 1.
         line: usize,
@@ -167,10 +154,7 @@ pub enum PatchError {
     #[error(
         "The patch adds `{line}`, which stands for code that it leaves out. Send the code itself; lines that stay need not be in the patch."
     )]
-    Elision {
-        /// The line.
-        line: String,
-    },
+    Elision { line: String },
     /// A file that an envelope is about is not there, or is.
     #[error("`{name}` {what}. {instead}")]
     File {

@@ -44,13 +44,10 @@ const SURE_OFFSET: usize = 10;
 /// What had to be forgiven for a patch to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MatchStage {
-    /// Nothing.
     Exact,
-    /// White space.
     Whitespace,
     /// An outermost line of context.
     Fuzz1,
-    /// Two of them.
     Fuzz2,
 }
 

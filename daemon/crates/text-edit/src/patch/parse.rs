@@ -30,7 +30,6 @@ pub(super) struct HunkLine<'a> {
     pub(super) is_last: bool,
 }
 
-/// A hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PatchHunk<'a> {
     /// Where its header says that it begins, from 1; none where it does not say.

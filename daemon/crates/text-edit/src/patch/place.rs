@@ -21,9 +21,7 @@ const MAX_SCANNED: usize = 3;
 
 /// A text by its lines.
 pub(super) struct BaseText<'a> {
-    /// With their ends.
     pub(super) lines: Vec<&'a str>,
-    /// Without.
     contents: OnceCell<Vec<&'a str>>,
     /// Whether it is too long for anything but exact lines.
     is_long: bool,

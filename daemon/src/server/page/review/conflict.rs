@@ -39,11 +39,9 @@ fn passage_columns(passage: &Passage, compared: &mut WordDiff) -> Markup {
 /// One of several versions of the same lines.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct TextVersion<'t> {
-    /// Whose it is.
     pub(in super::super) title: &'static str,
     /// The number of its first line, where it is a part of a script.
     pub(in super::super) line: Option<usize>,
-    /// What it says.
     pub(in super::super) text: &'t str,
 }
 

@@ -280,7 +280,6 @@ impl RenderedHunk<'_> {
         }
     }
 
-    /// One side alone.
     fn one_side(&self) -> Markup {
         let all = self.hunk.lines.len();
         html! {

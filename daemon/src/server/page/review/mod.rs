@@ -88,7 +88,6 @@ fn place_name<'a>(task: &WorkflowView, sessions: &'a Sessions) -> &'a str {
     open.map_or("a place that is not open", |it| it.place.name.as_str())
 }
 
-/// Who proposed it.
 fn author_name(task: &WorkflowView) -> String {
     let driver = safe_line(&task.driver);
     match task.state {

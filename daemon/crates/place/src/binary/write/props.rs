@@ -26,7 +26,6 @@ struct ColumnPlan<'a> {
     /// The name in the file.
     name: String,
     ty: u8,
-    /// What was set.
     edits: Option<&'a EditColumn>,
     /// Where the cells of the rows that were not touched come from, as they are.
     column: Option<&'a PropertyColumn>,
