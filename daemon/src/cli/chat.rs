@@ -195,7 +195,7 @@ impl ChatTask<'_> {
             ToolDriver::Provider(ProviderKind::Model(_)) => {
                 conversation::last_task(ledger, &place, model_request::unix_millis())?
             }
-            _ => conversation::find_plan(ledger, &place, (&goal, stance))?,
+            _ => conversation::find_plan(ledger, &place, &goal, stance)?,
         };
         let attached = pointed_at(&goal, &scene, at.settings_folder())?;
         let asked = UserRequest { goal, attached, stance, follows };
@@ -206,7 +206,7 @@ impl ChatTask<'_> {
         let calls = CallLog::default();
         let listener = entry_listener(json, &calls);
         let mut engine = Engine::start(ledger, (target, scene), asked, driver, mode, listener)?;
-        decide_all(&mut engine, &args.decide, (terminal, &calls), false)?;
+        decide_all(&mut engine, &args.decide, terminal, &calls, false)?;
         Ok(())
     }
 }

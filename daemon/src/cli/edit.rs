@@ -87,20 +87,22 @@ pub(super) fn run(args: &EditArgs, home: &Path) -> anyhow::Result<ExitStatus> {
             print_status(&format!("note: {notice}"));
         }
         let cut_off = recovered.workflows;
-        return run_edit(args, (driver, calls), (&ledger, &cut_off), args.out.as_deref());
+        return run_edit(args, driver, calls, &ledger, &cut_off, args.out.as_deref());
     }
     let scratch = tempfile::tempdir().context("no temporary folder for the dry run")?;
     let ledger = Arc::new(Ledger::open(&scratch.path().join("home"))?);
     let out = scratch.path().join("place");
-    let exit = run_edit(args, (driver, calls), (&ledger, &[]), Some(&out))?;
+    let exit = run_edit(args, driver, calls, &ledger, &[], Some(&out))?;
     print_status("This was a dry run: nothing was written or recorded.");
     Ok(exit)
 }
 
 fn run_edit(
     args: &EditArgs,
-    (driver, calls): (ToolDriver, Option<Vec<(usize, ToolCall)>>),
-    (ledger, cut_off): (&Arc<Ledger>, &[Seq]),
+    driver: ToolDriver,
+    calls: Option<Vec<(usize, ToolCall)>>,
+    ledger: &Arc<Ledger>,
+    cut_off: &[Seq],
     out: Option<&Path>,
 ) -> anyhow::Result<ExitStatus> {
     interrupt::install_handler();
@@ -144,7 +146,7 @@ fn run_edit(
         let called = engine.add_calls(calls);
         called.inspect_err(|error| cut_off_runs::say_what_is_written(&engine, error))?;
     }
-    let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls_log), args.dry_run)?;
+    let exit = decide_all(&mut engine, &args.decide, &terminal, &calls_log, args.dry_run)?;
     let is_applied =
         |(_, it): (Seq, &PendingProposal)| matches!(it.status, PendingStatus::Applied(_));
     let has_written = engine.current_workflow().is_some_and(|it| it.proposals().any(is_applied));
@@ -246,10 +248,11 @@ fn as_one(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
 pub(super) fn decide_all(
     engine: &mut Engine,
     decide: &DecideArgs,
-    (terminal, calls): (&Terminal, &CallLog),
+    terminal: &Terminal,
+    calls: &CallLog,
     dry_run: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let done = decide_each(engine, decide, (terminal, calls), dry_run);
+    let done = decide_each(engine, decide, terminal, calls, dry_run);
     if interrupt::take_press() {
         print_status("Stopped: nothing more is done in this run.");
     }
@@ -266,15 +269,15 @@ pub(super) fn decide_all(
         return Err(error);
     }
     let run = engine.current_seq();
-    let ended =
-        engine.current_workflow().map(|it| report_end((run, it), (terminal, calls), dry_run));
+    let ended = engine.current_workflow().map(|it| report_end((run, it), terminal, calls, dry_run));
     Ok(ended.unwrap_or(ExitStatus::Failed))
 }
 
 fn decide_each(
     engine: &mut Engine,
     decide: &DecideArgs,
-    (terminal, calls): (&Terminal, &CallLog),
+    terminal: &Terminal,
+    calls: &CallLog,
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
@@ -443,7 +446,8 @@ fn decide_one(
 /// Says how it ended, and what the exit code is.
 fn report_end(
     run: (Seq, &Workflow),
-    (terminal, calls): (&Terminal, &CallLog),
+    terminal: &Terminal,
+    calls: &CallLog,
     dry_run: bool,
 ) -> ExitStatus {
     show_calls(run.1, terminal, calls);

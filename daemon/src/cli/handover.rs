@@ -120,7 +120,8 @@ pub(super) fn hand_over_keys(home: &Path) {
 /// Has places and projects opened by the daemon that runs, for a command that would have served them.
 pub(super) fn open_all(
     daemon: &DaemonClient,
-    (places, projects): (&[PathBuf], &[PathBuf]),
+    places: &[PathBuf],
+    projects: &[PathBuf],
 ) -> anyhow::Result<Vec<Opened>> {
     let places = places.iter().map(|path| OpenTarget::Place(path));
     let projects = projects.iter().map(|path| OpenTarget::Project(path));

@@ -70,11 +70,7 @@ enum OutcomeFilter {
 }
 
 impl OutcomeFilter {
-    fn matches(
-        self,
-        (seq, pending): (Seq, &PendingProposal),
-        reverted: &HashMap<Seq, Seq>,
-    ) -> bool {
+    fn matches(self, seq: Seq, pending: &PendingProposal, reverted: &HashMap<Seq, Seq>) -> bool {
         match (self, &pending.status) {
             (
                 Self::Waiting,
@@ -117,7 +113,7 @@ impl LogArgs {
                 || touched().any(|path| has(&path.to_string()));
             let is_below =
                 self.path.as_ref().is_none_or(|path| touched().any(|it| is_within(it, path)));
-            let is_outcome = self.outcome.is_none_or(|it| it.matches((seq, pending), reverted));
+            let is_outcome = self.outcome.is_none_or(|it| it.matches(seq, pending, reverted));
             has_text && is_below && is_outcome
         };
         let fitting: BTreeSet<Seq> =
@@ -212,7 +208,7 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
                 text.push('\n');
             }
             let shown = fitting.get(seq);
-            text.push_str(&render_run((*seq, workflow), *time, (&reverted, shown), style));
+            text.push_str(&render_run(*seq, workflow, *time, &reverted, shown, style));
         }
     }
     text.push_str(&style.paint(
@@ -273,9 +269,11 @@ pub(super) fn find_reverted(state: &LedgerState) -> HashMap<Seq, Seq> {
 }
 
 fn render_run(
-    (seq, workflow): (Seq, &Workflow),
+    seq: Seq,
+    workflow: &Workflow,
     time: u64,
-    (reverted, shown): (&HashMap<Seq, Seq>, Option<&BTreeSet<Seq>>),
+    reverted: &HashMap<Seq, Seq>,
+    shown: Option<&BTreeSet<Seq>>,
     style: TextStyle,
 ) -> String {
     let goal = terminal_line(workflow.goal.lines().next().unwrap_or_default()).into_owned();

@@ -183,7 +183,7 @@ fn sides_in(
     let mut blobs = BlobStore::new();
     let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
-        sides_back(scene, &blobs, (seq, ack))
+        sides_back(scene, &blobs, seq, ack)
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
@@ -198,7 +198,7 @@ fn sides_in(
             }
         }
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
-        overlay_sides(scene, &blobs, (pending.call, &pending.proposal))
+        overlay_sides(scene, &blobs, pending.call, &pending.proposal)
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }

@@ -96,7 +96,7 @@ fn go_back(
         Engine::start(ledger, opened, goal.as_str(), ToolDriver::Calls, mode, listener)?;
     let call = |seq: Seq| ToolCall::new(REVERT, json!({ "proposal": seq }));
     engine.add_calls(proposals.into_iter().map(call).collect())?;
-    let exit = decide_all(&mut engine, &args.decide, (&terminal, &calls), args.dry_run)?;
+    let exit = decide_all(&mut engine, &args.decide, &terminal, &calls, args.dry_run)?;
     engine.leave();
     Ok(exit)
 }

@@ -106,7 +106,7 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         tokio::spawn(desk.clone().send_poll_ticks());
         let (kept, wait) = (home.join(MCP_SESSIONS), Duration::from_secs(args.wait));
         let ends = wait_for_end(Arc::clone(&board), desk.clone(), args.idle);
-        server::run(listener, board, desk, (&kept, wait), ends).await.context("the server broke")
+        server::run(listener, board, desk, &kept, wait, ends).await.context("the server broke")
     })?;
     // Sessions write nothing that they have not synced.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -162,7 +162,7 @@ fn hand_over(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitSta
         );
     };
     hand_over_keys(home);
-    for opened in open_all(&daemon, (&args.place, &args.project))? {
+    for opened in open_all(&daemon, &args.place, &args.project)? {
         print_line(&format!(
             "{} is open in the daemon that runs ({who}): `vector chat --session {}` talks about it.",
             opened.name, opened.session

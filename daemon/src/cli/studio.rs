@@ -57,7 +57,7 @@ pub(super) fn chat_in_session(
             }
             ChatInput::Ask(text, stance) => {
                 let talk = SessionChat { daemon: &daemon, terminal: &terminal, how };
-                match talk.run_task(named, (text, stance), begins) {
+                match talk.run_task(named, text, stance, begins) {
                     Ok(()) => begins = false,
                     Err(error) => print_status(&format!("error: {error:#}")),
                 }
@@ -77,7 +77,8 @@ impl SessionChat<'_> {
     fn run_task(
         &self,
         named: Option<&str>,
-        (text, stance): (String, Stance),
+        text: String,
+        stance: Stance,
         begins: bool,
     ) -> anyhow::Result<()> {
         let Sessions { sessions } = self.daemon.call("GET", "/api/sessions", &Nothing {})?;

@@ -88,7 +88,7 @@ impl DaemonActor {
                 None => Ok(Vec::new()),
             };
             let at = now.and_then(|now| {
-                let said = seen.script_at(&ledger, (&meant, path.clone()), seq, now);
+                let said = seen.script_at(&ledger, &meant, path.clone(), seq, now);
                 said.map_err(|error| ledger_failure(&error))?
                     .ok_or_else(|| session_silent(&path, &place))
             });

@@ -165,10 +165,12 @@ impl DaemonActor {
         let live = SessionActor::new(
             Arc::clone(&self.ledger),
             Arc::clone(&self.board),
-            (name.clone(), Arc::clone(seat)),
+            name.clone(),
+            Arc::clone(seat),
             opened,
             Arc::clone(&self.chosen),
-            (Arc::clone(&self.who), words.clone()),
+            Arc::clone(&self.who),
+            words.clone(),
         );
         let is_open = place.open().is_some();
         let live = if is_open { live.with_projects(self.projects.clone()) } else { live };

@@ -322,7 +322,7 @@ impl HistoryCache {
                 match row.about {
                     RowSubject::Proposal(proposal)
                         if matches!(kind, "applied" | "undone" | "redone")
-                            && self.may_change(ledger, &row, proposal, (meant, path))? =>
+                            && self.may_change(ledger, &row, proposal, meant, path)? =>
                     {
                         changes.push(ScriptChange { seq, at: row.at, kind, proposal });
                     }
@@ -351,7 +351,8 @@ impl HistoryCache {
         ledger: &Ledger,
         row: &HistoryRow,
         proposal: Seq,
-        (meant, path): (&PlaceSelector, &str),
+        meant: &PlaceSelector,
+        path: &str,
     ) -> Result<bool, LedgerError> {
         let Some(proposed) = self.told.proposal_name(ledger, proposal)? else {
             return Ok(false);

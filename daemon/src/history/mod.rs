@@ -174,7 +174,8 @@ impl HistoryIndex {
     pub fn script_at(
         &self,
         ledger: &Ledger,
-        (meant, path): (&PlaceSelector, InstancePath),
+        meant: &PlaceSelector,
+        path: InstancePath,
         seq: Option<Seq>,
         now: Vec<String>,
     ) -> Result<Option<ScriptAt>, LedgerError> {
@@ -183,7 +184,7 @@ impl HistoryIndex {
             known.refresh(ledger)?;
             known.script_changes(ledger, meant, &path.to_string())?
         };
-        let script = ScriptTimeline::read_changes(ledger, &path, changes, (now, &reads))?;
+        let script = ScriptTimeline::read_changes(ledger, &path, changes, now, &reads)?;
         Ok(script.is_known().then(|| script.text_at(path, seq)))
     }
 }

@@ -167,7 +167,8 @@ impl ScriptTimeline {
         ledger: &Ledger,
         path: &InstancePath,
         changes: Vec<ScriptChange>,
-        (now, reads): (Vec<String>, &[Seq]),
+        now: Vec<String>,
+        reads: &[Seq],
     ) -> Result<Self, LedgerError> {
         let mut script = Self::default();
         let mut done: HashMap<Seq, ScriptStep> = HashMap::new();

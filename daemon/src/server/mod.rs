@@ -55,7 +55,8 @@ pub async fn run(
     listener: TcpListener,
     board: Arc<EventHub>,
     desk: DaemonHandle,
-    (kept, wait): (&Path, Duration),
+    kept: &Path,
+    wait: Duration,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();

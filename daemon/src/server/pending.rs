@@ -48,7 +48,7 @@ pub struct PendingSummary {
 
 impl PendingSummary {
     /// A proposal by its workflow and its own name.
-    pub fn from_proposal((workflow, seq): (Seq, Seq), session: SessionId, it: &Proposal) -> Self {
+    pub fn from_proposal(workflow: Seq, seq: Seq, session: SessionId, it: &Proposal) -> Self {
         Self {
             seq,
             workflow,

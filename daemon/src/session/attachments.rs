@@ -85,7 +85,7 @@ impl SessionActor {
     ) {
         let name = chat.request.clone();
         let started = match read {
-            Ok(mentioned) => self.begin_request((chat, mentioned), mode, model.as_deref()),
+            Ok(mentioned) => self.begin_request(chat, mentioned, mode, model.as_deref()),
             Err(why) => Err(not_attached(why)),
         };
         if let Some(name) = name {
@@ -128,7 +128,8 @@ impl SessionActor {
     /// Begins a task with what a person says, or goes on with one.
     fn begin_request(
         &mut self,
-        (chat, mentioned): (Chat, Vec<Attached>),
+        chat: Chat,
+        mentioned: Vec<Attached>,
         mode: Mode,
         model: Option<&str>,
     ) -> Result<Started, Failure> {
@@ -148,7 +149,7 @@ impl SessionActor {
         };
         let ToolDriver::Provider(ProviderKind::Model(models)) = &driver else {
             let (place, stance) = (self.engine.place(), chat.stance);
-            let follows = conversation::find_plan(&self.ledger, &place, (&chat.text, stance))
+            let follows = conversation::find_plan(&self.ledger, &place, &chat.text, stance)
                 .map_err(|error| engine_failure(&error.into()))?;
             let asked = UserRequest { goal: chat.text, attached, stance, follows };
             return self.start_workflow(asked, driver, mode, |_| {});
@@ -250,7 +251,7 @@ fn resolve_attachments(
                 Ok(Attached::Instance { target, class: scene.class(node).to_owned() })
             }
             Attachment::Text { hash, selected, .. } => {
-                quote_selection(scene, node, (target, hash, selected))
+                quote_selection(scene, node, target, hash, selected)
             }
         }
     };
@@ -261,7 +262,9 @@ fn resolve_attachments(
 fn quote_selection(
     scene: &Scene,
     node: Node,
-    (target, hash, selected): (Target, &Fingerprint, &str),
+    target: Target,
+    hash: &Fingerprint,
+    selected: &str,
 ) -> Result<Attached, Failure> {
     let path = &target.path;
     let Some(text) = scene.script_text(node) else {

@@ -156,10 +156,12 @@ impl SessionActor {
     pub(crate) fn new(
         ledger: Arc<Ledger>,
         board: Arc<EventHub>,
-        (session, seat): (SessionId, Arc<SessionSlot>),
+        session: SessionId,
+        seat: Arc<SessionSlot>,
         opened: (Target, Scene),
         chosen: Arc<ActiveSettings>,
-        (who, words): (Arc<dyn ModelSelector>, Sender<SessionMessage>),
+        who: Arc<dyn ModelSelector>,
+        words: Sender<SessionMessage>,
     ) -> Self {
         let mut engine = Engine::without_tasks(&ledger, opened, ledger_listener(&board, &session));
         engine.mark_served();
@@ -220,7 +222,7 @@ impl SessionActor {
         let engine = &mut self.engine;
         self.projects.retain(|project| match RojoProject::open(project, false) {
             Ok((project, scene)) => {
-                engine.know_project((project.without_memory(), scene));
+                engine.know_project(project.without_memory(), scene);
                 false
             }
             Err(_) => true,
@@ -516,7 +518,7 @@ impl SessionActor {
         if job.asking.is_none() {
             let looking = self.engine.find_fetch(call);
             job.asking = looking
-                .map(|it| ActiveRequest::fetch(it, (workflow, call), &client, self.words.clone()));
+                .map(|it| ActiveRequest::fetch(it, workflow, call, &client, self.words.clone()));
         }
         NextStep::Look(call)
     }

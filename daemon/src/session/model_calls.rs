@@ -97,7 +97,8 @@ impl ActiveRequest {
     /// Looks at something when it is the client's turn. What is seen is a word to the session.
     pub(super) fn fetch(
         looking: FetchWork,
-        (workflow, call): (Seq, Seq),
+        workflow: Seq,
+        call: Seq,
         client: &str,
         words: Sender<SessionMessage>,
     ) -> Self {

@@ -165,7 +165,7 @@ pub fn run(
     };
     let (tell, told) = mpsc::channel();
     let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
-    let work = move || run_each(&still, &numbers, (limits, &own), &tell);
+    let work = move || run_each(&still, &numbers, limits, &own, &tell);
     let lost = match thread::Builder::new().stack_size(STACK).spawn(work) {
         Ok(_) => gather_results(&mut results, &told, &clock, is_cancelled),
         Err(why) => Some((0, format!("no thread could be made for it: {why}"))),
@@ -183,7 +183,8 @@ pub fn run(
 fn run_each(
     still: &Arc<SceneSnapshot>,
     specs: &[u32],
-    (limits, clock): (SpecLimits, &SpecClock),
+    limits: SpecLimits,
+    clock: &SpecClock,
     told: &Sender<SpecProgress>,
 ) {
     let mut room = limits.cases;
@@ -191,7 +192,7 @@ fn run_each(
         if clock.is_over() || !send_progress(told, SpecProgress::Begun(index)) {
             return;
         }
-        let run = || vm::run(still, *spec, (limits, clock), (&mut room, told));
+        let run = || vm::run(still, *spec, limits, clock, &mut room, told);
         let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
             |_| {
                 let message =

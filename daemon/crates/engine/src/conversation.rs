@@ -45,7 +45,8 @@ pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>
 pub fn find_plan(
     ledger: &Ledger,
     place: &Place,
-    (request, stance): (&str, Stance),
+    request: &str,
+    stance: Stance,
 ) -> Result<Option<Seq>, LedgerError> {
     if stance != Stance::Act || !is_build_request(request) {
         return Ok(None);

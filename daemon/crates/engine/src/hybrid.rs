@@ -87,7 +87,7 @@ impl LinkedProjects {
 
 impl Engine {
     /// Says that a project is open as well, with which the open place may be synced.
-    pub fn know_project(&mut self, (project, scene): (RojoProject, Scene)) {
+    pub fn know_project(&mut self, project: RojoProject, scene: Scene) {
         self.joined.beside.push(LinkedProject { project, scene, is_joined: false, shown: None });
     }
 
@@ -271,7 +271,8 @@ impl Engine {
     /// done, which is on record then, and nothing was changed.
     pub(super) fn write_files(
         &mut self,
-        (seq, call): (Seq, Seq),
+        seq: Seq,
+        call: Seq,
         proposal: &Proposal,
         mut ack: Ack,
         session: String,
@@ -381,7 +382,8 @@ impl Engine {
     /// Notes that a proposal is done of which Studio does nothing.
     pub(super) fn done_in_files(
         &mut self,
-        (seq, call): (Seq, Seq),
+        seq: Seq,
+        call: Seq,
         proposal: &Proposal,
     ) -> Result<(), EngineError> {
         let status = self.find_proposal(seq).map(|(_, it)| it.status.clone());

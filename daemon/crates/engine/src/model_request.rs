@@ -90,7 +90,7 @@ pub(super) fn first_message_tokens(models: &TaskModels, asked: &UserRequest) -> 
     let (goal, attached) = (asked.goal.clone(), asked.attached.clone());
     let mut prompt = ModelPrompt { goal, attached, ..ModelPrompt::default() };
     // With all tools: what is to be found out is whether it fits.
-    add_rules_and_tools(&mut prompt, (asked.stance, models.config.scope), None, true);
+    add_rules_and_tools(&mut prompt, asked.stance, models.config.scope, None, true);
     let client = &models.edit;
     let bytes =
         client.build_request(&with_xml_calls(prompt, client.chosen_model().model.tools)).body.len();
@@ -113,7 +113,8 @@ fn with_xml_calls(prompt: ModelPrompt, has_tools: bool) -> ModelPrompt {
 /// Gives a prompt the rules and the tools of what is to be done.
 fn add_rules_and_tools(
     prompt: &mut ModelPrompt,
-    (stance, scope): (Stance, u32),
+    stance: Stance,
+    scope: u32,
     memory: Option<&str>,
     is_in_studio: bool,
 ) {
@@ -257,7 +258,7 @@ impl Engine {
         let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MEMORY));
         let scope = workflow.guards.as_ref().map_or(0, |guards| guards.scope);
         let memory = memory.as_deref().filter(|it| !it.is_empty());
-        add_rules_and_tools(&mut prompt, (workflow.stance, scope), memory, self.scene.is_open());
+        add_rules_and_tools(&mut prompt, workflow.stance, scope, memory, self.scene.is_open());
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen_model().effort;
         let system = SystemPart { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
@@ -358,13 +359,13 @@ impl Engine {
         let last = self.current_workflow().and_then(|it| it.conversation().last_request());
         let estimate = last.map_or(0, |(_, request)| request.estimate);
         let has_called = self.current_workflow().is_some_and(|it| it.call_count() > 0);
-        let message = build_message(answer, (has_called, estimate), client);
+        let message = build_message(answer, has_called, estimate, client);
         if client.chosen_model().model.tools || !is_whole {
             return message;
         }
         let mut equipped = ModelPrompt::default();
         let stance = self.current_workflow().map_or(Stance::Act, |it| it.stance);
-        add_rules_and_tools(&mut equipped, (stance, 0), None, self.scene.is_open());
+        add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open());
         let Some(text) = &message.text else {
             return message;
         };

@@ -298,11 +298,11 @@ impl Engine {
             Err(refusal) => return self.handle_stale(seq, &refusal.0, predicted.as_deref()),
         };
         let approved = pending.proposal.clone();
-        if is_new && !self.begin_applying((seq, call), &approved, prepared.ack)? {
+        if is_new && !self.begin_applying(seq, call, &approved, prepared.ack)? {
             return Ok(());
         }
         if prepared.actions.is_empty() {
-            return self.done_in_files((seq, call), &approved);
+            return self.done_in_files(seq, call, &approved);
         }
         if let Target::Open(studio) = &mut self.target {
             studio.hand_out(seq, &approved, prepared.actions);
@@ -314,14 +314,15 @@ impl Engine {
     /// could not be done.
     fn begin_applying(
         &mut self,
-        (seq, call): (Seq, Seq),
+        seq: Seq,
+        call: Seq,
         approved: &Proposal,
         ack: Ack,
     ) -> Result<bool, EngineError> {
         let file = self.studio().map(|studio| studio.place().session.to_string());
         let file = file.unwrap_or_default();
         if approved.files.is_some() {
-            return self.write_files((seq, call), approved, ack, file);
+            return self.write_files(seq, call, approved, ack, file);
         }
         let acks = vec![ack];
         self.handle_input(WorkflowInput::Applying {

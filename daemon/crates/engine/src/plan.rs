@@ -120,7 +120,7 @@ impl Engine {
         };
         let result = match &earlier {
             Some(earlier) => {
-                result.and_then(|plan| self.as_earlier(earlier, (call, &base, mark), plan))
+                result.and_then(|plan| self.as_earlier(earlier, call, &base, mark, plan))
             }
             None => result,
         };

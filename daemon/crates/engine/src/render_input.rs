@@ -66,7 +66,8 @@ impl DrawInput {
 pub fn overlay_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
-    (call, proposal): (Seq, &Proposal),
+    call: Seq,
+    proposal: &Proposal,
 ) -> Result<BeforeAfter, Refusal> {
     let (before, after) = on_trial(scene, &proposal.commands, |scene| {
         scene.begin_scope(call);
@@ -82,7 +83,8 @@ pub fn overlay_sides(
 pub fn sides_back(
     scene: &mut Scene,
     blobs: &BlobStore,
-    (call, ack): (Seq, &Ack),
+    call: Seq,
+    ack: &Ack,
 ) -> Result<BeforeAfter, Refusal> {
     let (after, before) = on_trial(scene, &ack.inverse, |scene| {
         scene.begin_scope(call);
@@ -202,8 +204,8 @@ impl Engine {
             self.scene.rollback(*mark);
         }
         let sides = match &pending.status {
-            PendingStatus::Applied(ack) => sides_back(&mut self.scene, &self.blobs, (seq, ack)),
-            _ => overlay_sides(&mut self.scene, &self.blobs, (pending.call, &pending.proposal)),
+            PendingStatus::Applied(ack) => sides_back(&mut self.scene, &self.blobs, seq, ack),
+            _ => overlay_sides(&mut self.scene, &self.blobs, pending.call, &pending.proposal),
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
         self.redo_proposals(&dropped)?;

@@ -41,7 +41,9 @@ impl Engine {
     pub(super) fn as_earlier(
         &mut self,
         earlier: &PreviousPlan,
-        (call, base, mark): (Seq, &Fingerprint, JournalMark),
+        call: Seq,
+        base: &Fingerprint,
+        mark: JournalMark,
         plan: Plan,
     ) -> Result<Plan, Refusal> {
         let Plan::Propose(mut now, answer) = plan else {

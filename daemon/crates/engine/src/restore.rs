@@ -40,7 +40,7 @@ impl Engine {
             Ok(all) => all,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let title = |since: &[AppliedSince]| self.title_of_restore(checkpoint, (&all, since));
+        let title = |since: &[AppliedSince]| self.title_of_restore(checkpoint, &all, since);
         let since = in_force(&all);
         if since.is_empty() {
             return Ok(refuse!(
@@ -97,7 +97,8 @@ impl Engine {
     fn title_of_restore(
         &self,
         checkpoint: Seq,
-        (all, since): (&[AppliedSince], &[AppliedSince]),
+        all: &[AppliedSince],
+        since: &[AppliedSince],
     ) -> String {
         let back = count_noun(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");

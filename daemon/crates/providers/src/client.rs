@@ -269,7 +269,7 @@ pub fn load_models(
     env: config::EnvReader<'_>,
     chain: &dyn Keychain,
 ) -> Result<Option<TaskModels>, String> {
-    models_by(home, project, said, (env, &KeyStore::new(env, chain)))
+    models_by(home, project, said, env, &KeyStore::new(env, chain))
 }
 
 /// The same with keys that are known.
@@ -277,7 +277,8 @@ pub(super) fn models_by(
     home: &Path,
     project: Option<&Path>,
     said: Option<&str>,
-    (env, keys): (config::EnvReader<'_>, &KeyStore<'_>),
+    env: config::EnvReader<'_>,
+    keys: &KeyStore<'_>,
 ) -> Result<Option<TaskModels>, String> {
     let (catalogue, config) = config::load_config(home, project, env)?;
     let waits = WaitLimits::from_config(&config);

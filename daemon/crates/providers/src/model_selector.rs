@@ -108,7 +108,7 @@ impl ModelSelector for OfHome {
     fn select_models(&self, said: Option<&str>) -> Result<Option<TaskModels>, String> {
         let env = |name: &str| self.find_variable(name);
         let keys = KeyStore::new(&env, &SystemKeychain).of_daemon(std::process::id());
-        let models = models_by(&self.home, None, said, (&env, &keys))?;
+        let models = models_by(&self.home, None, said, &env, &keys)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(models), Some(kept)) = (&models, last.as_ref())
             && models.is_same(kept)

@@ -320,13 +320,13 @@ impl<'a> DrawingRun<'a> {
                 }
                 let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
                 let middle = first + fine / 2 * width + x * fine + fine / 2;
-                picture.put_point(x, y, self.on_ground((x, y), middle, colour));
+                picture.put_point(x, y, self.on_ground(x, y, middle, colour));
             }
         }
     }
 
     /// A point's colour, with the lines of the grid where it is of the ground.
-    fn on_ground(&self, (x, y): (usize, usize), sample: usize, colour: [u8; 3]) -> [u8; 3] {
+    fn on_ground(&self, x: usize, y: usize, sample: usize, colour: [u8; 3]) -> [u8; 3] {
         let (face, near) = self.band.sample_at(sample);
         if face == NOBODY || !self.is_ground[face as usize >> 3] {
             return colour;

@@ -58,7 +58,7 @@ impl LabelPen<'_> {
         }
     }
 
-    fn draw_text(&mut self, (x, y): (i64, i64), text: &str, colour: [u8; 3]) {
+    fn draw_text(&mut self, x: i64, y: i64, text: &str, colour: [u8; 3]) {
         let size = self.size;
         for (at, letter) in (0..).zip(text.chars()) {
             for (row, bits) in (0..).zip(font::letter_rows(letter)) {
@@ -85,7 +85,7 @@ impl LabelPen<'_> {
             PAPER,
             PAPER_OPACITY,
         );
-        self.draw_text((x, y - 12 * size), &text, INK);
+        self.draw_text(x, y - 12 * size, &text, INK);
         self.fill_box((x, y - size), (long, size), INK, 255);
         for end in [x, x + long - size] {
             self.fill_box((end, y - 3 * size), (size, 3 * size), INK, 255);
@@ -121,7 +121,8 @@ impl LabelPen<'_> {
             let letter = (to.0 + x * 6.0 * size, to.1 - y * 6.0 * size);
             let corner = (letter.0 - 2.5 * size, letter.1 - 3.5 * size);
             self.draw_text(
-                (corner.0.round() as i64, corner.1.round() as i64),
+                corner.0.round() as i64,
+                corner.1.round() as i64,
                 &name.to_string(),
                 colour,
             );
@@ -169,7 +170,7 @@ impl LabelPen<'_> {
         for (row, (mark, text)) in (0..).zip(&lines) {
             let y = 8 * size + row * step;
             self.fill_box((x, y), (HEIGHT * size, HEIGHT * size), colour_of(*mark), 255);
-            self.draw_text((x + 10 * size, y), text, INK);
+            self.draw_text(x + 10 * size, y, text, INK);
         }
     }
 }

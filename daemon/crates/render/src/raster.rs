@@ -68,7 +68,7 @@ impl SampleBand {
         let Self { colours, depths, faces, .. } = self;
         let is_flat = corners.iter().all(|corner| corner.light == corners[0].light);
         let flat = light_color(colour, corners[0].light);
-        scan_samples((self.width, self.top, self.rows), corners, |at, z, light| {
+        scan_samples(self.width, self.top, self.rows, corners, |at, z, light| {
             if z > depths[at] + NEARER {
                 depths[at] = z;
                 faces[at] = face;
@@ -86,7 +86,7 @@ impl SampleBand {
         opacity: u8,
     ) {
         let Self { colours, depths, veils, .. } = self;
-        scan_samples((self.width, self.top, self.rows), corners, |at, z, light| {
+        scan_samples(self.width, self.top, self.rows, corners, |at, z, light| {
             if z > depths[at] + NEARER {
                 veils[at] = face;
                 colours[at] = mix_colors(colours[at], light_color(colour, light), opacity);
@@ -97,7 +97,7 @@ impl SampleBand {
     /// Lets a face shine through what hides it.
     pub(super) fn draw_behind(&mut self, corners: &[FaceCorner], colour: [u8; 3], opacity: u8) {
         let Self { colours, depths, .. } = self;
-        scan_samples((self.width, self.top, self.rows), corners, |at, z, _| {
+        scan_samples(self.width, self.top, self.rows, corners, |at, z, _| {
             if z < depths[at] - NEARER {
                 colours[at] = mix_colors(colours[at], colour, opacity);
             }
@@ -192,7 +192,9 @@ fn slope_of([a, b, c]: [FaceCorner; 3], area: f64, of: impl Fn(FaceCorner) -> f6
 
 /// Visits the samples of a face that is turned this way, with how near each is and its light.
 fn scan_samples(
-    (width, top, rows): (usize, i64, usize),
+    width: usize,
+    top: i64,
+    rows: usize,
     corners: &[FaceCorner],
     mut visit: impl FnMut(usize, f32, f64),
 ) {

@@ -95,7 +95,7 @@ impl<G: DaemonGate> McpAgent<G> {
             return Ok(view);
         }
         let settled = tokio::select! {
-            settled = self.wait_until_settled(view.clone(), (until, wait), context) => settled,
+            settled = self.wait_until_settled(view.clone(), until, wait, context) => settled,
             // Nobody hears the answer. A person may still decide.
             () = gone.cancelled() => Some(view),
         };
@@ -132,7 +132,8 @@ impl<G: DaemonGate> McpAgent<G> {
     async fn wait_until_settled(
         &self,
         mut view: CallView,
-        (until, wait): (Instant, Duration),
+        until: Instant,
+        wait: Duration,
         context: &RequestContext<RoleServer>,
     ) -> Option<CallView> {
         let _shown = DecisionNotice::show_to(&context.peer, &view);
@@ -187,7 +188,7 @@ impl<G: DaemonGate> McpAgent<G> {
         let view = self.gate.wait_for_call(Seq(id), 0).await?;
         // Whoever does not want to know any more takes nothing back.
         let waited =
-            self.wait_until_settled(view.clone(), (Instant::now() + wait, wait), context).await;
+            self.wait_until_settled(view.clone(), Instant::now() + wait, wait, context).await;
         Ok(results::status_result(&waited.unwrap_or(view)))
     }
 }

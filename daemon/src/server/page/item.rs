@@ -139,7 +139,7 @@ fn other_changes(record: &EventRecord, event: &Event, key: String) -> Vec<PageCh
             PageChange::Waits { text: String::new() },
             put_item(
                 key.clone(),
-                failure_item(&key, record.workflow, (message, hint), *retryable, *setting),
+                failure_item(&key, record.workflow, message, hint, *retryable, *setting),
             ),
         ],
         Event::ClientDisconnected { client } => {
@@ -236,7 +236,8 @@ fn notice_item(key: &str, text: &str, details: &[String]) -> Markup {
 fn failure_item(
     key: &str,
     task: Seq,
-    (message, hint): (&str, &str),
+    message: &str,
+    hint: &str,
     retryable: bool,
     setting: Option<Setting>,
 ) -> Markup {

@@ -129,7 +129,7 @@ pub(super) async fn render_part(
             let about =
                 desk.request(|reply| DaemonRequest::Door(AccessRequest::About(reply))).await?;
             let keys = desk.request(DaemonRequest::Keys).await?;
-            settings::settings_view(&settings, &keys, (&access, &about))
+            settings::settings_view(&settings, &keys, &access, &about)
         }
         "mentions" => {
             let session = SessionId(behind.text_parameter("session")?.unwrap_or_default());

@@ -20,7 +20,8 @@ const MODES: [(Mode, &str, &str); 3] = [
 pub(super) fn settings_view(
     settings: &Settings,
     keys: &ProviderKeys,
-    (access, about): (&Access, &About),
+    access: &Access,
+    about: &About,
 ) -> Markup {
     html! {
         div.page.settings {

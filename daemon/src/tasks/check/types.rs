@@ -134,7 +134,7 @@ impl TypeChecker {
             command.env_clear().envs(KEPT.iter().filter_map(|it| Some((it, env::var_os(it)?))));
             let left = until.saturating_duration_since(Instant::now());
             let (printed, complained, status) =
-                run(command, folder.path(), (left, is_cancelled)).map_err(failed)?;
+                run(command, folder.path(), left, is_cancelled).map_err(failed)?;
             let Some(status) = status else {
                 if is_cancelled() {
                     return Err("Types are not checked: it was ended. Ask again.".to_owned());
@@ -378,7 +378,8 @@ fn parse_line(line: &str) -> Option<ReportLine<'_>> {
 fn run(
     mut command: Command,
     folder: &Path,
-    (time, is_cancelled): (Duration, &dyn Fn() -> bool),
+    time: Duration,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<(String, String, Option<ExitStatus>)> {
     let until = Instant::now() + time;
     let complaints = folder.join("stderr");

@@ -133,13 +133,15 @@ struct SpecVm {
 pub(super) fn run(
     still: &Arc<SceneSnapshot>,
     spec: u32,
-    (limits, clock): (SpecLimits, &SpecClock),
-    (cases, told): (&mut usize, &Sender<SpecProgress>),
+    limits: SpecLimits,
+    clock: &SpecClock,
+    cases: &mut usize,
+    told: &Sender<SpecProgress>,
 ) -> Result<(), CaseFailure> {
     let world = SpecWorld::new(Arc::clone(still));
     let (until, rang) = (Cell::new(clock.until), Cell::new(false));
     let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, rang });
-    let vm = SpecVm::new(&world, (limits, alarm)).map_err(|error| vm_failure(&error))?;
+    let vm = SpecVm::new(&world, limits, alarm).map_err(|error| vm_failure(&error))?;
     vm.run_cases(spec, OutputBudget { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
 }
 
@@ -163,10 +165,7 @@ fn error_reason(error: &Error) -> String {
 }
 
 impl SpecVm {
-    fn new(
-        world: &Rc<SpecWorld>,
-        (limits, alarm): (SpecLimits, Rc<VmDeadline>),
-    ) -> mlua::Result<Self> {
+    fn new(world: &Rc<SpecWorld>, limits: SpecLimits, alarm: Rc<VmDeadline>) -> mlua::Result<Self> {
         let libraries = StdLib::COROUTINE
             | StdLib::TABLE
             | StdLib::OS

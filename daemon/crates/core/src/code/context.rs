@@ -148,7 +148,7 @@ pub fn select_scripts(
     let fitting = ranked.len();
     bring_required(index, &mut ranked, asked.most);
     let reasons = |it: &RankedScript| explain_selection(scene, index, &words, &extra, it);
-    let mut selection = fill_budget(index, scene, asked, (&words, &reasons), ranked);
+    let mut selection = fill_budget(index, scene, asked, &words, &reasons, ranked);
     (selection.scripts, selection.fitting) = (index.script_nodes().len(), fitting);
     selection
 }
@@ -314,7 +314,8 @@ fn fill_budget(
     index: &CodeIndex,
     scene: &Scene,
     asked: &ContextRequest<'_>,
-    (words, reasons): (&QueryWords, &ReasonFn<'_>),
+    words: &QueryWords,
+    reasons: &ReasonFn<'_>,
     ranked: Vec<RankedScript>,
 ) -> ContextSelection {
     let all = ranked.len();

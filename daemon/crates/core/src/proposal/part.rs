@@ -137,7 +137,7 @@ pub fn draft_again(
             Some((script, _)) if edited.contains(&script) => {}
             Some((script, text)) => {
                 edited.push(script);
-                edit_again(draft, proposal, (id, renamed.target()), text)?;
+                edit_again(draft, proposal, id, renamed.target(), text)?;
             }
         }
     }
@@ -156,7 +156,8 @@ fn script_edits<'a>(command: &'a Command, script: &InstanceId) -> Option<&'a [Te
 fn edit_again(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
-    (id, target): (&InstanceId, &Target),
+    id: &InstanceId,
+    target: &Target,
     text: &TextSelection,
 ) -> Result<(), Refusal> {
     let node = draft.scene().locate(target)?;

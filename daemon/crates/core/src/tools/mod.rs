@@ -300,7 +300,7 @@ pub fn plan_call(
             scene.begin_scope(call);
             let mark = scene.mark();
             let seen = seen.cloned().unwrap_or_default();
-            let planned = draft_change(change, (args, meant), scene, base, (blobs, seen));
+            let planned = draft_change(change, args, meant, scene, base, blobs, seen);
             if !matches!(planned, Ok(Plan::Propose(..))) {
                 scene.rollback(mark);
             }
@@ -347,10 +347,12 @@ pub fn run_change(name: &str, args: &Json, draft: &mut ProposalDraft<'_>) -> Res
 
 fn draft_change(
     change: fn(Json, &mut ProposalDraft<'_>) -> Result<Json, Refusal>,
-    (args, meant): (Json, Option<ImplicitTarget>),
+    args: Json,
+    meant: Option<ImplicitTarget>,
     scene: &mut Scene,
     base: &Fingerprint,
-    (blobs, seen): (&BlobStore, SeenTexts),
+    blobs: &BlobStore,
+    seen: SeenTexts,
 ) -> Result<Plan, Refusal> {
     let mut draft = ProposalDraft::new(scene, blobs);
     draft.has_seen(seen);

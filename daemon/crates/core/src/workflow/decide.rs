@@ -215,14 +215,15 @@ pub fn decide(
         WorkflowInput::Disconnected => Ok(disconnect_agent(workflow)),
         WorkflowInput::Expired { after } => Ok(expire_pending(workflow, &after)),
         WorkflowInput::Finish { outcome } => Ok(finish_workflow(workflow, outcome)),
-        input => decide_talk(state, (name, workflow), input),
+        input => decide_talk(state, name, workflow, input),
     }
 }
 
 /// What an input means that belongs to the talk with a model.
 fn decide_talk(
     state: &LedgerState,
-    (name, workflow): (Seq, &Workflow),
+    name: Seq,
+    workflow: &Workflow,
     input: WorkflowInput,
 ) -> Result<Vec<Entry>, Refusal> {
     match input {

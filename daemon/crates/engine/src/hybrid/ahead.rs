@@ -49,7 +49,7 @@ impl Engine {
                     return true;
                 }
                 let stays =
-                    overlay_command(&mut self.scene, (*call, &mut made), command, &self.blobs);
+                    overlay_command(&mut self.scene, *call, &mut made, command, &self.blobs);
                 missing = self.scene.take_missing();
                 stays || !missing.is_empty()
             });
@@ -136,7 +136,8 @@ fn pair_scripts(open: &Scene, files: &Scene) -> FxHashMap<Node, Node> {
 /// there, or what it changes is not laid any more.
 fn overlay_command(
     scene: &mut Scene,
-    (call, made): (Seq, &mut BTreeSet<InstanceId>),
+    call: Seq,
+    made: &mut BTreeSet<InstanceId>,
     command: &Command,
     blobs: &BlobStore,
 ) -> bool {

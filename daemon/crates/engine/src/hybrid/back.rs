@@ -121,14 +121,14 @@ impl Engine {
             }
             PendingStatus::Undone(_) if again => {
                 self.load_hashes(required_blobs(&pending.proposal.commands))?;
-                Ok(self.redo_files((proposal, pending.call), &pending.proposal).err())
+                Ok(self.redo_files(proposal, pending.call, &pending.proposal).err())
             }
             _ => Ok(None),
         }
     }
 
     /// Writes files once more.
-    fn redo_files(&mut self, (seq, call): (Seq, Seq), proposal: &Proposal) -> Result<(), String> {
+    fn redo_files(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Result<(), String> {
         let _alone = vector_rojo_project::lock_project_files();
         let failed = |why: String| format!("Its files are as they were: {why}");
         let Some((at, own)) = self.own_part(proposal) else {

@@ -42,7 +42,8 @@ pub(super) fn message_cost(
 /// What a whole answer says.
 pub(super) fn build_message(
     answer: ModelAnswer,
-    (has_called, estimate): (bool, u64),
+    has_called: bool,
+    estimate: u64,
     client: &ModelClient,
 ) -> ModelMessage {
     let chosen = client.chosen_model();

@@ -476,7 +476,7 @@ impl SourceReader<'_> {
             self.tables[table as usize].push(start);
             let held = self.add_holder(ValueHolder::Field(holder, start));
             let value = self.read_expression(Some(held));
-            self.bind_function((Some(held), DefinitionKind::Function), &value, (start, start));
+            self.bind_function(Some(held), DefinitionKind::Function, &value, (start, start));
         } else if self.take_sign(b'[') {
             let key = self.read_expression(None);
             self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");

@@ -411,7 +411,8 @@ impl<'a> SourceReader<'a> {
     /// A function that has got a name by the value that was just read.
     pub(super) fn bind_function(
         &mut self,
-        (holder, kind): (Option<u32>, DefinitionKind),
+        holder: Option<u32>,
+        kind: DefinitionKind,
         value: &ValueInfo,
         at: (Token, Token),
     ) {

@@ -287,7 +287,7 @@ impl SourceReader<'_> {
                     (start, *name),
                 );
             }
-            self.bind_function((holder, DefinitionKind::LocalFunction), &value, (start, *name));
+            self.bind_function(holder, DefinitionKind::LocalFunction, &value, (start, *name));
             let binding = &mut self.names.bindings[number as usize];
             match value.what {
                 ValueKnowledge::Table(table) => binding.table = Some(table),
@@ -424,7 +424,7 @@ impl SourceReader<'_> {
     ) {
         self.note_wake(variable);
         let last = variable.last.unwrap_or(start);
-        self.bind_function((holder, DefinitionKind::Function), value, (start, last));
+        self.bind_function(holder, DefinitionKind::Function, value, (start, last));
         let NameRoot::Bound(bound) = variable.root else {
             return;
         };

@@ -31,7 +31,7 @@ pub fn find_replacements(
             &tokens[first..first + tokens[first..].iter().take_while(|it| is_in(it)).count()];
         for (at, token) in inside.iter().enumerate() {
             let before = at.checked_sub(1).map(|it| inside[it].kind);
-            found.extend(replace_token(source, *token, before, (old, new)));
+            found.extend(replace_token(source, *token, before, old, new));
         }
         let Some(next) =
             path_root(inside, source).and_then(|name| local_value(&tokens[..first], source, name))
@@ -48,7 +48,8 @@ fn replace_token(
     source: &str,
     token: Token,
     before: Option<TokenKind>,
-    (old, new): (&str, &str),
+    old: &str,
+    new: &str,
 ) -> Option<NameReplacement> {
     let Token { kind, start, end } = token;
     let text = ByteSpan { start, end }.of(source);

@@ -99,7 +99,7 @@ fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'
     let mut merge = SceneMerge {
         base,
         theirs,
-        ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, &between, (ours, theirs)),
+        ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, &between, ours, theirs),
         ours_of_base: to_ours.there,
         base_of_ours: to_ours.back,
         theirs_of_base: to_theirs.there,
@@ -127,7 +127,8 @@ fn ours_of_theirs(
     to_ours: &Counterparts,
     to_theirs: &Counterparts,
     between: &Counterparts,
-    (ours, theirs): (&Scene, &Scene),
+    ours: &Scene,
+    theirs: &Scene,
 ) -> Vec<u32> {
     let mut found = vec![NONE; theirs.tree.len() as usize];
     for node in theirs.tree.subtree(ROOT) {

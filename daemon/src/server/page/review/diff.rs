@@ -66,7 +66,7 @@ fn text_change(
                 // A memory is taken or left as a whole.
                 @let unit = if is_memory && number == 0 { whole } else { unit };
                 @let unit = Some(unit).filter(|unit| pieces.len() > 1 && pieces.contains(unit));
-                (hunk_section((at, number), script, unit, layout, compared))
+                (hunk_section(at, number, script, unit, layout, compared))
             }
         }
     }
@@ -94,7 +94,8 @@ fn name(script: &ScriptDiff) -> String {
 }
 
 fn hunk_section(
-    (at, number): (usize, usize),
+    at: usize,
+    number: usize,
     script: &ScriptDiff,
     unit: Option<ProposalUnit>,
     layout: DiffLayout,

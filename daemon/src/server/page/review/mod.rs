@@ -65,7 +65,7 @@ pub(super) async fn proposal_page(
     let task = desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?;
     let sessions = desk.request(DaemonRequest::Sessions).await?;
     let replaced = desk.request(|reply| DaemonRequest::Replaced(of, reply)).await?;
-    Ok(proposal_view::proposal_view((&view, &replaced), &task, &sessions, layout))
+    Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
 }
 
 /// The text of a script as it is.

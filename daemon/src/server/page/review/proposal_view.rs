@@ -19,7 +19,8 @@ pub(super) const ELSEWHERE: &str = "Its place is not open here. Open it, and dec
 
 /// A proposal of a task, and those that it was before it was planned again, newest first.
 pub(super) fn proposal_view(
-    (view, replaced): (&ProposalView, &[Seq]),
+    view: &ProposalView,
+    replaced: &[Seq],
     task: &WorkflowView,
     sessions: &Sessions,
     layout: DiffLayout,

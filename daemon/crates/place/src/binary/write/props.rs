@@ -196,7 +196,7 @@ impl<'a> BinaryOutput<'a> {
             let known = known.and_then(cell::type_of).map(|ty| (ty, true));
             // References to nobody say nothing, and give way where there are other values, too.
             for (ty, skips_null) in types.into_iter().map(|ty| (ty, false)).chain(known) {
-                found = self.typed_column(rows, key, edits, (ty, skips_null))?;
+                found = self.typed_column(rows, key, edits, ty, skips_null)?;
                 if found.is_some() {
                     break;
                 }
@@ -218,7 +218,7 @@ impl<'a> BinaryOutput<'a> {
             self.value_kinds(rows, key, edits).into_iter().max_by_key(|kind| *kind as u32)
         });
         match kind.and_then(cell::type_of) {
-            Some(ty) => self.typed_column(rows, key, edits, (ty, false)),
+            Some(ty) => self.typed_column(rows, key, edits, ty, false),
             None => Ok(None),
         }
     }
@@ -228,7 +228,8 @@ impl<'a> BinaryOutput<'a> {
         rows: &GroupRows<'_>,
         key: Ustr,
         edits: Option<&'a EditColumn>,
-        (ty, skips_null): (u8, bool),
+        ty: u8,
+        skips_null: bool,
     ) -> Result<Option<(String, Vec<u8>)>, CodecError> {
         let known = reflection::stored_name(&rows.group.name, &key);
         let name =

@@ -99,7 +99,7 @@ impl XmlOutput<'_> {
         let (elements, layout) = self.xml.elements_of(node);
         let mut behind = 0;
         for (at, element) in (0..).zip(&elements) {
-            match self.replace_element((node, node), at, element, &layout, has_removed)? {
+            match self.replace_element(node, node, at, element, &layout, has_removed)? {
                 None => {}
                 Some(new) if new.is_empty() => {
                     // It goes with the line that it stands on.
@@ -149,7 +149,7 @@ impl XmlOutput<'_> {
         for (at, element) in (0..).zip(&elements) {
             let gap = content.get(behind..element.whole.start).unwrap_or_default();
             behind = element.whole.end;
-            let new = self.replace_element((node, base), at, element, &layout, has_removed)?;
+            let new = self.replace_element(node, base, at, element, &layout, has_removed)?;
             let bytes = match &new {
                 Some(new) => new.as_slice(),
                 None => content.get(element.whole.clone()).unwrap_or_default(),
@@ -173,7 +173,8 @@ impl XmlOutput<'_> {
     /// What an element of `base` becomes for `node`: none where it stays, nothing where it goes.
     fn replace_element(
         &mut self,
-        (node, base): (u32, u32),
+        node: u32,
+        base: u32,
         at: u32,
         element: &PropertyElement<'_>,
         layout: &PropertyLayout,
