@@ -451,7 +451,7 @@ fn report_end(
     dry_run: bool,
 ) -> ExitStatus {
     show_calls(run.1, terminal, calls);
-    terminal.show_summary(run, dry_run);
+    terminal.show_summary(run.0, run.1, dry_run);
     let (_, workflow) = run;
     let mut counts = OutcomeCounts::default();
     for (seq, pending) in workflow.proposals() {

@@ -20,7 +20,8 @@ const LINES: usize = 120;
 
 /// The summary, each line ended; empty where there is nothing to say.
 pub(super) fn render_summary(
-    (run, workflow): (Seq, &Workflow),
+    run: Seq,
+    workflow: &Workflow,
     style: TextStyle,
     dry_run: bool,
 ) -> String {

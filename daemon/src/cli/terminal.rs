@@ -183,9 +183,9 @@ impl Terminal {
     }
 
     /// Says how it ended: what was done, to which file, and the way back.
-    pub(super) fn show_summary(&self, run: (Seq, &Workflow), dry_run: bool) {
+    pub(super) fn show_summary(&self, run: Seq, workflow: &Workflow, dry_run: bool) {
         if !self.json {
-            print_quietly(&summary::render_summary(run, stdout_style(), dry_run));
+            print_quietly(&summary::render_summary(run, workflow, stdout_style(), dry_run));
         }
     }
 

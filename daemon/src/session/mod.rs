@@ -163,7 +163,8 @@ impl SessionActor {
         who: Arc<dyn ModelSelector>,
         words: Sender<SessionMessage>,
     ) -> Self {
-        let mut engine = Engine::without_tasks(&ledger, opened, ledger_listener(&board, &session));
+        let mut engine =
+            Engine::without_tasks(&ledger, opened.0, opened.1, ledger_listener(&board, &session));
         engine.mark_served();
         Self {
             engine,
@@ -494,9 +495,13 @@ impl SessionActor {
         }
         match self.engine.prepare_request() {
             Ok(Some(ask)) => {
-                let to = (Arc::clone(&self.board), self.session.clone());
-                job.asking =
-                    Some(ActiveRequest::send_request(ask, workflow, to, self.words.clone()));
+                job.asking = Some(ActiveRequest::send_request(
+                    ask,
+                    workflow,
+                    Arc::clone(&self.board),
+                    self.session.clone(),
+                    self.words.clone(),
+                ));
                 Some(NextStep::Model)
             }
             // Why not is an entry, and a person has to say that it goes on.

@@ -120,7 +120,8 @@ impl ActiveRequest {
     pub(super) fn send_request(
         ask: ModelRequest,
         workflow: Seq,
-        (board, session): (Arc<EventHub>, SessionId),
+        board: Arc<EventHub>,
+        session: SessionId,
         words: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();

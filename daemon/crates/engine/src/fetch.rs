@@ -145,8 +145,8 @@ mod tests {
         scene.set_source(spec, "return function() it('a', function() end) end".to_owned());
         std::fs::write(&file, scene.encode().unwrap()).unwrap();
         let ledger = Arc::new(Ledger::open(&folder.join("ledger")).unwrap());
-        let engine =
-            Engine::without_tasks(&ledger, PlaceFile::open(&file, None).unwrap(), Box::new(|_| {}));
+        let (target, scene) = PlaceFile::open(&file, None).unwrap();
+        let engine = Engine::without_tasks(&ledger, target, scene, Box::new(|_| {}));
         (ledger, engine)
     }
 

@@ -212,7 +212,7 @@ impl Engine {
         mode: Mode,
         listener: EntryListener,
     ) -> Result<Self, EngineError> {
-        let mut engine = Self::without_tasks(ledger, opened, listener);
+        let mut engine = Self::without_tasks(ledger, opened.0, opened.1, listener);
         engine.begin_workflow(asked, driver, mode)?;
         Ok(engine)
     }

@@ -119,7 +119,7 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
         }
     };
     let listener: EntryListener = Box::new(|_| {});
-    let mut engine = Engine::without_tasks(ledger, opened, listener);
+    let mut engine = Engine::without_tasks(ledger, opened.0, opened.1, listener);
     engine.resume_workflow(lease, &records, ToolDriver::Calls);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
@@ -154,7 +154,7 @@ fn settle_project(
     let by_path = project.hash() != &place.hash;
     let opened = (project.addressed_by_path(by_path), scene);
     let listener: EntryListener = Box::new(|_| {});
-    let mut engine = Engine::without_tasks(ledger, opened, listener);
+    let mut engine = Engine::without_tasks(ledger, opened.0, opened.1, listener);
     engine.resume_workflow(lease, records, ToolDriver::Calls);
     let mut notices = Vec::new();
     if let Some(reason) = given_up {

@@ -39,7 +39,8 @@ impl Engine {
     /// A place in which nothing is at work yet.
     pub fn without_tasks(
         ledger: &Arc<Ledger>,
-        (target, scene): (impl Into<Target>, Scene),
+        target: impl Into<Target>,
+        scene: Scene,
         listener: EntryListener,
     ) -> Self {
         Self {

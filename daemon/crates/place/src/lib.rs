@@ -165,14 +165,15 @@ impl Scene {
     /// # Errors
     /// The bytes are not a place, or one that the reader does not support.
     pub fn open(bytes: Arc<[u8]>) -> Result<Self, CodecError> {
-        SourceFile::open(bytes).map(Self::new)
+        SourceFile::open(bytes).map(|(file, tree)| Self::new(file, tree))
     }
 
     pub fn empty(format: FileFormat) -> Self {
-        Self::new(SourceFile::empty(format))
+        let (file, tree) = SourceFile::empty(format);
+        Self::new(file, tree)
     }
 
-    fn new((file, tree): (SourceFile, InstanceTree)) -> Self {
+    fn new(file: SourceFile, tree: InstanceTree) -> Self {
         let stands = PieceList::whole(file.bytes().len());
         Self {
             file,

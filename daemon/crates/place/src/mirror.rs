@@ -218,7 +218,7 @@ impl Scene {
     }
 
     fn of_mirror(mirror: StudioMirror, tree: InstanceTree) -> Self {
-        Self::new((SourceFile::Open(Box::new(mirror)), tree))
+        Self::new(SourceFile::Open(Box::new(mirror)), tree)
     }
 
     /// A script's text, where it is known; nobody is asked for it.

@@ -224,7 +224,7 @@ impl Catalogue {
         let file: CatalogueFile =
             Value::Table(table).try_into().map_err(|error| error_line(&error))?;
         let mut services: Vec<ProviderService> =
-            file.providers.into_iter().map(build_service).collect();
+            file.providers.into_iter().map(|(name, file)| build_service(name, file)).collect();
         let place = |name: &str| ORDER.iter().position(|own| *own == name).unwrap_or(ORDER.len());
         services.sort_by_key(|service| place(&service.name));
         let named = |provider: &str| services.iter().any(|service| service.name == provider);
@@ -256,7 +256,7 @@ impl Catalogue {
     }
 }
 
-fn build_service((name, file): (String, FileService)) -> ProviderService {
+fn build_service(name: String, file: FileService) -> ProviderService {
     let FileService { wire, accent, base_url, keys, default } = file;
     let base_url = base_url.trim_end_matches('/').to_owned();
     ProviderService { name, wire, accent, base_url, keys, default }

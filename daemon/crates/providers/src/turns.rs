@@ -90,8 +90,8 @@ pub(super) fn split_turns<'a>(
     }
     texts.extend(prompt.context_text().map(Cow::from));
     let mut sides = vec![PromptMessage::Person { told: None, texts }];
-    let mut turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
-    let seen = turns.rfind(|turn| picture_of(*turn).is_some()).and_then(picture_of);
+    let turns = prompt.turns.iter().enumerate().filter(|_| model.sees);
+    let seen = turns.rev().find_map(|(index, turn)| Some((index, picture_of(turn)?)));
     let mut ids = BTreeSet::new();
     for (index, turn) in prompt.turns.iter().enumerate() {
         match turn {
@@ -146,11 +146,9 @@ pub(super) fn split_turns<'a>(
 }
 
 /// The picture that came of a turn, and which turn that is.
-fn picture_of((index, turn): (usize, &PromptTurn)) -> Option<(usize, &str)> {
+fn picture_of(turn: &PromptTurn) -> Option<&str> {
     match turn {
-        PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => {
-            Some((index, picture_data(answer)?))
-        }
+        PromptTurn::Called { outcome: CallOutcome::Done(answer), .. } => picture_data(answer),
         _ => None,
     }
 }

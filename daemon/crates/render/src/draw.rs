@@ -54,9 +54,9 @@ fn dot_product(one: [f64; 3], other: [f64; 3]) -> f64 {
 }
 
 impl PictureCamera {
-    fn new(frame: ViewFrame, (width, height): (u32, u32)) -> Self {
+    fn new(frame: ViewFrame, size: (u32, u32)) -> Self {
         let (view, axes) = (frame.view(), frame.view().axes());
-        let (width, height) = (f64::from(width), f64::from(height));
+        let (width, height) = (f64::from(size.0), f64::from(size.1));
         let [across, along] = frame.seen.map(|(low, high)| (low + (high - low) / 2.0, high - low));
         // How near things are is told from the middle of what is shown.
         let WorldBox { low, high } = frame.around;

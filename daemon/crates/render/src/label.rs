@@ -44,15 +44,9 @@ fn text_width(text: &str) -> i64 {
 }
 
 impl LabelPen<'_> {
-    fn fill_box(
-        &mut self,
-        (x, y): (i64, i64),
-        (wide, high): (i64, i64),
-        colour: [u8; 3],
-        opacity: u8,
-    ) {
-        for row in y..y + high {
-            for column in x..x + wide {
+    fn fill_box(&mut self, corner: (i64, i64), size: (i64, i64), colour: [u8; 3], opacity: u8) {
+        for row in corner.1..corner.1 + size.1 {
+            for column in corner.0..corner.0 + size.0 {
                 self.picture.blend_point(column, row, colour, opacity);
             }
         }

@@ -21,7 +21,8 @@ pub struct Picture {
 }
 
 impl Picture {
-    pub(super) fn new((width, height): (u32, u32)) -> Self {
+    pub(super) fn new(size: (u32, u32)) -> Self {
+        let (width, height) = size;
         Self { width, height, points: vec![[0; 3]; width as usize * height as usize] }
     }
 

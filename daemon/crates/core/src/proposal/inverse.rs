@@ -149,7 +149,7 @@ impl UndoStep {
         (scene.parent(node).unwrap_or_else(|| scene.root()), scene.index(node))
     }
 
-    pub(super) fn after_move(scene: &Scene, node: Node, (parent, index): (Node, u32)) -> Self {
+    pub(super) fn after_move(scene: &Scene, node: Node, parent: Node, index: u32) -> Self {
         let expect = Some(scene.fingerprint(node, []));
         // A path of the parent that the move itself has changed is already the new one.
         let node = PriorState::of_node(scene, node, &[parent]);

@@ -88,7 +88,8 @@ fn perform_inner(
             check_parent(scene, parent, scene.class(node))?;
             let before = keep.then(|| UndoStep::before_move(scene, node));
             scene.move_to(node, parent, *index)?;
-            let back = before.map(|before| UndoStep::after_move(scene, node, before));
+            let back =
+                before.map(|(parent, index)| UndoStep::after_move(scene, node, parent, index));
             Ok(PerformedCommand { node, backs: back.into_iter().collect() })
         }
         Command::Delete { target, count, expect } => {

@@ -50,7 +50,8 @@ pub(super) fn resolve_position(
 pub(super) fn symbol_at(
     index: &CodeIndex,
     scene: &Scene,
-    (node, byte): (Node, u32),
+    node: Node,
+    byte: u32,
 ) -> Result<Symbol, Refusal> {
     code::symbol_at(index, scene, node, byte).ok_or_else(|| {
         let text = scene.script_text(node).unwrap_or_default();

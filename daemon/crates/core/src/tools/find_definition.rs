@@ -41,8 +41,8 @@ fn plan(args: &FindDefinitionArgs, scene: &Scene, index: &CodeIndex) -> Result<J
     let mut answer = json!({});
     let found = match (&args.path, args.position, &args.name) {
         (Some(path), Some(place), None) => {
-            let symbol =
-                told::symbol_at(index, scene, told::resolve_position(scene, path, place)?)?;
+            let (node, byte) = told::resolve_position(scene, path, place)?;
+            let symbol = told::symbol_at(index, scene, node, byte)?;
             let found = code::find_definitions(index, scene, &symbol);
             if found.is_empty() {
                 return refuse!("{}", explain_undefined(scene, index, &symbol));

@@ -41,7 +41,8 @@ struct FindReferencesArgs {
 fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<Json, Refusal> {
     let symbol = match (args.position, &args.name) {
         (Some(place), None) => {
-            told::symbol_at(index, scene, told::resolve_position(scene, &args.path, place)?)?
+            let (node, byte) = told::resolve_position(scene, &args.path, place)?;
+            told::symbol_at(index, scene, node, byte)?
         }
         (None, Some(name)) => exported_symbol(args, scene, index, name)?,
         (None, None) => module_symbol(args, scene, index)?,

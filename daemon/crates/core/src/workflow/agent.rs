@@ -77,9 +77,10 @@ impl Workflow {
                 title: pending.proposal.title.clone(),
                 class: pending.proposal.class,
             },
-            (Some(CallOutcome::Done(answer)), pending) => {
-                AgentCallOutcome::Done { answer, applied: pending.map(applied_change) }
-            }
+            (Some(CallOutcome::Done(answer)), pending) => AgentCallOutcome::Done {
+                answer,
+                applied: pending.map(|(seq, it)| applied_change(seq, it)),
+            },
             (Some(CallOutcome::Refused(reason)), pending) => {
                 let (proposal, status) =
                     pending.map(|(seq, it)| (seq, it.status.to_proposal_status())).unzip();
@@ -107,6 +108,6 @@ impl Workflow {
     }
 }
 
-fn applied_change((proposal, pending): (Seq, &PendingProposal)) -> AppliedChange {
+fn applied_change(proposal: Seq, pending: &PendingProposal) -> AppliedChange {
     AppliedChange { proposal, diff: proposal::preview_text(&pending.proposal.preview) }
 }

@@ -345,7 +345,8 @@ impl<'a> SourceReader<'a> {
         &mut self,
         name: String,
         kind: DefinitionKind,
-        (start, named): (Token, Token),
+        start: Token,
+        named: Token,
     ) {
         let end = self.tokens[self.at.saturating_sub(1)].end;
         let span = ByteSpan { start: start.start, end };
@@ -419,7 +420,7 @@ impl<'a> SourceReader<'a> {
         if value.what == ValueKnowledge::Function
             && let Some(name) = self.holder_name(holder)
         {
-            self.define_name(name, kind, at);
+            self.define_name(name, kind, at.0, at.1);
         }
     }
 

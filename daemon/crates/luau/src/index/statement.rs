@@ -119,7 +119,7 @@ impl SourceReader<'_> {
             self.type_of();
         }
         self.close_scope(scope);
-        self.define_name(self.token_text(name).to_owned(), DefinitionKind::Type, (start, name));
+        self.define_name(self.token_text(name).to_owned(), DefinitionKind::Type, start, name);
         if let Some(definition) = self.definitions.last_mut() {
             definition.exported = exported;
         }
@@ -232,7 +232,7 @@ impl SourceReader<'_> {
             self.declare_name(name, BindingKind::Local);
             self.read_body(None, name);
             let text = self.token_text(name).to_owned();
-            return self.define_name(text, DefinitionKind::LocalFunction, (start, name));
+            return self.define_name(text, DefinitionKind::LocalFunction, start, name);
         }
         let first = self.at;
         let names = self.typed_names();
@@ -284,7 +284,8 @@ impl SourceReader<'_> {
                 self.define_name(
                     self.token_text(*name).to_owned(),
                     DefinitionKind::Local,
-                    (start, *name),
+                    start,
+                    *name,
                 );
             }
             self.bind_function(holder, DefinitionKind::LocalFunction, &value, (start, *name));
@@ -331,7 +332,7 @@ impl SourceReader<'_> {
         let own = (fields == 1).then_some(bound).flatten();
         self.read_body(is_method.then_some(BindingKind::Own(own)), last);
         let kind = if is_method { DefinitionKind::Method } else { DefinitionKind::Function };
-        self.define_name(called, kind, (start, last));
+        self.define_name(called, kind, start, last);
     }
 
     /// Parameters, types and block of a function; `own` is what the `self` of a method is.

@@ -240,14 +240,14 @@ impl SceneMerge<'_> {
     /// A value that both sides changed.
     fn merge_value(&mut self, ours: &mut Scene, who: (Option<u32>, u32, u32), key: Ustr) {
         match key.as_str() {
-            "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who),
+            "Source" if ours.is_script(Node(who.1)) => self.merge_source(ours, who.0, who.1, who.2),
             "Attributes" => self.merge_attributes(ours, who),
-            "Tags" => self.merge_tags(ours, who),
+            "Tags" => self.merge_tags(ours, who.0, who.1, who.2),
             name => self.add_conflict(ours, who, name),
         }
     }
 
-    fn merge_source(&mut self, ours: &mut Scene, (base, own, theirs): (Option<u32>, u32, u32)) {
+    fn merge_source(&mut self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
         let text = |scene: &Scene, node: u32| {
             scene.script_text(Node(node)).map_or_else(String::new, Cow::into_owned)
         };
@@ -297,7 +297,7 @@ impl SceneMerge<'_> {
     }
 
     /// Tags that a side added or took away are added or taken away.
-    fn merge_tags(&self, ours: &mut Scene, (base, own, theirs): (Option<u32>, u32, u32)) {
+    fn merge_tags(&self, ours: &mut Scene, base: Option<u32>, own: u32, theirs: u32) {
         let old = base.map_or_else(Vec::new, |base| self.base.tags(Node(base)));
         let (now, new) = (ours.tags(Node(own)), self.theirs.tags(Node(theirs)));
         let mut merged = Tags::new();

@@ -107,8 +107,8 @@ fn hash(bytes: &[u8]) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(bytes)
 }
 
-fn to_usize_range((start, end): (u32, u32)) -> Range<usize> {
-    start as usize..end as usize
+fn to_usize_range(span: (u32, u32)) -> Range<usize> {
+    span.0 as usize..span.1 as usize
 }
 
 impl XmlFile {
