@@ -178,7 +178,7 @@ fn searched(scripts: usize, runs: usize) {
         ("nothing", json!({ "query": "zebra", "caseSensitive": true }), vec!["-F", "zebra"]),
     ];
     // As the engine has it.
-    code::read_by(&scene, ON_ALL_CORES);
+    code::set_readers(&scene, ON_ALL_CORES);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
             let base = Fingerprint::of(b"");

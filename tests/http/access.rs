@@ -42,7 +42,8 @@ impl Bench {
         let passed = Arc::new(AtomicU64::new(0));
         let (began, seconds) = (Instant::now(), Arc::clone(&passed));
         let clock = Arc::new(move || began + Duration::from_secs(seconds.load(Ordering::Relaxed)));
-        let mut house = DaemonActor::new(home.path(), ledger, board, say).unwrap().by_clock(clock);
+        let mut house =
+            DaemonActor::new(home.path(), ledger, board, say).unwrap().with_clock(clock);
         house.print_code().unwrap();
         let (desk, asks) = DaemonHandle::new();
         thread::spawn(move || house.run(asks));
@@ -63,7 +64,7 @@ impl Bench {
 
     /// A code that a person asks for.
     fn code(&self) -> String {
-        let made = self.ask(|reply| DaemonRequest::Door(AccessRequest::Code(reply))).unwrap();
+        let made = self.ask(|reply| DaemonRequest::Access(AccessRequest::Code(reply))).unwrap();
         assert_eq!(made.seconds, 600);
         made.code
     }

@@ -33,8 +33,9 @@ fn a_session_that_is_gone_for_long_is_closed_and_goes_on_when_it_comes_back() {
     assert_eq!(seat.strong_count(), 0, "its thread and its mirror have gone before it comes back");
     assert_eq!((bench.sessions(), state(&bench, workflow)), (1, WorkflowState::Working));
     bench.desk.send(DaemonRequest::Tidy);
-    let ended =
-        bench.ask(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply)).unwrap();
+    let ended = bench
+        .ask(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply))
+        .unwrap();
     assert_eq!(ended.state, WorkflowState::Finished, "what is away can be ended");
 }
 
@@ -50,7 +51,8 @@ fn a_session_that_ends_in_the_middle_of_something_keeps_only_those_waiting_who_w
     assert_eq!((bench.sessions(), state(&bench, workflow)), (0, WorkflowState::Away));
     assert!(bench.ledger.has_lease(workflow), "it has not ended");
     let mut hello = bench.hello(&credential);
-    let mut ended = bench.begin(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply));
+    let mut ended =
+        bench.begin(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply));
     let refused = bench.wait(bench.hello("nobody's")).unwrap_err();
     assert_eq!(refused.hint, "Type the six digits that `vector pair` shows.");
     assert_eq!(bench.sessions(), 0, "others are answered");
@@ -73,7 +75,8 @@ fn who_has_given_up_waiting_begins_nothing() {
     let second = bench.chat(epoch);
     bench.desk.send(DaemonRequest::Tidy);
     drop(bench.hello(&credential));
-    let ended = bench.begin(|reply| DaemonRequest::Do(workflow, WorkflowAction::Cancel, reply));
+    let ended =
+        bench.begin(|reply| DaemonRequest::ActOnWorkflow(workflow, WorkflowAction::Cancel, reply));
     held.unlock().unwrap();
     bench.wait(second).unwrap();
     assert_eq!(bench.wait(ended).unwrap().state, WorkflowState::Finished);
@@ -81,7 +84,7 @@ fn who_has_given_up_waiting_begins_nothing() {
 }
 
 fn revoke(bench: &Bench) -> Answer<Revoked> {
-    bench.begin(|reply| DaemonRequest::Door(AccessRequest::Revoke(Revoke::Plugins {}, reply)))
+    bench.begin(|reply| DaemonRequest::Access(AccessRequest::Revoke(Revoke::Plugins {}, reply)))
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Bench {
         let say = Box::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
         let house =
             DaemonActor::new(home.path(), Arc::clone(&ledger), Arc::clone(&board), say).unwrap();
-        let mut house = house.closing_after(Duration::ZERO);
+        let mut house = house.with_idle_limit(Duration::ZERO);
         house.print_code().unwrap();
         let (desk, asks) = DaemonHandle::new();
         let house = thread::spawn(move || house.run(asks));

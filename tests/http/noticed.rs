@@ -20,7 +20,7 @@ use super::house::{Bench, of_window};
 fn is_news(bench: &Bench) -> bool {
     let places = || bench.board.subscribe_changes().borrow().places;
     let before = places();
-    bench.desk.send(DaemonRequest::Notice);
+    bench.desk.send(DaemonRequest::PollChanges);
     bench.sessions();
     places() != before
 }

@@ -224,7 +224,7 @@ impl OpenHouse {
         let ledger = Arc::new(Ledger::open(home.path()).unwrap());
         let board = Arc::new(EventHub::new(TokenHash::of_token("a person's")));
         let house = DaemonActor::new(home.path(), ledger, board, Box::new(|_: &str| {})).unwrap();
-        let mut house = house.keeping_pending_for(limit);
+        let mut house = house.with_pending_limit(limit);
         house.open_place(&place).unwrap();
         let (desk, asks) = DaemonHandle::new();
         thread::spawn(move || house.run(asks));
@@ -252,7 +252,7 @@ impl OpenHouse {
     }
 
     fn became(&self, call: Seq) -> AgentCallOutcome {
-        self.ask(|reply| DaemonRequest::Called(call, reply)).became
+        self.ask(|reply| DaemonRequest::CallStatus(call, reply)).became
     }
 }
 
@@ -264,7 +264,7 @@ fn what_nobody_decides_upon_in_time_is_withdrawn() {
         let waits = |became: &AgentCallOutcome| matches!(became, AgentCallOutcome::Pending { .. });
         house.desk.send(DaemonRequest::Tidy);
         assert!(waits(&house.became(call)), "its client is there");
-        house.desk.send(DaemonRequest::AgentEnds("one".to_owned()));
+        house.desk.send(DaemonRequest::EndConnection("one".to_owned()));
         if is_kept {
             house.desk.send(DaemonRequest::Tidy);
             assert!(waits(&house.became(call)));

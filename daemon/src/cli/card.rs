@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::{Change, Class, Proposal, Row, ScriptDiff};
 use scene_schemas::{InstancePath, Value};
-use vector_core::proposal::{by_instance, change_note, class_reason, short_values};
+use vector_core::proposal::{change_note, class_reason, group_by_instance, short_values};
 
 use super::hunks;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line, wrap_words};
@@ -140,7 +140,7 @@ fn group_rows<'a>(
         }
         Some(group)
     };
-    by_instance(proposal, rows).into_iter().filter_map(group).collect()
+    group_by_instance(proposal, rows).into_iter().filter_map(group).collect()
 }
 
 impl InstanceGroup<'_> {

@@ -461,8 +461,8 @@ fn report_end(
                 counts.failed += 1;
                 print_status(&format!("error: proposal {seq} was not applied: {reason}"));
             }
-            PendingStatus::Rejected(_) if workflow.was_revised(seq) => {}
-            PendingStatus::Withdrawn(_) if workflow.was_replanned(seq) => {}
+            PendingStatus::Rejected(_) if workflow.is_revised(seq) => {}
+            PendingStatus::Withdrawn(_) if workflow.is_replanned(seq) => {}
             PendingStatus::Rejected(_) | PendingStatus::Withdrawn(_) => counts.rejected += 1,
             PendingStatus::Waiting | PendingStatus::Approved | PendingStatus::Applying(_) => {
                 counts.failed += 1;

@@ -332,7 +332,7 @@ fn render_proposal(
             ("applied", reverted.get(&seq).map(|by| format!("taken back by {by}")))
         }
         PendingStatus::Undone(_) => ("undone", Some("in Studio".to_owned())),
-        PendingStatus::Rejected(_) if workflow.was_revised(seq) => {
+        PendingStatus::Rejected(_) if workflow.is_revised(seq) => {
             ("changed", Some("a part or a changed form stands for it".to_owned()))
         }
         PendingStatus::Rejected(reason) => ("rejected", reason.clone()),

@@ -129,7 +129,7 @@ pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Resul
     print_status(&format!("error: {} {}", trouble.message, trouble.hint));
     // What a setting mends is mended behind this run.
     let needs_setting = trouble.code == FailureKind::PaymentRequired;
-    if !trouble.retryable || needs_setting {
+    if !trouble.is_retryable || needs_setting {
         return Ok(false);
     }
     let said = terminal.ask_line("Try again? [y]es [N]o")?;

@@ -87,8 +87,8 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
         let tell = Box::new(|text: &str| print_line(text));
         let mut house = DaemonActor::new(home, ledger, Arc::clone(&board), tell)
             .with_context(|| format!("{} cannot be read", home.display()))?
-            .answered_by(Arc::new(OfHome::new(home)))
-            .keeping_pending_for(pending)
+            .with_models(Arc::new(OfHome::new(home)))
+            .with_pending_limit(pending)
             .with_run(run);
         for place in &args.place {
             house.open_place(place)?;
@@ -261,7 +261,7 @@ async fn wait_for_end(board: Arc<EventHub>, desk: DaemonHandle, idle: Option<u64
 
 /// Whether a person has to decide upon something in a place that is open here.
 async fn is_waiting(board: &EventHub, desk: &DaemonHandle) -> bool {
-    let waiting = desk.request(DaemonRequest::Waiting).await.unwrap_or_default();
+    let waiting = desk.request(DaemonRequest::PendingProposals).await.unwrap_or_default();
     waiting.into_iter().any(|it| board.slot(&it.session).is_some())
 }
 

@@ -133,7 +133,7 @@ impl GrantStore {
         let credential = random_text(CHANCE)?;
         let mut plugins = self.plugins.clone();
         plugins.push(GrantRecord::without_name(PLUGIN, TokenHash::of_token(&credential), Some(at)));
-        self.keep_plugins(plugins)?;
+        self.store_plugins(plugins)?;
         Ok(credential)
     }
 
@@ -148,7 +148,7 @@ impl GrantStore {
         let page = GrantRecord::without_name(PAGE, TokenHash::of_token(&token), Some(at));
         let name = page.name.clone();
         pages.push(page);
-        self.keep_pages(pages)?;
+        self.store_pages(pages)?;
         Ok((name, token))
     }
 
@@ -157,7 +157,7 @@ impl GrantStore {
     /// # Errors
     /// The name is none, or is taken, or the token cannot be kept.
     pub fn add_client(&mut self, name: &str, at: u64) -> Result<MadeToken, Failure> {
-        is_name(name)?;
+        check_token_name(name)?;
         if self.clients.iter().any(|client| client.name == name) {
             return Err(failure(
                 FailureKind::Settled,
@@ -173,7 +173,7 @@ impl GrantStore {
             made: Some(at),
             secret: TokenHash::of_token(&token),
         });
-        self.keep_clients(clients).map_err(|error| write_failed(&error))?;
+        self.store_clients(clients).map_err(|error| write_failed(&error))?;
         Ok(MadeToken { name, token })
     }
 
@@ -194,13 +194,13 @@ impl GrantStore {
         let (clients_gone, clients) = part(&self.clients, false);
         let (pages_gone, pages) = part(&self.pages, matches!(what, Revoke::Pages {}));
         if !gone.is_empty() {
-            self.keep_plugins(plugins).map_err(|error| write_failed(&error))?;
+            self.store_plugins(plugins).map_err(|error| write_failed(&error))?;
         }
         if !clients_gone.is_empty() {
-            self.keep_clients(clients).map_err(|error| write_failed(&error))?;
+            self.store_clients(clients).map_err(|error| write_failed(&error))?;
         }
         if !pages_gone.is_empty() {
-            self.keep_pages(pages).map_err(|error| write_failed(&error))?;
+            self.store_pages(pages).map_err(|error| write_failed(&error))?;
         }
         gone.extend(clients_gone.into_iter().chain(pages_gone));
         match what {
@@ -213,19 +213,19 @@ impl GrantStore {
         }
     }
 
-    fn keep_plugins(&mut self, plugins: Vec<GrantRecord>) -> io::Result<()> {
+    fn store_plugins(&mut self, plugins: Vec<GrantRecord>) -> io::Result<()> {
         write_grants(&self.home.join(PLUGINS), &plugins, false)?;
         self.plugins = plugins;
         Ok(())
     }
 
-    fn keep_pages(&mut self, pages: Vec<GrantRecord>) -> io::Result<()> {
+    fn store_pages(&mut self, pages: Vec<GrantRecord>) -> io::Result<()> {
         write_grants(&self.home.join(PAGES), &pages, false)?;
         self.pages = pages;
         Ok(())
     }
 
-    fn keep_clients(&mut self, clients: Vec<GrantRecord>) -> io::Result<()> {
+    fn store_clients(&mut self, clients: Vec<GrantRecord>) -> io::Result<()> {
         write_grants(&self.home.join(CLIENTS), &clients, true)?;
         self.clients = clients;
         Ok(())
@@ -247,7 +247,7 @@ fn write_grants(file: &Path, known: &[GrantRecord], with_names: bool) -> io::Res
     write_private(file, text.as_bytes())
 }
 
-fn is_name(name: &str) -> Result<(), Failure> {
+fn check_token_name(name: &str) -> Result<(), Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain);
     // What begins with a dash would be an option.

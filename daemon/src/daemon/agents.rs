@@ -16,7 +16,7 @@ use vector_ledger::LedgerError;
 use super::views::{ledger_failure, session_of};
 use super::{DaemonActor, LISTED, SessionMessage};
 use crate::server::{Reply, failure};
-use crate::session::{CallRequest, name, no_call, workflow_call_view};
+use crate::session::{CallRequest, call_name, call_not_found, workflow_call_view};
 
 /// How many records a workflow may have before its first call.
 const FIRST: usize = 4;
@@ -29,7 +29,7 @@ const MAX_NAME: usize = 64;
 
 impl DaemonActor {
     /// Passes a call on to the session that it is for.
-    pub(super) fn agent_calls(
+    pub(super) fn route_agent_call(
         &mut self,
         mut call: AgentCall,
         noted: oneshot::Sender<CallView>,
@@ -37,7 +37,7 @@ impl DaemonActor {
     ) {
         let checked = check_call(&call);
         if checked.is_ok() && call.again {
-            match self.made_before(&call) {
+            match self.find_earlier_call(&call) {
                 Ok(Some(view)) => {
                     let _ = noted.send(view.clone());
                     return drop(reply.send(Ok(view)));
@@ -46,7 +46,7 @@ impl DaemonActor {
                 Err(failure) => return drop(reply.send(Err(failure))),
             }
         }
-        let session = checked.and_then(|()| self.place_of(call.session.as_ref()));
+        let session = checked.and_then(|()| self.resolve_session(call.session.as_ref()));
         let session = match session {
             Ok(session) => session,
             Err(failure) => return drop(reply.send(Err(failure))),
@@ -60,12 +60,12 @@ impl DaemonActor {
 
     /// Which proposals go without a person's yes, of what begins now.
     pub(super) fn current_mode(&self) -> Mode {
-        self.chosen.mode()
+        self.active_settings.mode()
     }
 
     /// A call that was sent before, where it was made: its place may be closed by now, and its workflow over.
-    fn made_before(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
-        let name = name(&call.connection, &call.id);
+    fn find_earlier_call(&mut self, call: &AgentCall) -> Result<Option<CallView>, Failure> {
+        let name = call_name(&call.connection, &call.id);
         let start = format!("{}:", call.connection);
         for started in self.ledger.recent_starts(LISTED).map_err(|error| ledger_failure(&error))? {
             if agent_of(&started).is_none() {
@@ -82,7 +82,7 @@ impl DaemonActor {
             if !is_its {
                 continue;
             }
-            let state = self.readings.current_state(&self.ledger, started.seq);
+            let state = self.workflow_cache.current_state(&self.ledger, started.seq);
             let workflow = state.map_err(|error| ledger_failure(&error))?.workflow(started.seq);
             let made =
                 workflow.and_then(|it| workflow_call_view(it, started.seq, it.call_named(&name)?));
@@ -94,7 +94,7 @@ impl DaemonActor {
     }
 
     /// The session that is named, or the only one.
-    pub(super) fn place_of(&self, named: Option<&SessionId>) -> Result<SessionId, Failure> {
+    pub(super) fn resolve_session(&self, named: Option<&SessionId>) -> Result<SessionId, Failure> {
         if let Some(named) = named
             && self.sessions.contains_key(named)
         {
@@ -129,10 +129,10 @@ impl DaemonActor {
     }
 
     /// What became of a call, by its number or its proposal's. A place that is open knows.
-    pub(super) fn agent_call(&mut self, seq: Seq, reply: Reply<CallView>) {
+    pub(super) fn send_call_status(&mut self, seq: Seq, reply: Reply<CallView>) {
         let session = || -> Result<Option<SessionId>, Failure> {
             let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
-            let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
+            let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
             let started =
                 self.ledger.record_at(workflow).map_err(|error| ledger_failure(&error))?;
             let session = started.as_ref().and_then(session_of);
@@ -140,7 +140,7 @@ impl DaemonActor {
         };
         match session() {
             Ok(Some(session)) => {
-                self.send_to_session(&session, |_| SessionMessage::Called(seq, reply));
+                self.send_to_session(&session, |_| SessionMessage::CallStatus(seq, reply));
             }
             Ok(None) => drop(reply.send(self.recorded_call(seq))),
             Err(failure) => drop(reply.send(Err(failure))),
@@ -150,30 +150,30 @@ impl DaemonActor {
     /// The same of a call whose place is closed.
     fn recorded_call(&mut self, seq: Seq) -> Result<CallView, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
-        let workflow = record.ok_or_else(|| no_call(seq))?.workflow;
+        let workflow = record.ok_or_else(|| call_not_found(seq))?.workflow;
         let state = self
-            .readings
+            .workflow_cache
             .current_state(&self.ledger, workflow)
             .map_err(|error| ledger_failure(&error))?;
         let found = state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq));
-        found.ok_or_else(|| no_call(seq))
+        found.ok_or_else(|| call_not_found(seq))
     }
 
     /// Whoever made a call takes it back; the session that has it does so.
-    pub(super) fn agent_cancels(&self, call: &CancelCall) {
-        let name = name(&call.connection, &call.id);
-        self.tell_all(|| SessionMessage::CancelCall(name.clone()));
+    pub(super) fn cancel_agent_call(&self, call: &CancelCall) {
+        let name = call_name(&call.connection, &call.id);
+        self.broadcast_message(|| SessionMessage::CancelCall(name.clone()));
     }
 
     /// Says something to all sessions.
-    pub(super) fn tell_all(&self, word: impl Fn() -> SessionMessage) {
+    pub(super) fn broadcast_message(&self, word: impl Fn() -> SessionMessage) {
         for session in self.sessions.values() {
-            let _ = session.words.send(word());
+            let _ = session.message_sender.send(word());
         }
     }
 
     /// What agents have called: all that is not settled, and the last calls.
-    pub(super) fn agent_log(&mut self) -> Result<AgentLog, Failure> {
+    pub(super) fn read_agent_log(&mut self) -> Result<AgentLog, Failure> {
         let failed = |error: &LedgerError| ledger_failure(error);
         let unfinished = self.ledger.unfinished_starts().map_err(|error| failed(&error))?;
         let mut started = self.ledger.recent_starts(LISTED).map_err(|error| failed(&error))?;
@@ -186,7 +186,7 @@ impl DaemonActor {
                 continue;
             };
             let state = self
-                .readings
+                .workflow_cache
                 .current_state(&self.ledger, record.seq)
                 .map_err(|error| failed(&error))?;
             let Some(workflow) = state.workflow(record.seq) else {

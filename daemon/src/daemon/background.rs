@@ -11,22 +11,22 @@ use scene_schemas::api::SessionId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::DaemonActor;
-use super::open_place::{NotOpened, OpenRequest, WasRead};
+use super::open_place::{NotOpened, OpenRequest, ReadOutcome};
 use crate::server::DaemonRequest;
 
 pub(super) enum JobResult {
     /// Which file that is which somebody wants opened.
-    Found(OpenRequest, Result<PathBuf, NotOpened>),
+    Located(OpenRequest, Result<PathBuf, NotOpened>),
     /// A file was read, or could not be.
-    Read(OpenRequest, Box<WasRead>),
+    FileRead(OpenRequest, Box<ReadOutcome>),
     /// A session has ended, which had this thread.
-    Ended(SessionId, ThreadId),
+    SessionEnded(SessionId, ThreadId),
 }
 
 /// The way back, and who waits at its end.
 pub(super) struct BackgroundJobs {
-    back: UnboundedSender<JobResult>,
-    came: UnboundedReceiver<JobResult>,
+    sender: UnboundedSender<JobResult>,
+    receiver: UnboundedReceiver<JobResult>,
 }
 
 /// The thread that waits for what is heard next.
@@ -40,26 +40,27 @@ impl Wake for ParkedThread {
 
 /// What the thread of a session drops last, also where it panics.
 pub(super) struct SessionEndGuard {
-    back: UnboundedSender<JobResult>,
+    sender: UnboundedSender<JobResult>,
     session: SessionId,
 }
 
 impl Drop for SessionEndGuard {
     fn drop(&mut self) {
-        let _ = self.back.send(JobResult::Ended(self.session.clone(), thread::current().id()));
+        let _ =
+            self.sender.send(JobResult::SessionEnded(self.session.clone(), thread::current().id()));
     }
 }
 
 /// What the house hears next.
 pub(super) enum NextEvent {
-    Ask(DaemonRequest),
-    Back(JobResult),
+    Request(DaemonRequest),
+    JobDone(JobResult),
 }
 
 impl BackgroundJobs {
     pub(super) fn new() -> Self {
-        let (back, came) = unbounded_channel();
-        Self { back, came }
+        let (sender, receiver) = unbounded_channel();
+        Self { sender, receiver }
     }
 
     /// Waits for what is heard next; none where nobody can ask any more.
@@ -70,11 +71,11 @@ impl BackgroundJobs {
         let waker = Waker::from(Arc::new(ParkedThread(thread::current())));
         let mut context = Context::from_waker(&waker);
         loop {
-            if let Poll::Ready(Some(back)) = self.came.poll_recv(&mut context) {
-                return Some(NextEvent::Back(back));
+            if let Poll::Ready(Some(back)) = self.receiver.poll_recv(&mut context) {
+                return Some(NextEvent::JobDone(back));
             }
             if let Poll::Ready(ask) = asks.poll_recv(&mut context) {
-                return ask.map(NextEvent::Ask);
+                return ask.map(NextEvent::Request);
             }
             thread::park();
         }
@@ -82,7 +83,7 @@ impl BackgroundJobs {
 
     /// Says that a session has ended when its thread drops this.
     pub(super) fn end_guard(&self, session: SessionId) -> SessionEndGuard {
-        SessionEndGuard { back: self.back.clone(), session }
+        SessionEndGuard { sender: self.sender.clone(), session }
     }
 
     /// Does something on a thread of its own. A house that has ended needs to hear nothing.
@@ -90,7 +91,7 @@ impl BackgroundJobs {
         &self,
         work: impl FnOnce() -> JobResult + Send + 'static,
     ) -> io::Result<()> {
-        let back = self.back.clone();
+        let back = self.sender.clone();
         let thread = thread::Builder::new().name("beside".to_owned());
         thread.spawn(move || drop(back.send(work()))).map(drop)
     }
@@ -99,10 +100,14 @@ impl BackgroundJobs {
 impl DaemonActor {
     pub(super) fn handle_event(&mut self, next: NextEvent) {
         match next {
-            NextEvent::Ask(ask) => self.handle_request(ask),
-            NextEvent::Back(JobResult::Found(wish, file)) => self.finish_locating(&wish, file),
-            NextEvent::Back(JobResult::Read(wish, read)) => self.was_read(&wish, *read),
-            NextEvent::Back(JobResult::Ended(session, thread)) => self.has_ended(&session, thread),
+            NextEvent::Request(ask) => self.handle_request(ask),
+            NextEvent::JobDone(JobResult::Located(wish, file)) => self.finish_locating(&wish, file),
+            NextEvent::JobDone(JobResult::FileRead(wish, read)) => {
+                self.finish_reading(&wish, *read)
+            }
+            NextEvent::JobDone(JobResult::SessionEnded(session, thread)) => {
+                self.finish_session(&session, thread)
+            }
         }
     }
 }

@@ -81,7 +81,7 @@ impl DaemonActor {
             Ok(session) => {
                 let goal = format!("Go back to checkpoint {checkpoint}");
                 let call = ToolCall::new(RESTORE, json!({ "checkpoint": checkpoint }));
-                self.send_to_session(&session, |_| SessionMessage::GoBack(goal, call, reply));
+                self.send_to_session(&session, |_| SessionMessage::StartRevert(goal, call, reply));
             }
             Err(failure) => drop(reply.send(Err(failure))),
         }

@@ -22,7 +22,7 @@ impl DaemonActor {
     /// keeps nobody waiting.
     pub(super) fn send_conversation(&mut self, seq: Seq, reply: Reply<Talk>) {
         // What happens from here on is told by the stream, once or twice.
-        let (cursor, moments) = self.board.of_the_moment(seq);
+        let (cursor, moments) = self.event_hub.streaming_events(seq);
         let head = match self.talk_head(seq) {
             Ok(head) => head,
             Err(failure) => return drop(reply.send(Err(failure))),
@@ -39,7 +39,7 @@ impl DaemonActor {
 
     /// What stands above it.
     pub(super) fn talk_head(&mut self, seq: Seq) -> Result<TalkHead, Failure> {
-        let started = self.started_at(seq)?.ok_or_else(|| not_found(seq))?;
+        let started = self.find_start(seq)?.ok_or_else(|| not_found(seq))?;
         let Entry::Started { place, .. } = &started.entry else {
             return Err(not_found(seq));
         };
@@ -47,7 +47,7 @@ impl DaemonActor {
         let (mut usage, mut sent) = (Usage { input: 0, output: 0, cost: None }, None);
         for task in &tasks {
             let read = self
-                .readings
+                .workflow_cache
                 .current_reading(&self.ledger, *task)
                 .map_err(|error| ledger_failure(&error))?;
             usage.input += read.usage.input;
@@ -66,7 +66,7 @@ impl DaemonActor {
         })
     }
 
-    fn started_at(&self, seq: Seq) -> Result<Option<Record>, Failure> {
+    fn find_start(&self, seq: Seq) -> Result<Option<Record>, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         Ok(record.filter(|record| record.workflow == seq))
     }
@@ -75,7 +75,7 @@ impl DaemonActor {
     fn conversation_tasks(&self, last: Seq) -> Result<VecDeque<Seq>, Failure> {
         let mut tasks = VecDeque::from([last]);
         while let Some(first) = tasks.front().filter(|_| tasks.len() < MAX_TASKS) {
-            match self.started_at(*first)?.map(|record| record.entry) {
+            match self.find_start(*first)?.map(|record| record.entry) {
                 Some(Entry::Started { follows: Some(before), .. }) => tasks.push_front(before),
                 _ => break,
             }
@@ -89,13 +89,13 @@ fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failu
     let mut told = Vec::new();
     for task in tasks {
         let records = ledger.workflow(*task).map_err(|error| ledger_failure(&error))?;
-        told.extend(records.iter().flat_map(told_of));
+        told.extend(records.iter().flat_map(event_records));
     }
     Ok(told)
 }
 
 /// What the stream says of a record.
-pub(super) fn told_of(record: &Record) -> Vec<EventRecord> {
+pub(super) fn event_records(record: &Record) -> Vec<EventRecord> {
     let (seq, at, workflow) = (record.seq, record.at, record.workflow);
     let told = events_of(record).into_iter();
     told.map(|event| EventRecord { seq, at, workflow, event }).collect()

@@ -28,21 +28,21 @@ const STEPS: u32 = 4;
 /// The deploys, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct DeployRuns {
-    last: u64,
-    all: BTreeMap<u64, watch::Receiver<DeployState>>,
+    last_id: u64,
+    states: BTreeMap<u64, watch::Receiver<DeployState>>,
 }
 
 impl DeployRuns {
     /// The deploy of a project that is at work.
-    fn at_work(&self, project: &str) -> Option<u64> {
+    fn find_running(&self, project: &str) -> Option<u64> {
         let is_its = |state: &DeployState| state.project == project && !state.is_over;
-        self.all.iter().find(|(_, state)| is_its(&state.borrow())).map(|(id, _)| *id)
+        self.states.iter().find(|(_, state)| is_its(&state.borrow())).map(|(id, _)| *id)
     }
 
     fn start(&mut self, project: &str) -> (u64, watch::Sender<DeployState>) {
-        self.last += 1;
+        self.last_id += 1;
         let (state, seen) = watch::channel(DeployState {
-            id: self.last,
+            id: self.last_id,
             project: project.to_owned(),
             step: 1,
             steps: STEPS,
@@ -56,11 +56,11 @@ impl DeployRuns {
             note: None,
             failure: None,
         });
-        self.all.insert(self.last, seen);
-        while self.all.len() > KEPT {
-            self.all.pop_first();
+        self.states.insert(self.last_id, seen);
+        while self.states.len() > KEPT {
+            self.states.pop_first();
         }
-        (self.last, state)
+        (self.last_id, state)
     }
 }
 
@@ -70,7 +70,7 @@ impl DaemonActor {
         match deploying {
             DeployRequest::Plan(deploy, reply) => {
                 let project = self.project_of(&deploy.session);
-                let project = project.map(|project| (self.deploys.at_work(&project), project));
+                let project = project.map(|project| (self.deploys.find_running(&project), project));
                 thread::spawn(move || {
                     let planned = project.and_then(|(at_work, project)| {
                         Ok(DeployPlan { at_work, ..plan_deploy(&ledger, &project, &deploy)? })
@@ -80,19 +80,19 @@ impl DaemonActor {
             }
             DeployRequest::Begin(deploy, reply) => {
                 let begun = self.project_of(&deploy.session).and_then(|project| {
-                    if let Some(id) = self.deploys.at_work(&project) {
+                    if let Some(id) = self.deploys.find_running(&project) {
                         let message = format!("Deploy {id} of {project} is at work.");
                         let hint = "Wait until it is over, and deploy then.";
                         return Err(failure(FailureKind::Settled, message, hint));
                     }
                     let (id, state) = self.deploys.start(&project);
-                    thread::spawn(move || run(&ledger, &project, &deploy, &state));
+                    thread::spawn(move || run_deploy(&ledger, &project, &deploy, &state));
                     Ok(DeployStarted { id })
                 });
                 let _ = reply.send(begun);
             }
             DeployRequest::State(id, reply) => {
-                let state = self.deploys.all.get(&id).cloned();
+                let state = self.deploys.states.get(&id).cloned();
                 let _ = reply.send(state.ok_or_else(|| {
                     let message = format!("There is no deploy {id} in this daemon.");
                     let hint =
@@ -157,9 +157,9 @@ fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<Deploy
 }
 
 /// Deploys, and says how far it is.
-fn run(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
+fn run_deploy(ledger: &Ledger, project: &str, deploy: &Deploy, state: &watch::Sender<DeployState>) {
     let over = FinishGuard(state);
-    let mut tell = |told: DeployProgress<'_>| told_of(state, told);
+    let mut tell = |told: DeployProgress<'_>| report_progress(state, told);
     let done = prepare_deploy(ledger, deploy_options(project, deploy, false), &mut tell).and_then(
         |ready| {
             state.send_modify(|state| state.branch = Some(ready.branch.clone()));
@@ -201,7 +201,7 @@ impl Drop for FinishGuard<'_> {
 }
 
 /// Whoever waits is woken by steps; files follow each other too fast.
-fn told_of(state: &watch::Sender<DeployState>, told: DeployProgress<'_>) {
+fn report_progress(state: &watch::Sender<DeployState>, told: DeployProgress<'_>) {
     state.send_if_modified(|state| match told {
         DeployProgress::Step(step) => {
             state.step = step as u32 + 1;

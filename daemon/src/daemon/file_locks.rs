@@ -11,11 +11,11 @@ pub(super) struct FileLocks(Arc<LockedFiles>);
 #[derive(Debug, Default)]
 struct LockedFiles {
     files: Mutex<HashSet<String>>,
-    less: Condvar,
+    released: Condvar,
 }
 
 impl LockedFiles {
-    fn files(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn lock_files(&self) -> MutexGuard<'_, HashSet<String>> {
         // Whoever panicked has left a whole set behind.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -24,27 +24,27 @@ impl LockedFiles {
 /// Nobody else settles anything in these files until it is dropped.
 #[derive(Debug)]
 pub(super) struct FileLockGuard {
-    taken: Arc<LockedFiles>,
-    own: HashSet<String>,
+    locked: Arc<LockedFiles>,
+    files: HashSet<String>,
 }
 
 impl FileLocks {
     /// Waits until nobody is at work in any of these files. They are taken together, so that no two wait
     /// for each other.
     pub(super) fn lock(&self, own: HashSet<String>) -> FileLockGuard {
-        let mut files = self.0.files();
+        let mut files = self.0.lock_files();
         while !files.is_disjoint(&own) {
-            files = self.0.less.wait(files).unwrap_or_else(PoisonError::into_inner);
+            files = self.0.released.wait(files).unwrap_or_else(PoisonError::into_inner);
         }
         files.extend(own.iter().cloned());
-        FileLockGuard { taken: Arc::clone(&self.0), own }
+        FileLockGuard { locked: Arc::clone(&self.0), files: own }
     }
 }
 
 impl Drop for FileLockGuard {
     fn drop(&mut self) {
-        self.taken.files().retain(|it| !self.own.contains(it));
-        self.taken.less.notify_all();
+        self.locked.lock_files().retain(|it| !self.files.contains(it));
+        self.locked.released.notify_all();
     }
 }
 
@@ -98,6 +98,6 @@ mod tests {
                 });
             }
         });
-        assert!(settling.0.files().is_empty());
+        assert!(settling.0.lock_files().is_empty());
     }
 }

@@ -22,7 +22,7 @@ use vector_ledger::Ledger;
 use super::views::{ledger_failure, not_found};
 use super::{DaemonActor, SessionMessage, SessionThread};
 use crate::history::{HistoryIndex, PlaceSelector, RevertBlock};
-use crate::server::{EntryFilter, HistoryRequest, LineStream, Reply, ScriptWanted, failure};
+use crate::server::{EntryFilter, HistoryRequest, LineStream, Reply, ScriptQuery, failure};
 
 /// So many handfuls of exported entries wait to be taken.
 const AHEAD: usize = 4;
@@ -32,9 +32,9 @@ const BUSY: Duration = Duration::from_secs(10);
 const MAX_DAYS: u64 = 100_000;
 
 impl DaemonActor {
-    pub(super) fn look_back(&mut self, past: HistoryRequest) {
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
-        let board = Arc::clone(&self.board);
+    pub(super) fn handle_history(&mut self, past: HistoryRequest) {
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
+        let board = Arc::clone(&self.event_hub);
         // A session that is not open any more is nobody's to ask.
         let if_open = move |entry: &mut HistoryEntry| {
             entry.session.take_if(|session| board.slot(session).is_none());
@@ -55,7 +55,7 @@ impl DaemonActor {
                 }));
             })),
             HistoryRequest::Figures(days, reply) => {
-                let measured = Arc::clone(&self.measured);
+                let measured = Arc::clone(&self.usage_meter);
                 let since = (day_of(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
                 thread::spawn(move || {
                     let figures = measured.read_figures(&ledger, since);
@@ -71,26 +71,28 @@ impl DaemonActor {
     }
 
     /// Says what a script said. A place that is open knows what it says now.
-    fn send_script_at(&self, wanted: ScriptWanted, reply: Reply<ScriptAt>) {
-        let ScriptWanted { place, path, seq } = wanted;
+    fn send_script_at(&self, wanted: ScriptQuery, reply: Reply<ScriptAt>) {
+        let ScriptQuery { place, path, seq } = wanted;
         let is_it = |(session, open): &(&SessionId, &SessionThread)| {
             session.0 == place || open.place.name() == place
         };
         let open = self.sessions.iter().find(is_it);
         let (meant, words) = match open {
-            Some((_, open)) => (PlaceSelector::Open(open.place.clone()), Some(open.words.clone())),
+            Some((_, open)) => {
+                (PlaceSelector::Open(open.place.clone()), Some(open.message_sender.clone()))
+            }
             None => (PlaceSelector::Called(place.clone()), None),
         };
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
         thread::spawn(move || {
             let now = match words {
-                Some(words) => text_now(&words, &path),
+                Some(words) => current_texts(&words, &path),
                 None => Ok(Vec::new()),
             };
             let at = now.and_then(|now| {
                 let said = seen.script_at(&ledger, &meant, path.clone(), seq, now);
                 said.map_err(|error| ledger_failure(&error))?
-                    .ok_or_else(|| session_silent(&path, &place))
+                    .ok_or_else(|| script_not_found(&path, &place))
             });
             let _ = reply.send(at);
         });
@@ -100,12 +102,12 @@ impl DaemonActor {
     fn revert_proposal(&self, seq: Seq, reply: Reply<Started>) {
         let session = self.place_of_entry(seq).map(|place| {
             let open = self.sessions.values().find(|open| is_same(&open.place, &place));
-            (open.map(|open| open.words.clone()), place)
+            (open.map(|open| open.message_sender.clone()), place)
         });
-        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.seen));
+        let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
         thread::spawn(move || {
             let title = session.and_then(|(words, place)| {
-                let title = may_go_back(&ledger, &seen, seq)?;
+                let title = check_revertible(&ledger, &seen, seq)?;
                 Ok((title, words.ok_or_else(|| place_closed(&place))?))
             });
             match title {
@@ -113,7 +115,7 @@ impl DaemonActor {
                     let goal = format!("Revert proposal {seq}: {title}");
                     let call = ToolCall::new(REVERT, json!({ "proposal": seq }));
                     // A session that has ended drops the reply, which says so.
-                    let _ = words.send(SessionMessage::GoBack(goal, call, reply));
+                    let _ = words.send(SessionMessage::StartRevert(goal, call, reply));
                 }
                 Err(failure) => drop(reply.send(Err(failure))),
             }
@@ -150,9 +152,12 @@ fn export_entries(
 }
 
 /// What a script says in an open place, and in its file.
-fn text_now(words: &Sender<SessionMessage>, path: &InstancePath) -> Result<Vec<String>, Failure> {
+fn current_texts(
+    words: &Sender<SessionMessage>,
+    path: &InstancePath,
+) -> Result<Vec<String>, Failure> {
     let (ask, answer) = channel();
-    let _ = words.send(SessionMessage::Text(path.clone(), ask));
+    let _ = words.send(SessionMessage::ReadScript(path.clone(), ask));
     match answer.recv_timeout(BUSY) {
         Ok(now) => Ok(now),
         // A session that has ended says nothing of what is there now.
@@ -165,7 +170,7 @@ fn text_now(words: &Sender<SessionMessage>, path: &InstancePath) -> Result<Vec<S
     }
 }
 
-fn session_silent(path: &InstancePath, place: &str) -> Failure {
+fn script_not_found(path: &InstancePath, place: &str) -> Failure {
     failure(
         FailureKind::NotFound,
         format!("Nothing is known of a script {path} in {place}."),
@@ -175,7 +180,7 @@ fn session_silent(path: &InstancePath, place: &str) -> Failure {
 }
 
 /// The title of a proposal that can be taken back.
-fn may_go_back(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<String, Failure> {
+fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<String, Failure> {
     let settled = |message: String, hint: String| failure(FailureKind::Settled, message, hint);
     let wrong =
         |error: &EngineError| failure(FailureKind::Internal, error.to_string(), "Try again.");

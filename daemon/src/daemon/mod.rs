@@ -10,9 +10,9 @@ mod checkpoints;
 mod conversation;
 mod deploys;
 mod file_locks;
-mod files;
 mod history;
 mod merges;
+mod missing_files;
 mod open_place;
 pub(crate) mod orphaned;
 mod pairing;
@@ -47,12 +47,12 @@ use vector_rojo_project::FileWatch;
 
 use self::background::BackgroundJobs;
 use self::deploys::DeployRuns;
-use self::files::MissingFiles;
+use self::missing_files::MissingFiles;
 use self::open_place::PendingOpens;
 use self::pairing::{PairingCodes, PendingRevocation};
 use self::views::{
-    is_checkpoint, is_elsewhere, ledger_failure, not_found, other_session, plugin_away, session_of,
-    state_of, view_of, workflow_view,
+    is_checkpoint, is_elsewhere, ledger_failure, not_found, plugin_away, read_state,
+    read_workflow_view, session_of, workflow_elsewhere, workflow_view,
 };
 use crate::daemon::access::{DaemonRun, GrantStore};
 use crate::daemon::settings_store::{ActiveSettings, load_settings};
@@ -83,46 +83,46 @@ pub type Notifier = Box<dyn FnMut(&str) + Send>;
 pub struct DaemonActor {
     home: PathBuf,
     ledger: Arc<Ledger>,
-    board: Arc<EventHub>,
+    event_hub: Arc<EventHub>,
     sessions: HashMap<SessionId, SessionThread>,
-    ending: HashMap<SessionId, EndingSession>,
+    ending_sessions: HashMap<SessionId, EndingSession>,
     /// Who took access away, and is answered when the sessions have ended that had it.
-    revoking: Vec<PendingRevocation>,
+    pending_revocations: Vec<PendingRevocation>,
     settings: Settings,
     /// What the sessions have to know of the settings.
-    chosen: Arc<ActiveSettings>,
+    active_settings: Arc<ActiveSettings>,
     /// Workflows of agents as they were read.
-    readings: WorkflowCache,
+    workflow_cache: WorkflowCache,
     pairing: PairingCodes,
     grants: GrantStore,
     /// By what the plugin of each session showed that it is paired.
-    greeted: HashMap<SessionId, TokenHash>,
+    plugin_tokens: HashMap<SessionId, TokenHash>,
     run: Option<DaemonRun>,
     epoch: u64,
     /// After how long a silence a session is closed.
-    closing: Duration,
-    say: Notifier,
-    who: Arc<dyn ModelSelector>,
+    idle_limit: Duration,
+    notify: Notifier,
+    model_selector: Arc<dyn ModelSelector>,
     /// What was looked at of what has happened.
-    seen: Arc<HistoryIndex>,
+    history_index: Arc<HistoryIndex>,
     /// How far it was noticed what other processes have written down.
-    noticed: Seq,
+    polled_head: Seq,
     files: MissingFiles,
-    measured: Arc<UsageMeter>,
+    usage_meter: Arc<UsageMeter>,
     deploys: DeployRuns,
     /// Who follows the files of the projects.
-    watches: Vec<FileWatch>,
+    file_watches: Vec<FileWatch>,
     /// The projects that are open, by their files, and the open places that are told of changes in them.
     projects: Vec<PathBuf>,
     followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
     /// What is read to be opened.
-    opening: PendingOpens,
+    pending_opens: PendingOpens,
     /// The way back of what is done beside the house.
-    ways: BackgroundJobs,
+    background_jobs: BackgroundJobs,
 }
 
 struct SessionThread {
-    words: Sender<SessionMessage>,
+    message_sender: Sender<SessionMessage>,
     thread: ThreadId,
     place: Place,
 }
@@ -131,7 +131,7 @@ struct SessionThread {
 struct EndingSession {
     thread: ThreadId,
     /// What is asked of whoever has its name next.
-    waiting: Vec<DaemonRequest>,
+    queued_requests: Vec<DaemonRequest>,
 }
 
 impl SessionThread {
@@ -168,33 +168,33 @@ impl DaemonActor {
         let who: Arc<dyn ModelSelector> = Arc::new(OnlyOffline);
         let settings = load_settings(home);
         let house = Self {
-            chosen: Arc::new(ActiveSettings::from_settings(&settings)),
-            readings: WorkflowCache::default(),
+            active_settings: Arc::new(ActiveSettings::from_settings(&settings)),
+            workflow_cache: WorkflowCache::default(),
             settings,
             pairing: PairingCodes::new()?,
             grants: GrantStore::load(home)?,
-            greeted: HashMap::new(),
+            plugin_tokens: HashMap::new(),
             run: None,
             home: home.to_owned(),
             ledger,
-            board,
+            event_hub: board,
             sessions: HashMap::new(),
-            ending: HashMap::new(),
-            revoking: Vec::new(),
+            ending_sessions: HashMap::new(),
+            pending_revocations: Vec::new(),
             epoch: 0,
-            closing: CLOSED,
-            say,
-            who,
-            seen: Arc::default(),
-            noticed: Seq(0),
+            idle_limit: CLOSED,
+            notify: say,
+            model_selector: who,
+            history_index: Arc::default(),
+            polled_head: Seq(0),
             files: MissingFiles::default(),
-            measured: Arc::default(),
+            usage_meter: Arc::default(),
             deploys: DeployRuns::default(),
-            watches: Vec::new(),
+            file_watches: Vec::new(),
             projects: Vec::new(),
             followers: Arc::default(),
-            opening: PendingOpens::default(),
-            ways: BackgroundJobs::new(),
+            pending_opens: PendingOpens::default(),
+            background_jobs: BackgroundJobs::new(),
         };
         house.replay_events();
         house.publish_tokens();
@@ -203,23 +203,23 @@ impl DaemonActor {
 
     /// Lets these answer, and not only the offline planner.
     #[must_use]
-    pub fn answered_by(mut self, who: Arc<dyn ModelSelector>) -> Self {
-        self.who = who;
+    pub fn with_models(mut self, who: Arc<dyn ModelSelector>) -> Self {
+        self.model_selector = who;
         self
     }
 
     /// Closes sessions after a silence of this long.
     #[must_use]
-    pub fn closing_after(mut self, silence: Duration) -> Self {
-        self.closing = silence;
+    pub fn with_idle_limit(mut self, silence: Duration) -> Self {
+        self.idle_limit = silence;
         self
     }
 
     /// Withdraws what disconnected agents proposed and nobody decided upon for this long; none where it waits
     /// for a decision however long that takes.
     #[must_use]
-    pub fn keeping_pending_for(self, limit: Option<Duration>) -> Self {
-        self.chosen.limit_pending(limit);
+    pub fn with_pending_limit(self, limit: Option<Duration>) -> Self {
+        self.active_settings.set_pending_limit(limit);
         self
     }
 
@@ -238,8 +238,8 @@ impl DaemonActor {
             let Some(session) = session else {
                 continue;
             };
-            for told in conversation::told_of(&record) {
-                self.board.publish(Some(session), told, false);
+            for told in conversation::event_records(&record) {
+                self.event_hub.publish(Some(session), told, false);
             }
         }
     }
@@ -247,39 +247,39 @@ impl DaemonActor {
     /// Notices what nobody tells: files that are gone or back, and what another process has written down, whose
     /// tasks are listed, too.
     fn poll_changes(&mut self) {
-        self.look_for_files();
+        self.check_files();
         let Ok(head) = self.ledger.head() else {
             return;
         };
-        let before = std::mem::replace(&mut self.noticed, head);
+        let before = std::mem::replace(&mut self.polled_head, head);
         let is_news = before != head;
         if is_news && self.ledger.is_erased_after(before).unwrap_or(true) {
-            self.seen.clear();
-            self.readings = WorkflowCache::default();
-            self.board.erase_events(|workflow| {
+            self.history_index.clear();
+            self.workflow_cache = WorkflowCache::default();
+            self.event_hub.erase_events(|workflow| {
                 let state = workflow_state::read_workflow(&self.ledger, workflow).ok();
                 state.and_then(|it| it.workflow(workflow).map(|it| it.is_erased)).unwrap_or(true)
             });
         }
-        if is_news && self.board.head() <= EventHub::cursor_before(head) {
-            self.board.places_change();
+        if is_news && self.event_hub.head() <= EventHub::cursor_before(head) {
+            self.event_hub.mark_places_changed();
         }
     }
 
     /// Answers until nobody can ask any more.
     pub fn run(mut self, mut asks: UnboundedReceiver<DaemonRequest>) {
-        while let Some(heard) = self.ways.next(&mut asks) {
+        while let Some(heard) = self.background_jobs.next(&mut asks) {
             self.handle_event(heard);
         }
         for session in self.sessions.values() {
-            let _ = session.words.send(SessionMessage::End);
+            let _ = session.message_sender.send(SessionMessage::End);
         }
     }
 
     fn handle_request(&mut self, ask: DaemonRequest) {
         match ask {
             DaemonRequest::Pair(pair, reply) => drop(reply.send(self.pair_plugin(&pair))),
-            DaemonRequest::Door(door) => self.handle_access(door),
+            DaemonRequest::Access(door) => self.handle_access(door),
             DaemonRequest::Hello(hello, reply) => self.queue_hello(hello, reply),
             DaemonRequest::Scene(session, update, reply) => {
                 self.send_to_session(&session, |_| SessionMessage::Scene(update, reply));
@@ -306,44 +306,50 @@ impl DaemonActor {
             },
             DaemonRequest::Sessions(reply) => drop(reply.send(Ok(self.list_sessions()))),
             DaemonRequest::Proposals(reply) => drop(reply.send(self.list_proposals())),
-            DaemonRequest::Waiting(reply) => drop(reply.send(self.list_pending())),
+            DaemonRequest::PendingProposals(reply) => drop(reply.send(self.list_pending())),
             DaemonRequest::Proposal(seq, reply) => drop(reply.send(self.view_proposal(seq))),
-            DaemonRequest::Replaced(seq, reply) => drop(reply.send(self.replaced_proposals(seq))),
+            DaemonRequest::ReplacedProposals(seq, reply) => {
+                drop(reply.send(self.replaced_proposals(seq)))
+            }
             DaemonRequest::Picture(of, asked, reply) => self.request_picture(of, asked, reply),
             DaemonRequest::Workflows(reply) => drop(reply.send(self.list_workflows())),
             DaemonRequest::Workflow(seq, reply) => drop(reply.send(self.view_workflow(seq))),
             DaemonRequest::Talk(seq, reply) => self.send_conversation(seq, reply),
             DaemonRequest::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
-            DaemonRequest::Do(seq, verb, reply) => self.act_on_workflow(seq, verb, reply),
+            DaemonRequest::ActOnWorkflow(seq, verb, reply) => {
+                self.act_on_workflow(seq, verb, reply)
+            }
             DaemonRequest::Checkpoints(reply) => drop(reply.send(self.list_checkpoints())),
             DaemonRequest::MakeCheckpoint(make, reply) => {
                 drop(reply.send(self.make_checkpoint(make)));
             }
             DaemonRequest::Restore(seq, reply) => self.restore_checkpoint(seq, reply),
-            DaemonRequest::Settings(reply) => drop(reply.send(Ok(self.shown_settings()))),
-            DaemonRequest::Choose(settings, reply) => {
+            DaemonRequest::Settings(reply) => drop(reply.send(Ok(self.view_settings()))),
+            DaemonRequest::ChangeSettings(settings, reply) => {
                 drop(reply.send(self.change_settings(settings)));
             }
-            DaemonRequest::Call(call, noted, reply) => self.agent_calls(*call, noted, reply),
-            DaemonRequest::Called(seq, reply) => self.agent_call(seq, reply),
-            DaemonRequest::CancelCall(call) => self.agent_cancels(&call),
-            DaemonRequest::AgentLog(reply) => drop(reply.send(self.agent_log())),
-            DaemonRequest::AgentEnds(connection) => {
-                self.tell_all(|| SessionMessage::AgentEnds(connection.clone()));
+            DaemonRequest::Call(call, noted, reply) => self.route_agent_call(*call, noted, reply),
+            DaemonRequest::CallStatus(seq, reply) => self.send_call_status(seq, reply),
+            DaemonRequest::CancelCall(call) => self.cancel_agent_call(&call),
+            DaemonRequest::AgentLog(reply) => drop(reply.send(self.read_agent_log())),
+            DaemonRequest::EndConnection(connection) => {
+                self.broadcast_message(|| SessionMessage::EndConnection(connection.clone()));
             }
-            DaemonRequest::Scripts(session, cursor, reply) => match self.place_of(Some(&session)) {
-                Ok(session) => {
-                    self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply));
+            DaemonRequest::Scripts(session, cursor, reply) => {
+                match self.resolve_session(Some(&session)) {
+                    Ok(session) => {
+                        self.send_to_session(&session, |_| SessionMessage::Scripts(cursor, reply));
+                    }
+                    Err(failure) => drop(reply.send(Err(failure))),
                 }
-                Err(failure) => drop(reply.send(Err(failure))),
-            },
+            }
             DaemonRequest::Open(open, reply) => self.open_path(&open, reply),
             DaemonRequest::Tidy => self.close_idle_sessions(),
-            DaemonRequest::Notice => self.poll_changes(),
-            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.who.provider_keys()))),
-            DaemonRequest::HandKeys(keys, reply) => drop(reply.send(Ok(self.take_keys(keys)))),
+            DaemonRequest::PollChanges => self.poll_changes(),
+            DaemonRequest::Keys(reply) => drop(reply.send(Ok(self.model_selector.provider_keys()))),
+            DaemonRequest::HandKeys(keys, reply) => drop(reply.send(Ok(self.accept_keys(keys)))),
             DaemonRequest::Usage(reply) => drop(reply.send(self.read_usage())),
-            DaemonRequest::Past(past) => self.look_back(past),
+            DaemonRequest::History(past) => self.handle_history(past),
             DaemonRequest::Deploy(deploying) => self.handle_deploy(deploying),
             DaemonRequest::Merge(merging) => self.handle_merge(merging),
         }
@@ -352,26 +358,28 @@ impl DaemonActor {
     /// Does something to a workflow, in its session.
     fn act_on_workflow(&mut self, seq: Seq, verb: WorkflowAction, reply: Reply<WorkflowView>) {
         // What a session has that is just ending is let go of in a moment.
-        if let Some(waiting) = self.ending_with(seq) {
-            return waiting.push(DaemonRequest::Do(seq, verb, reply));
+        if let Some(waiting) = self.end_queue(seq) {
+            return waiting.push(DaemonRequest::ActOnWorkflow(seq, verb, reply));
         }
-        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.board));
+        let (ledger, board) = (Arc::clone(&self.ledger), Arc::clone(&self.event_hub));
         match self.session_of_workflow(seq) {
             Ok(session) => {
                 // The session answers when it has acted; the view is read then.
                 let (done, acted) = tokio::sync::oneshot::channel();
                 let model = self.chosen_model();
-                self.send_to_session(&session, |_| SessionMessage::Do(seq, verb, model, done));
+                self.send_to_session(&session, |_| {
+                    SessionMessage::ActOnWorkflow(seq, verb, model, done)
+                });
                 thread::spawn(move || {
                     let acted = acted.blocking_recv().unwrap_or_else(|_| Err(plugin_away()));
-                    let view = acted.and_then(|()| view_of(&ledger, &board, seq));
+                    let view = acted.and_then(|()| read_workflow_view(&ledger, &board, seq));
                     let _ = reply.send(view);
                 });
             }
             // What was left in a place that is not opened again can be ended all the same.
             Err(failure)
                 if verb == WorkflowAction::Cancel
-                    && (failure == plugin_away() || failure == other_session(seq)) =>
+                    && (failure == plugin_away() || failure == workflow_elsewhere(seq)) =>
             {
                 drop(reply.send(self.abandon_workflow(seq)));
             }
@@ -386,13 +394,13 @@ impl DaemonActor {
         word: impl FnOnce(&SessionThread) -> SessionMessage,
     ) {
         if let Some(found) = self.sessions.get(session) {
-            let _ = found.words.send(word(found));
+            let _ = found.message_sender.send(word(found));
         }
     }
 
     /// The session of the workflow that an entry belongs to.
     fn session_of_entry(&self, seq: Seq) -> Result<SessionId, Failure> {
-        let known = self.board.session_of_proposal(seq);
+        let known = self.event_hub.session_of_proposal(seq);
         if let Some(session) = known.filter(|session| self.sessions.contains_key(session)) {
             return Ok(session);
         }
@@ -405,12 +413,12 @@ impl DaemonActor {
         let session = started.as_ref().and_then(session_of);
         let session = session.filter(|session| self.sessions.contains_key(session));
         let session = session.ok_or_else(plugin_away)?;
-        let state = state_of(&self.ledger, record.workflow)?;
+        let state = read_state(&self.ledger, record.workflow)?;
         let is_here = |it| !is_elsewhere(&self.ledger, record.workflow, it);
         if state.workflow(record.workflow).is_none_or(is_here) {
             return Ok(session);
         }
-        Err(other_session(record.workflow))
+        Err(workflow_elsewhere(record.workflow))
     }
 
     /// Ends a workflow whose place is not open any more.
@@ -420,7 +428,7 @@ impl DaemonActor {
             let message = format!("Workflow {seq} is at work in another process.");
             return Err(failure(FailureKind::Settled, message, "End it there."));
         };
-        let state = state_of(&self.ledger, seq)?;
+        let state = read_state(&self.ledger, seq)?;
         let left = |status: &PendingStatus| {
             matches!(status, PendingStatus::Approved | PendingStatus::Applying(_))
         };
@@ -433,10 +441,10 @@ impl DaemonActor {
             WorkflowInput::Failed { proposals, reason: reason.to_owned() },
             WorkflowInput::Finish { outcome: Finish::NotApproved },
         ];
-        orphaned::append_inputs(&self.ledger, &self.board, seq, inputs)
+        orphaned::append_inputs(&self.ledger, &self.event_hub, seq, inputs)
             .map_err(|error| ledger_failure(&error))?;
         drop(lease);
-        view_of(&self.ledger, &self.board, seq)
+        read_workflow_view(&self.ledger, &self.event_hub, seq)
     }
 
     fn session_of_workflow(&self, seq: Seq) -> Result<SessionId, Failure> {
@@ -460,9 +468,9 @@ impl DaemonActor {
 
     fn view_workflow(&mut self, seq: Seq) -> Result<WorkflowView, Failure> {
         let read = self
-            .readings
+            .workflow_cache
             .current_state(&self.ledger, seq)
             .map_err(|error| ledger_failure(&error))?;
-        workflow_view(&self.ledger, &self.board, seq, read)
+        workflow_view(&self.ledger, &self.event_hub, seq, read)
     }
 }

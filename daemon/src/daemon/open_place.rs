@@ -106,7 +106,7 @@ impl OpenRequest {
     }
 
     /// The same of the file that it is.
-    fn of_file(&self, file: PathBuf) -> Self {
+    fn with_file(&self, file: PathBuf) -> Self {
         match self {
             Self::Place(_) => Self::Place(file),
             Self::Project(_) => Self::Project(file),
@@ -132,32 +132,32 @@ impl OpenRequest {
     }
 
     /// Reads its file, which was found.
-    fn read_file(&self, means: &ReadContext) -> WasRead {
+    fn read_file(&self, means: &ReadContext) -> ReadOutcome {
         let mut notes = Vec::new();
         let begins = with_deep_stack(|| match self {
             Self::Place(file) => places::read_place(means, file, &mut notes),
             Self::Project(file) => projects::read_project(means, file, &mut notes),
         });
         let begins = begins.unwrap_or_else(|why| Err(not_served(self.path(), &why)));
-        WasRead { notes, begins }
+        ReadOutcome { notes, start: begins }
     }
 }
 
 /// A file as it was read, whose session has not begun.
-pub(super) struct WasRead {
+pub(super) struct ReadOutcome {
     /// What a person is told of it, whatever came of it.
     notes: Vec<String>,
-    begins: Result<SessionStart, NotOpened>,
+    start: Result<SessionStart, NotOpened>,
 }
 
 /// What a session begins with.
 pub(super) struct SessionStart {
     pub(super) opened: (Target, Scene),
     /// The way to the session for who follows its files, once there is one.
-    pub(super) words: Arc<OnceLock<Sender<SessionMessage>>>,
+    pub(super) message_sender: Arc<OnceLock<Sender<SessionMessage>>>,
     pub(super) watch: Option<FileWatch>,
     /// What a person is told when it is open.
-    pub(super) last: Option<String>,
+    pub(super) ready_message: Option<String>,
 }
 
 /// What a file is read with.
@@ -165,7 +165,7 @@ pub(super) struct SessionStart {
 pub(super) struct ReadContext {
     pub(super) ledger: Arc<Ledger>,
     pub(super) followers: Arc<Mutex<Vec<Sender<SessionMessage>>>>,
-    settling: FileLocks,
+    file_locks: FileLocks,
 }
 
 impl ReadContext {
@@ -175,7 +175,7 @@ impl ReadContext {
         file: &Path,
         settle: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let _alone = self.settling.lock(vector_engine::concerned_files(&self.ledger, file)?);
+        let _alone = self.file_locks.lock(vector_engine::concerned_files(&self.ledger, file)?);
         settle()
     }
 }
@@ -184,13 +184,13 @@ impl ReadContext {
 #[derive(Default)]
 pub(super) struct PendingOpens {
     /// Those for whom it is looked which file it is.
-    sought: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    locating: HashMap<OpenRequest, Vec<Reply<Opened>>>,
     /// Those whose file is being read, by what they want it as.
-    in_hand: HashMap<OpenRequest, Vec<Reply<Opened>>>,
-    settling: FileLocks,
+    reading: HashMap<OpenRequest, Vec<Reply<Opened>>>,
+    file_locks: FileLocks,
 }
 
-fn answer_each(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
+fn reply_to_all(waiting: Vec<Reply<Opened>>, opened: &Result<Opened, Failure>) {
     for reply in waiting {
         let _ = reply.send(opened.clone());
     }
@@ -211,15 +211,15 @@ impl DaemonActor {
             let _ = reply.send(Err(failure(FailureKind::BadRequest, message, hint)));
             return;
         }
-        if let Some(waiting) = self.opening.sought.get_mut(&wish) {
+        if let Some(waiting) = self.pending_opens.locating.get_mut(&wish) {
             return waiting.push(reply);
         }
-        self.opening.sought.insert(wish.clone(), vec![reply]);
+        self.pending_opens.locating.insert(wish.clone(), vec![reply]);
         let sought = wish.clone();
-        let begun = self.ways.spawn(move || {
+        let begun = self.background_jobs.spawn(move || {
             let found = with_deep_stack(|| sought.locate());
             let found = found.unwrap_or_else(|why| Err(not_served(sought.path(), &why)));
-            JobResult::Found(sought, found)
+            JobResult::Located(sought, found)
         });
         if let Err(why) = begun {
             self.finish_locating(&wish, Err(not_served(wish.path(), &why)));
@@ -232,34 +232,37 @@ impl DaemonActor {
         wish: &OpenRequest,
         found: Result<PathBuf, NotOpened>,
     ) {
-        let waiting = self.opening.sought.remove(wish).unwrap_or_default();
+        let waiting = self.pending_opens.locating.remove(wish).unwrap_or_default();
         let wish = match found {
-            Ok(file) => wish.of_file(file),
-            Err(why) => return answer_each(waiting, &Err(why.to_failure())),
+            Ok(file) => wish.with_file(file),
+            Err(why) => return reply_to_all(waiting, &Err(why.to_failure())),
         };
         if let Some(opened) = self.find_open(&wish) {
-            return answer_each(waiting, &Ok(opened));
+            return reply_to_all(waiting, &Ok(opened));
         }
-        if let Some(others) = self.opening.in_hand.get_mut(&wish) {
+        if let Some(others) = self.pending_opens.reading.get_mut(&wish) {
             return others.extend(waiting);
         }
-        self.opening.in_hand.insert(wish.clone(), waiting);
+        self.pending_opens.reading.insert(wish.clone(), waiting);
         let (means, of) = (self.read_context(), wish.clone());
-        let begun = self.ways.spawn(move || {
+        let begun = self.background_jobs.spawn(move || {
             let read = of.read_file(&means);
-            JobResult::Read(of, Box::new(read))
+            JobResult::FileRead(of, Box::new(read))
         });
         if let Err(why) = begun {
             let begins = Err(not_served(wish.path(), &why));
-            self.was_read(&wish, WasRead { notes: Vec::new(), begins });
+            self.finish_reading(&wish, ReadOutcome { notes: Vec::new(), start: begins });
         }
     }
 
     /// A file has been read: its session begins. Those that are open take up what was held meanwhile.
-    pub(super) fn was_read(&mut self, wish: &OpenRequest, read: WasRead) {
-        self.tell_all(|| SessionMessage::TakeUp);
-        let waiting = self.opening.in_hand.remove(wish).unwrap_or_default();
-        answer_each(waiting, &self.begin_read(wish, read).map_err(|error| error.to_failure()));
+    pub(super) fn finish_reading(&mut self, wish: &OpenRequest, read: ReadOutcome) {
+        self.broadcast_message(|| SessionMessage::ResumeWorkflows);
+        let waiting = self.pending_opens.reading.remove(wish).unwrap_or_default();
+        reply_to_all(
+            waiting,
+            &self.start_read_session(wish, read).map_err(|error| error.to_failure()),
+        );
     }
 
     /// Opens a place or model file, which is written in place, before anybody asks. What an earlier process
@@ -280,10 +283,10 @@ impl DaemonActor {
     }
 
     fn open_now(&mut self, wish: &OpenRequest) -> Result<Opened, NotOpened> {
-        let wish = wish.of_file(wish.locate()?);
+        let wish = wish.with_file(wish.locate()?);
         match self.find_open(&wish) {
             Some(opened) => Ok(opened),
-            None => self.begin_read(&wish, wish.read_file(&self.read_context())),
+            None => self.start_read_session(&wish, wish.read_file(&self.read_context())),
         }
     }
 
@@ -291,28 +294,34 @@ impl DaemonActor {
         ReadContext {
             ledger: Arc::clone(&self.ledger),
             followers: Arc::clone(&self.followers),
-            settling: self.opening.settling.clone(),
+            file_locks: self.pending_opens.file_locks.clone(),
         }
     }
 
-    fn begin_read(&mut self, wish: &OpenRequest, read: WasRead) -> Result<Opened, NotOpened> {
+    fn start_read_session(
+        &mut self,
+        wish: &OpenRequest,
+        read: ReadOutcome,
+    ) -> Result<Opened, NotOpened> {
         for note in &read.notes {
-            (self.say)(note);
+            (self.notify)(note);
         }
-        let SessionStart { opened, words, watch, last } = read.begins?;
-        let (opened, way) = self.begin_here(opened).map_err(|why| not_served(wish.path(), &why))?;
+        let SessionStart { opened, message_sender: words, watch, ready_message: last } =
+            read.start?;
+        let (opened, way) =
+            self.start_local_session(opened).map_err(|why| not_served(wish.path(), &why))?;
         // What changed between the reading and this was told to nobody.
-        let _ = words.get_or_init(|| way).send(SessionMessage::Files(FileChanges::All));
-        self.watches.extend(watch);
+        let _ = words.get_or_init(|| way).send(SessionMessage::FilesChanged(FileChanges::All));
+        self.file_watches.extend(watch);
         if let OpenRequest::Project(file) = wish {
-            self.is_beside(file);
+            self.share_project(file);
         }
-        (self.say)(&format!(
+        (self.notify)(&format!(
             "{} is open: `vector chat --session {}` talks about it.",
             opened.name, opened.session
         ));
         if let Some(last) = last {
-            (self.say)(&last);
+            (self.notify)(&last);
         }
         Ok(opened)
     }
@@ -321,13 +330,13 @@ impl DaemonActor {
     /// opened anew.
     fn find_open(&self, wish: &OpenRequest) -> Option<Opened> {
         let (session, known) = self.sessions.iter().find(|(_, it)| wish.is_open_as(&it.place))?;
-        known.words.send(SessionMessage::GoOn).ok()?;
-        let epoch = self.board.slot(session)?.epoch();
+        known.message_sender.send(SessionMessage::RunWorkflows).ok()?;
+        let epoch = self.event_hub.slot(session)?.epoch();
         Some(Opened { session: session.clone(), epoch, name: known.place.name() })
     }
 
     /// Lets a session begin that stays.
-    fn begin_here(
+    fn start_local_session(
         &mut self,
         opened: (Target, Scene),
     ) -> io::Result<(Opened, Sender<SessionMessage>)> {
@@ -337,7 +346,7 @@ impl DaemonActor {
         let token = random_text(24)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.epoch = (now as u64).max(self.epoch + 1);
-        let seat = self.board.register(&session, self.epoch, TokenHash::of_token(&token));
+        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
         seat.mark_permanent();
         let words = self.start_session(&seat, opened)?;
         Ok((Opened { session, epoch: seat.epoch(), name: place.name() }, words))

@@ -38,7 +38,7 @@ pub type ClockFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 /// The code that a person has been told last, and who tried it.
 pub(super) struct PairingCodes {
     code: TokenHash,
-    ends: Instant,
+    expires_at: Instant,
     tries: usize,
     /// Whether a code was guessed at since somebody has paired.
     is_guessed_at: bool,
@@ -50,7 +50,7 @@ pub(super) struct PairingCodes {
 /// Who has taken access away.
 pub(super) struct PendingRevocation {
     /// The sessions that have not ended yet.
-    left: HashSet<SessionId>,
+    open_sessions: HashSet<SessionId>,
     revoked: Result<Revoked, Failure>,
     reply: Reply<Revoked>,
 }
@@ -67,13 +67,20 @@ impl PairingCodes {
     pub(super) fn new() -> std::io::Result<Self> {
         let clock: ClockFn = Arc::new(Instant::now);
         let (code, ends) = (TokenHash::of_token(&random_digits(DIGITS)?), clock());
-        Ok(Self { code, ends, tries: 0, is_guessed_at: false, links: Vec::new(), clock })
+        Ok(Self {
+            code,
+            expires_at: ends,
+            tries: 0,
+            is_guessed_at: false,
+            links: Vec::new(),
+            clock,
+        })
     }
 
     /// Makes a code, which a person is told now.
     fn make_code(&mut self) -> std::io::Result<String> {
         let code = random_digits(if self.is_guessed_at { MANY_DIGITS } else { DIGITS })?;
-        (self.code, self.tries, self.ends) =
+        (self.code, self.tries, self.expires_at) =
             (TokenHash::of_token(&code), 0, (self.clock)() + HOLDS);
         Ok(code)
     }
@@ -101,7 +108,7 @@ impl PairingCodes {
     /// # Errors
     /// It is not the one that holds; the flag says whether that is another one from now on.
     fn try_code(&mut self, typed: &str) -> Result<(), (Failure, bool)> {
-        if (self.clock)() >= self.ends {
+        if (self.clock)() >= self.expires_at {
             let failure = failure(
                 FailureKind::Unpaired,
                 "The code has expired.",
@@ -114,7 +121,7 @@ impl PairingCodes {
             return Ok(());
         }
         if self.is_guessed_at {
-            return Err((too_many(), false));
+            return Err((too_many_tries(), false));
         }
         self.tries += 1;
         if self.tries < MAX_TRIES {
@@ -126,11 +133,11 @@ impl PairingCodes {
             return Err((failure, false));
         }
         self.is_guessed_at = true;
-        Err((too_many(), true))
+        Err((too_many_tries(), true))
     }
 }
 
-fn too_many() -> Failure {
+fn too_many_tries() -> Failure {
     failure(
         FailureKind::TooMany,
         format!("{MAX_TRIES} wrong codes were tried, so codes of {DIGITS} digits are void."),
@@ -139,7 +146,7 @@ fn too_many() -> Failure {
 }
 
 /// A code as a person reads it.
-fn in_groups(code: &str) -> String {
+fn format_code(code: &str) -> String {
     let groups: Vec<&str> =
         (0..code.len()).step_by(3).filter_map(|at| code.get(at..at + 3)).collect();
     groups.join(" ")
@@ -158,10 +165,10 @@ fn unix_millis() -> u64 {
 impl DaemonActor {
     /// Takes the time of pairings from this clock.
     #[must_use]
-    pub fn by_clock(mut self, clock: ClockFn) -> Self {
+    pub fn with_clock(mut self, clock: ClockFn) -> Self {
         // A code that was told holds as long by the one as by the other.
-        let left = self.pairing.ends.saturating_duration_since((self.pairing.clock)());
-        self.pairing.ends = clock() + left;
+        let left = self.pairing.expires_at.saturating_duration_since((self.pairing.clock)());
+        self.pairing.expires_at = clock() + left;
         self.pairing.clock = clock;
         self
     }
@@ -177,10 +184,11 @@ impl DaemonActor {
     /// From now on these, and no others, are tokens of agents, the run's and the clients' own, and of pages.
     pub(super) fn publish_tokens(&self) {
         let run = self.run.as_ref().and_then(DaemonRun::agent_secret);
-        self.board.know_run(run.clone());
-        self.board.set_agent_tokens(run.into_iter().chain(self.grants.client_secrets()).collect());
-        self.board.admit_pages(self.grants.page_secrets().collect());
-        self.board.settings_change();
+        self.event_hub.set_run_token(run.clone());
+        self.event_hub
+            .set_agent_tokens(run.into_iter().chain(self.grants.client_secrets()).collect());
+        self.event_hub.set_page_tokens(self.grants.page_secrets().collect());
+        self.event_hub.mark_settings_changed();
     }
 
     /// Makes a code, and tells whoever looks at the terminal of the daemon.
@@ -189,13 +197,13 @@ impl DaemonActor {
     /// The system has no chance to give.
     pub fn print_code(&mut self) -> std::io::Result<()> {
         let code = self.pairing.make_code()?;
-        self.tell_code(&code, "within ten minutes");
+        self.announce_code(&code, "within ten minutes");
         Ok(())
     }
 
-    fn tell_code(&mut self, code: &str, when: &str) {
-        let code = in_groups(code);
-        (self.say)(&format!("To pair a plugin, type {code} in its widget {when}."));
+    fn announce_code(&mut self, code: &str, when: &str) {
+        let code = format_code(code);
+        (self.notify)(&format!("To pair a plugin, type {code} in its widget {when}."));
     }
 
     /// Takes the six digits as they were typed.
@@ -234,7 +242,7 @@ impl DaemonActor {
         let (name, token) =
             self.grants.add_page(unix_millis()).map_err(|error| internal_failure(&error))?;
         self.publish_tokens();
-        (self.say)("The page was opened in a browser.");
+        (self.notify)("The page was opened in a browser.");
         if !is_link {
             self.print_code().map_err(|error| internal_failure(&error))?;
         }
@@ -245,8 +253,8 @@ impl DaemonActor {
         self.check_code(&pair.code)?;
         let credential =
             self.grants.add_plugin(unix_millis()).map_err(|error| internal_failure(&error))?;
-        self.board.settings_change();
-        (self.say)("A plugin was paired.");
+        self.event_hub.mark_settings_changed();
+        (self.notify)("A plugin was paired.");
         // A code pairs once.
         self.print_code().map_err(|error| internal_failure(&error))?;
         Ok(Paired { credential })
@@ -254,11 +262,11 @@ impl DaemonActor {
 
     /// Makes another code that holds no longer than the one that was guessed at.
     fn change_code(&mut self) -> std::io::Result<()> {
-        let ends = self.pairing.ends;
+        let ends = self.pairing.expires_at;
         let code = self.pairing.make_code()?;
-        self.pairing.ends = ends;
-        (self.say)("Wrong codes were tried, so the code is a longer one now.");
-        self.tell_code(&code, "while the one before would have held");
+        self.pairing.expires_at = ends;
+        (self.notify)("Wrong codes were tried, so the code is a longer one now.");
+        self.announce_code(&code, "while the one before would have held");
         Ok(())
     }
 
@@ -278,7 +286,7 @@ impl DaemonActor {
             AccessRequest::Enter(enter, reply) => drop(reply.send(self.enter_page(&enter))),
             AccessRequest::About(reply) => drop(reply.send(Ok(self.describe_daemon()))),
             AccessRequest::Access(reply) => drop(reply.send(Ok(self.grants.to_access()))),
-            AccessRequest::Make(make, reply) => drop(reply.send(self.make_token(&make.name))),
+            AccessRequest::MakeToken(make, reply) => drop(reply.send(self.make_token(&make.name))),
             AccessRequest::Revoke(what, reply) => self.revoke_access(&what, reply),
         }
     }
@@ -303,10 +311,10 @@ impl DaemonActor {
     fn revoke_access(&mut self, what: &Revoke, reply: Reply<Revoked>) {
         let names = self.grants.revoke(what);
         let is_run = matches!(what, Revoke::Run {} | Revoke::All {});
-        let changed = if is_run { self.change_run() } else { Ok(()) };
+        let changed = if is_run { self.renew_tokens() } else { Ok(()) };
         // Where some of it failed, the rest holds.
         self.publish_tokens();
-        let greeted = self.greeted.iter();
+        let greeted = self.plugin_tokens.iter();
         let out = greeted.filter(|(_, paired)| !self.grants.is_paired(paired));
         let out: HashSet<SessionId> = out.map(|(session, _)| session.clone()).collect();
         let ended: Vec<_> = self.sessions.extract_if(|session, _| out.contains(session)).collect();
@@ -314,25 +322,28 @@ impl DaemonActor {
         sessions.sort();
         let revoked = changed.and(names).map(|names| Revoked { names, sessions });
         self.close_sessions(ended);
-        let left: HashSet<_> = out.into_iter().filter(|it| self.ending.contains_key(it)).collect();
+        let left: HashSet<_> =
+            out.into_iter().filter(|it| self.ending_sessions.contains_key(it)).collect();
         if left.is_empty() {
             return drop(reply.send(revoked));
         }
-        self.revoking.push(PendingRevocation { left, revoked, reply });
+        self.pending_revocations.push(PendingRevocation { open_sessions: left, revoked, reply });
     }
 
     /// A session has ended: those are answered who waited for it alone.
     pub(super) fn answer_revoked(&mut self, ended: &SessionId) {
         let has_all = |it: &mut PendingRevocation| {
-            it.left.remove(ended);
-            it.left.is_empty()
+            it.open_sessions.remove(ended);
+            it.open_sessions.is_empty()
         };
-        for PendingRevocation { revoked, reply, .. } in self.revoking.extract_if(.., has_all) {
+        for PendingRevocation { revoked, reply, .. } in
+            self.pending_revocations.extract_if(.., has_all)
+        {
             let _ = reply.send(revoked);
         }
     }
 
-    fn change_run(&mut self) -> Result<(), Failure> {
+    fn renew_tokens(&mut self) -> Result<(), Failure> {
         let Some(run) = &mut self.run else {
             return Err(failure(
                 FailureKind::Settled,
@@ -341,7 +352,7 @@ impl DaemonActor {
             ));
         };
         let person = run.start().map_err(|error| internal_failure(&error))?;
-        self.board.set_human_token(person);
+        self.event_hub.set_human_token(person);
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl DaemonActor {
             |ledger: &Ledger, workflow: &Workflow, name, (seq, _): (Seq, &PendingProposal)| {
                 proposal_view(ledger, workflow, name, seq)
             };
-        let mut proposals = self.all_waiting(view)?;
+        let mut proposals = self.collect_pending(view)?;
         proposals.sort_unstable_by_key(|it| it.seq);
         Ok(Proposals { proposals })
     }
@@ -30,18 +30,18 @@ impl DaemonActor {
         let of = |_: &Ledger, workflow: &Workflow, name, (seq, it): (Seq, &PendingProposal)| {
             Some(PendingSummary::from_proposal(name, seq, workflow.place.session(), &it.proposal))
         };
-        let mut waiting = self.all_waiting(of)?;
+        let mut waiting = self.collect_pending(of)?;
         waiting.sort_unstable_by_key(|it| it.seq);
         Ok(waiting)
     }
 
-    fn all_waiting<T>(
+    fn collect_pending<T>(
         &mut self,
         of: impl Fn(&Ledger, &Workflow, Seq, (Seq, &PendingProposal)) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut found = Vec::new();
         for started in self.ledger.unfinished_starts().map_err(|error| ledger_failure(&error))? {
-            let read = self.readings.current_state(&self.ledger, started.seq);
+            let read = self.workflow_cache.current_state(&self.ledger, started.seq);
             let state = read.map_err(|error| ledger_failure(&error))?;
             let Some(workflow) = state.workflow(started.seq) else {
                 continue;
@@ -60,26 +60,26 @@ impl DaemonActor {
     pub(super) fn view_proposal(&mut self, seq: Seq) -> Result<ProposalView, Failure> {
         let view =
             |ledger: &Ledger, workflow: &Workflow, name| proposal_view(ledger, workflow, name, seq);
-        self.in_workflow_of(seq, view)?.ok_or_else(|| not_found(seq))
+        self.with_workflow(seq, view)?.ok_or_else(|| not_found(seq))
     }
 
     /// What a proposal was before it was planned again, the last of that first.
     pub(super) fn replaced_proposals(&mut self, seq: Seq) -> Result<Vec<Seq>, Failure> {
-        self.in_workflow_of(seq, |_, workflow, _| {
+        self.with_workflow(seq, |_, workflow, _| {
             let before = |seq: &Seq| workflow.proposal(*seq)?.proposal.replaces;
             successors(before(&seq), before).take(REPLACED).collect()
         })
     }
 
     /// Reads something out of the workflow of a proposal.
-    fn in_workflow_of<T>(
+    fn with_workflow<T>(
         &mut self,
         seq: Seq,
         look: impl FnOnce(&Ledger, &Workflow, Seq) -> T,
     ) -> Result<T, Failure> {
         let record = self.ledger.record_at(seq).map_err(|error| ledger_failure(&error))?;
         let workflow = record.ok_or_else(|| not_found(seq))?.workflow;
-        let read = self.readings.current_state(&self.ledger, workflow);
+        let read = self.workflow_cache.current_state(&self.ledger, workflow);
         let found = read.map_err(|error| ledger_failure(&error))?.workflow(workflow);
         Ok(look(&self.ledger, found.ok_or_else(|| not_found(seq))?, workflow))
     }

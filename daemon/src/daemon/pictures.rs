@@ -5,14 +5,14 @@ use vector_engine::render_input::PictureSubject;
 
 use super::views::plugin_away;
 use super::{DaemonActor, SessionMessage};
-use crate::server::{PictureAsked, PictureOf, Reply};
+use crate::server::{PictureOptions, PictureTarget, Reply};
 
 impl DaemonActor {
     /// Passes the wish for a picture on to the session that it is of.
     pub(super) fn request_picture(
         &self,
-        of: PictureOf,
-        asked: PictureAsked,
+        of: PictureTarget,
+        asked: PictureOptions,
         reply: Reply<Vec<u8>>,
     ) {
         match self.find_picture(of) {
@@ -23,12 +23,12 @@ impl DaemonActor {
         }
     }
 
-    fn find_picture(&self, of: PictureOf) -> Result<(SessionId, PictureSubject), Failure> {
+    fn find_picture(&self, of: PictureTarget) -> Result<(SessionId, PictureSubject), Failure> {
         match of {
-            PictureOf::Proposal(seq, when) => {
+            PictureTarget::Proposal(seq, when) => {
                 Ok((self.session_of_entry(seq)?, PictureSubject::Proposal(seq, when)))
             }
-            PictureOf::Place(session, path) => {
+            PictureTarget::Place(session, path) => {
                 self.sessions.get(&session).ok_or_else(plugin_away)?;
                 Ok((session, PictureSubject::Place(path)))
             }

@@ -47,7 +47,7 @@ pub(super) fn read_place(
     // A session that has not begun, or has ended, needs to hear nothing.
     let hear = move |heard: FileChanges| {
         if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::Files(heard));
+            let _ = words.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&[file.to_owned()], hear).map_err(|why| {
@@ -55,5 +55,10 @@ pub(super) fn read_place(
             "note: {why}. What others change in it is seen when you next ask or decide something."
         ));
     });
-    Ok(SessionStart { opened: (target.into(), scene), words, watch: watch.ok(), last: None })
+    Ok(SessionStart {
+        opened: (target.into(), scene),
+        message_sender: words,
+        watch: watch.ok(),
+        ready_message: None,
+    })
 }

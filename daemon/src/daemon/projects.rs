@@ -44,10 +44,10 @@ pub(super) fn read_project(
     // A session that has not begun, or has ended, needs to hear nothing.
     let hear = move |heard: FileChanges| {
         if let Ok(mut followers) = followers.lock() {
-            followers.retain(|it| it.send(SessionMessage::Files(heard.clone())).is_ok());
+            followers.retain(|it| it.send(SessionMessage::FilesChanged(heard.clone())).is_ok());
         }
         if let Some(words) = later.get() {
-            let _ = words.send(SessionMessage::Files(heard));
+            let _ = words.send(SessionMessage::FilesChanged(heard));
         }
     };
     let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
@@ -55,7 +55,12 @@ pub(super) fn read_project(
     })?;
     project.followed_by(watch.updater());
     let opened = (Target::from(project), scene);
-    Ok(SessionStart { opened, words, watch: Some(watch), last: Some(serving_note()) })
+    Ok(SessionStart {
+        opened,
+        message_sender: words,
+        watch: Some(watch),
+        ready_message: Some(serving_note()),
+    })
 }
 
 /// Whether what is written to files reaches Studio.
@@ -77,9 +82,9 @@ fn serving_note() -> String {
 
 impl DaemonActor {
     /// The open places are told of a project that is open beside them from now on.
-    pub(super) fn is_beside(&mut self, file: &Path) {
+    pub(super) fn share_project(&mut self, file: &Path) {
         for session in self.sessions.values().filter(|it| it.place.open().is_some()) {
-            let _ = session.words.send(SessionMessage::Beside(file.to_owned()));
+            let _ = session.message_sender.send(SessionMessage::ProjectOpened(file.to_owned()));
         }
         self.projects.push(file.to_owned());
     }

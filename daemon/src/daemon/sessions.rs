@@ -20,39 +20,43 @@ use vector_place::Scene;
 use super::views::{check_protocol, session_of};
 use super::{AWAY, DaemonActor, EndingSession, MEMORIES, STACK, SessionThread, random_text};
 use crate::server::{DaemonRequest, Reply, SessionSlot, TokenHash, failure};
-use crate::session::{AtOnce, SessionActor, SessionMessage};
+use crate::session::{SessionActor, SessionDecider, SessionMessage};
 
 impl DaemonActor {
     /// Ends the sessions whose plugin has not been heard of for long: what they hold of a place is
     /// told again when it comes back, and their workflows go on then.
     pub(super) fn close_idle_sessions(&mut self) {
-        self.tell_all(|| SessionMessage::Tidy);
+        self.broadcast_message(|| SessionMessage::Tidy);
         let is_left = |session: &SessionId, _: &mut SessionThread| {
-            self.board.slot(session).is_none_or(|seat| seat.silent_for() >= self.closing)
+            self.event_hub
+                .slot(session)
+                .is_none_or(|seat| seat.silence_duration() >= self.idle_limit)
         };
         let left = self.sessions.extract_if(is_left).collect();
         self.close_sessions(left);
     }
 
     pub(super) fn close_sessions(&mut self, ended: Vec<(SessionId, SessionThread)>) {
-        for (name, SessionThread { words, thread, .. }) in ended {
-            self.board.remove(&name);
-            self.ending.insert(name.clone(), EndingSession { thread, waiting: Vec::new() });
+        for (name, SessionThread { message_sender: words, thread, .. }) in ended {
+            self.event_hub.remove(&name);
+            self.ending_sessions
+                .insert(name.clone(), EndingSession { thread, queued_requests: Vec::new() });
             // One that panicked hears nothing any more, and has let go as well.
             if words.send(SessionMessage::End).is_err() {
-                self.has_ended(&name, thread);
+                self.finish_session(&name, thread);
             }
         }
     }
 
     /// A session has let go of its workflows: whoever waited for that has their turn.
-    pub(super) fn has_ended(&mut self, name: &SessionId, thread: ThreadId) {
+    pub(super) fn finish_session(&mut self, name: &SessionId, thread: ThreadId) {
         // One that panicked may be followed by another of its name, which goes on.
-        if self.ending.get(name).is_none_or(|it| it.thread != thread) {
+        if self.ending_sessions.get(name).is_none_or(|it| it.thread != thread) {
             return;
         }
-        let waiting = self.ending.remove(name).map(|it| it.waiting).unwrap_or_default();
-        self.greeted.remove(name);
+        let waiting =
+            self.ending_sessions.remove(name).map(|it| it.queued_requests).unwrap_or_default();
+        self.plugin_tokens.remove(name);
         self.answer_revoked(name);
         for ask in waiting {
             self.handle_request(ask);
@@ -60,12 +64,12 @@ impl DaemonActor {
     }
 
     /// Who waits for the end of the session that has a workflow.
-    pub(super) fn ending_with(&mut self, workflow: Seq) -> Option<&mut Vec<DaemonRequest>> {
-        if self.ending.is_empty() {
+    pub(super) fn end_queue(&mut self, workflow: Seq) -> Option<&mut Vec<DaemonRequest>> {
+        if self.ending_sessions.is_empty() {
             return None;
         }
         let started = self.ledger.record_at(workflow).ok().flatten()?;
-        Some(&mut self.ending.get_mut(&session_of(&started)?)?.waiting)
+        Some(&mut self.ending_sessions.get_mut(&session_of(&started)?)?.queued_requests)
     }
 
     /// Begins a session, once the one before it of that name has ended.
@@ -74,8 +78,8 @@ impl DaemonActor {
             Ok(given) => given,
             Err(failure) => return drop(reply.send(Err(failure))),
         };
-        if let Some(before) = self.ending.get_mut(&hello.session) {
-            return before.waiting.push(DaemonRequest::Hello(hello, reply));
+        if let Some(before) = self.ending_sessions.get_mut(&hello.session) {
+            return before.queued_requests.push(DaemonRequest::Hello(hello, reply));
         }
         // Who has given up waiting says hello again.
         if !reply.is_closed() {
@@ -108,12 +112,14 @@ impl DaemonActor {
         self.epoch = (now as u64).max(self.epoch + 1);
         let session = hello.session.clone();
         let place = StudioPlace { session: session.clone(), place: hello.place };
-        let seat = self.board.register(&session, self.epoch, TokenHash::of_token(&token));
-        let cursor = self.board.head();
-        self.greeted.insert(session.clone(), given);
+        let seat = self.event_hub.register(&session, self.epoch, TokenHash::of_token(&token));
+        let cursor = self.event_hub.head();
+        self.plugin_tokens.insert(session.clone(), given);
         match self.sessions.get_mut(&session) {
             // One that panicked hears nothing any more, and another takes its place.
-            Some(known) if known.words.send(SessionMessage::Hello(place.clone())).is_ok() => {
+            Some(known)
+                if known.message_sender.send(SessionMessage::Hello(place.clone())).is_ok() =>
+            {
                 known.place = Place::Open(place);
             }
             _ => {
@@ -164,12 +170,12 @@ impl DaemonActor {
         let name = place.session();
         let live = SessionActor::new(
             Arc::clone(&self.ledger),
-            Arc::clone(&self.board),
+            Arc::clone(&self.event_hub),
             name.clone(),
             Arc::clone(seat),
             opened,
-            Arc::clone(&self.chosen),
-            Arc::clone(&self.who),
+            Arc::clone(&self.active_settings),
+            Arc::clone(&self.model_selector),
             words.clone(),
         );
         let is_open = place.open().is_some();
@@ -180,29 +186,30 @@ impl DaemonActor {
         // Who lists the places may come before anything happens in this one.
         live.publish();
         let live = Arc::new(Mutex::new(live));
-        seat.decided_by(Arc::new(AtOnce::new(&live, &words)));
+        seat.set_fast_decision(Arc::new(SessionDecider::new(&live, &words)));
         let session = thread::Builder::new().stack_size(STACK).name("session".to_owned());
-        let ends = self.ways.end_guard(name.clone());
+        let ends = self.background_jobs.end_guard(name.clone());
         let thread = session.spawn(move || {
             let _ends = ends;
             // All that it has is dropped before.
             let (live, heard) = (live, heard);
             SessionActor::run(&live, &heard);
         })?;
-        let session = SessionThread { words: words.clone(), thread: thread.thread().id(), place };
+        let session =
+            SessionThread { message_sender: words.clone(), thread: thread.thread().id(), place };
         self.sessions.insert(name, session);
         Ok(words)
     }
 
     pub(super) fn list_sessions(&self) -> Sessions {
         let view = |(session, known): (&SessionId, &SessionThread)| {
-            let seat = self.board.slot(session)?;
+            let seat = self.event_hub.slot(session)?;
             let size = seat.mirror_size();
             Some(SessionView {
                 session: session.clone(),
                 epoch: seat.epoch(),
                 place: known.to_open_place(),
-                connected: seat.silent_for() < AWAY && !self.files.is_gone(session),
+                connected: seat.silence_duration() < AWAY && !self.files.is_gone(session),
                 instances: size.instances,
                 version: size.version,
                 project: size.project,

@@ -4,13 +4,13 @@ use scene_schemas::api::{Failure, FailureKind, HandKeys, ProviderKeys, Settings,
 
 use super::DaemonActor;
 use super::views::ledger_failure;
-use crate::daemon::settings_store::keep_settings;
+use crate::daemon::settings_store::save_settings;
 use crate::server::failure;
 
 impl DaemonActor {
     /// The settings, with whom a person can choose now: keys come and go.
-    pub(super) fn shown_settings(&self) -> Settings {
-        let mut models = self.who.choices();
+    pub(super) fn view_settings(&self) -> Settings {
+        let mut models = self.model_selector.choices();
         let model =
             self.chosen_model().unwrap_or_else(|| models.first().cloned().unwrap_or_default());
         if !models.contains(&model) {
@@ -25,34 +25,34 @@ impl DaemonActor {
     }
 
     pub(super) fn change_settings(&mut self, settings: Settings) -> Result<Settings, Failure> {
-        if let Err(why) = self.who.select_models(Some(&settings.model)) {
-            let hint = format!("Choose one of: {}.", self.who.choices().join(", "));
+        if let Err(why) = self.model_selector.select_models(Some(&settings.model)) {
+            let hint = format!("Choose one of: {}.", self.model_selector.choices().join(", "));
             return Err(failure(FailureKind::BadRequest, why, hint));
         }
         // Whoever answers anyhow was not chosen: that may become another.
-        let is_usual = self.who.choices().first() == Some(&settings.model);
+        let is_usual = self.model_selector.choices().first() == Some(&settings.model);
         let model = if is_usual { String::new() } else { settings.model.clone() };
         self.settings = Settings { model, models: Vec::new(), ..settings };
-        self.chosen.update(&self.settings);
-        self.board.settings_change();
-        keep_settings(&self.home, &self.settings).map_err(|error| {
+        self.active_settings.update(&self.settings);
+        self.event_hub.mark_settings_changed();
+        save_settings(&self.home, &self.settings).map_err(|error| {
             let message = format!("The settings cannot be kept: {error}.");
             failure(FailureKind::Internal, message, "They hold until Vector ends.")
         })?;
-        Ok(self.shown_settings())
+        Ok(self.view_settings())
     }
 
     /// Takes keys from a person's terminal, and says which providers can be asked now.
-    pub(super) fn take_keys(&self, handed: HandKeys) -> ProviderKeys {
-        if self.who.take_keys(handed) {
+    pub(super) fn accept_keys(&self, handed: HandKeys) -> ProviderKeys {
+        if self.model_selector.take_keys(handed) {
             // Whom a person can choose, and who answers, may be others now.
-            self.board.settings_change();
+            self.event_hub.mark_settings_changed();
         }
-        self.who.provider_keys()
+        self.model_selector.provider_keys()
     }
 
     /// What models have taken, all in all.
     pub(super) fn read_usage(&self) -> Result<Usage, Failure> {
-        self.measured.read_usage(&self.ledger).map_err(|error| ledger_failure(&error))
+        self.usage_meter.read_usage(&self.ledger).map_err(|error| ledger_failure(&error))
     }
 }

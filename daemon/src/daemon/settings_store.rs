@@ -25,7 +25,7 @@ pub(crate) fn load_settings(home: &Path) -> Settings {
 }
 
 /// Keeps what a person has chosen.
-pub(crate) fn keep_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
+pub(crate) fn save_settings(home: &Path, settings: &Settings) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(settings).unwrap_or_default();
     write_private(&home.join(SETTINGS), text.as_bytes())
 }
@@ -58,7 +58,7 @@ impl ActiveSettings {
         self.mode.store(settings.mode as u8, Ordering::Relaxed);
     }
 
-    pub(crate) fn limit_pending(&self, limit: Option<Duration>) {
+    pub(crate) fn set_pending_limit(&self, limit: Option<Duration>) {
         let seconds = limit.map_or(0, |limit| limit.as_secs().max(1));
         self.pending_seconds.store(seconds, Ordering::Relaxed);
     }

@@ -60,16 +60,16 @@ pub(super) fn is_checkpoint(started: &Record) -> bool {
     matches!(&started.entry, Entry::Started { driver, .. } if driver == CHECKPOINT)
 }
 
-pub(super) fn state_of(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Failure> {
+pub(super) fn read_state(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Failure> {
     workflow_state::read_workflow(ledger, workflow).map_err(|error| ledger_failure(&error))
 }
 
-pub(super) fn view_of(
+pub(super) fn read_workflow_view(
     ledger: &Ledger,
     board: &EventHub,
     seq: Seq,
 ) -> Result<WorkflowView, Failure> {
-    workflow_view(ledger, board, seq, &state_of(ledger, seq)?)
+    workflow_view(ledger, board, seq, &read_state(ledger, seq)?)
 }
 
 /// A workflow as it was read.
@@ -81,12 +81,12 @@ pub(super) fn workflow_view(
 ) -> Result<WorkflowView, Failure> {
     let workflow = state.workflow(seq).ok_or_else(|| not_found(seq))?;
     let is_waiting = workflow.proposals().any(|(_, it)| it.status == PendingStatus::Waiting);
-    let session = session_here(ledger, seq, workflow);
+    let session = local_session(ledger, seq, workflow);
     let seat = session.as_ref().map(|session| board.slot(session));
     let state = match (workflow.finished, seat) {
         (Some(_), _) => WorkflowState::Finished,
         (None, Some(None)) => WorkflowState::Away,
-        (None, Some(Some(seat))) if seat.silent_for() > AWAY => WorkflowState::Away,
+        (None, Some(Some(seat))) if seat.silence_duration() > AWAY => WorkflowState::Away,
         (None, Some(Some(seat))) if seat.is_stopped(seq) => WorkflowState::Stopped,
         (None, _) if workflow.conversation().trouble().is_some() => WorkflowState::Stopped,
         (None, _) if is_waiting && workflow.disconnected.is_some() => WorkflowState::Disconnected,
@@ -116,11 +116,11 @@ pub(super) fn is_elsewhere(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> bo
 }
 
 /// The session of a workflow; none where that is at work elsewhere.
-pub(super) fn session_here(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
+pub(super) fn local_session(ledger: &Ledger, seq: Seq, workflow: &Workflow) -> Option<SessionId> {
     (!is_elsewhere(ledger, seq, workflow)).then(|| workflow.place.session())
 }
 
-pub(super) fn other_session(workflow: Seq) -> Failure {
+pub(super) fn workflow_elsewhere(workflow: Seq) -> Failure {
     failure(
         FailureKind::Settled,
         format!("Workflow {workflow} is at work in another process, or was left by one."),
@@ -138,7 +138,7 @@ pub(super) fn proposal_view(
     Some(ProposalView {
         seq,
         workflow: name,
-        session: session_here(ledger, name, workflow),
+        session: local_session(ledger, name, workflow),
         status: pending.status.to_proposal_status(),
         reason: workflow.status_reason(seq),
         successor: workflow.successor_of(seq),

@@ -114,7 +114,7 @@ fn match_path<'p>(pattern: &str, path: &'p str) -> Option<&'p str> {
 /// It names another.
 pub(super) fn check_target(target: &Uri, port: u16) -> Result<(), Failure> {
     match target.authority() {
-        Some(named) if !is_ours(named.as_str(), port) => Err(forbidden_host(port)),
+        Some(named) if !is_own_host(named.as_str(), port) => Err(forbidden_host(port)),
         _ => Ok(()),
     }
 }
@@ -144,19 +144,19 @@ pub(super) fn check_caller(
         | (Token::Plugin, Caller::Plugin(_))
         | (Token::Human, Caller::Plugin(_) | Caller::Human)
         | (Token::Client, Caller::Plugin(_) | Caller::Human | Caller::Agent) => Ok(caller),
-        (_, Caller::Anyone) => Err(unauthorized("A token is needed.")),
+        (_, Caller::Anyone) => Err(unauthorized_failure("A token is needed.")),
         (Token::Human, Caller::Agent) => Err(failure(
             FailureKind::Unauthorized,
             "That is for the person alone, and this is the token of an agent.",
             "A person decides in Studio's widget, on the page that `vector open` shows, or with `vector review`.",
         )),
         (Token::Plugin, Caller::Human | Caller::Agent) => {
-            Err(unauthorized("That is for plugins alone."))
+            Err(unauthorized_failure("That is for plugins alone."))
         }
     }
 }
 
-fn unauthorized(message: &str) -> Failure {
+fn unauthorized_failure(message: &str) -> Failure {
     failure(
         FailureKind::Unauthorized,
         message,
@@ -185,7 +185,7 @@ fn single_header<'h>(
 }
 
 /// Whether this is a name of this machine with our port.
-fn is_ours(host: &str, port: u16) -> bool {
+fn is_own_host(host: &str, port: u16) -> bool {
     ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
         host.strip_prefix(name)
             .and_then(|rest| rest.strip_prefix(':'))
@@ -201,7 +201,7 @@ fn check_host(
 ) -> Result<(), Failure> {
     let is_first = matches!(route.path, "/api/hello" | "/api/pair");
     match single_header(headers, &HOST)? {
-        Some(host) if is_ours(host, port) => Ok(()),
+        Some(host) if is_own_host(host, port) => Ok(()),
         // A plugin may send none for an address.
         None if is_first || *caller != Caller::Anyone => Ok(()),
         _ => Err(forbidden_host(port)),
@@ -220,7 +220,8 @@ fn forbidden_host(port: u16) -> Failure {
 /// whether the page is another one. A link may lead to the page from anywhere: its shell says nothing, and
 /// no frame shows it.
 fn check_origin(route: &Route, headers: &HeaderMap, port: u16) -> Result<(), Failure> {
-    let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_ours(it, port));
+    let is_own =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|it| is_own_host(it, port));
     let is_page = single_header(headers, &ORIGIN)?.is_none_or(is_own);
     let is_site =
         single_header(headers, &FETCH_SITE)?.is_none_or(|it| matches!(it, "same-origin" | "none"));
@@ -270,11 +271,11 @@ fn identify_caller(headers: &HeaderMap, board: &EventHub) -> Result<Caller, Fail
 
 /// The token is nobody's, or nobody's any more.
 pub(super) fn unknown_token() -> Failure {
-    unauthorized("The token is not known: it was taken back, or Vector was started anew.")
+    unauthorized_failure("The token is not known: it was taken back, or Vector was started anew.")
 }
 
 /// Whether a method only reads.
-pub(super) fn is_read(method: Method) -> bool {
+pub(super) fn is_read_only(method: Method) -> bool {
     method == Method::Get
 }
 

@@ -43,18 +43,18 @@ impl ConnectedClients {
 }
 
 /// A request that is held.
-struct HeldPresence {
-    board: Arc<EventHub>,
-    desk: DaemonHandle,
+struct PresenceGuard {
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
     connection: String,
     /// Whether the daemon ends, and not the client.
     is_closing: bool,
 }
 
-impl Drop for HeldPresence {
+impl Drop for PresenceGuard {
     fn drop(&mut self) {
-        if self.board.connected_clients().remove(&self.connection) && !self.is_closing {
-            self.desk.send(DaemonRequest::AgentEnds(std::mem::take(&mut self.connection)));
+        if self.event_hub.connected_clients().remove(&self.connection) && !self.is_closing {
+            self.daemon.send(DaemonRequest::EndConnection(std::mem::take(&mut self.connection)));
         }
     }
 }
@@ -67,7 +67,7 @@ pub(super) async fn hold_connection(
 ) -> Result<Nothing, Failure> {
     board.connected_clients().add(&connection);
     let mut news = board.subscribe_changes();
-    let mut held = HeldPresence { board, desk, connection, is_closing: false };
+    let mut held = PresenceGuard { event_hub: board, daemon: desk, connection, is_closing: false };
     let _ = news.wait_for(|news| news.is_over).await;
     held.is_closing = true;
     Ok(Nothing {})
@@ -100,7 +100,7 @@ mod tests {
             assert!(second.await.is_err());
             assert!(!board.connected_clients().is_connected("one"));
             assert!(
-                matches!(asked.try_recv(), Ok(DaemonRequest::AgentEnds(name)) if name == "one")
+                matches!(asked.try_recv(), Ok(DaemonRequest::EndConnection(name)) if name == "one")
             );
             // A daemon that ends takes nobody for gone.
             let third = begin();

@@ -54,14 +54,14 @@ pub enum AccessRequest {
     /// To open the page by a code.
     Enter(EnterPage, Reply<EnteredPage>),
     /// A token for a client.
-    Make(MakeToken, Reply<MadeToken>),
+    MakeToken(MakeToken, Reply<MadeToken>),
     /// To take access away.
     Revoke(Revoke, Reply<Revoked>),
 }
 
 /// What a picture is of.
 #[derive(Debug)]
-pub enum PictureOf {
+pub enum PictureTarget {
     /// What a proposal changes: the place before or after it.
     Proposal(Seq, ChangeSide),
     /// An open place, or what is below an instance.
@@ -70,7 +70,7 @@ pub enum PictureOf {
 
 /// How a picture is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PictureAsked {
+pub struct PictureOptions {
     pub view: ViewDirection,
     /// Its width and height in points.
     pub size: u32,
@@ -87,7 +87,7 @@ pub struct FoundInstance {
 pub enum DaemonRequest {
     Pair(Pair, Reply<Paired>),
     /// To have a say in who is let in.
-    Door(AccessRequest),
+    Access(AccessRequest),
     /// To begin a session.
     Hello(Box<Hello>, Reply<Welcome>),
     /// To say something of a place.
@@ -106,13 +106,13 @@ pub enum DaemonRequest {
     /// To see the proposals that wait.
     Proposals(Reply<Proposals>),
     /// To see which those are, and not what they change.
-    Waiting(Reply<Vec<PendingSummary>>),
+    PendingProposals(Reply<Vec<PendingSummary>>),
     /// To see a proposal.
     Proposal(Seq, Reply<ProposalView>),
     /// To know what a proposal was before it was planned again, the last of that first.
-    Replaced(Seq, Reply<Vec<Seq>>),
+    ReplacedProposals(Seq, Reply<Vec<Seq>>),
     /// To see a picture, as a PNG.
-    Picture(PictureOf, PictureAsked, Reply<Vec<u8>>),
+    Picture(PictureTarget, PictureOptions, Reply<Vec<u8>>),
     /// To see the workflows.
     Workflows(Reply<Workflows>),
     /// To see a workflow.
@@ -122,7 +122,7 @@ pub enum DaemonRequest {
     /// To see what stands above it.
     TalkHead(Seq, Reply<TalkHead>),
     /// To do something to a workflow.
-    Do(Seq, WorkflowAction, Reply<WorkflowView>),
+    ActOnWorkflow(Seq, WorkflowAction, Reply<WorkflowView>),
     /// To see the checkpoints.
     Checkpoints(Reply<Checkpoints>),
     MakeCheckpoint(MakeCheckpoint, Reply<Checkpoint>),
@@ -130,14 +130,14 @@ pub enum DaemonRequest {
     Restore(Seq, Reply<Started>),
     /// To see the settings.
     Settings(Reply<Settings>),
-    Choose(Settings, Reply<Settings>),
+    ChangeSettings(Settings, Reply<Settings>),
     /// To see which providers can be asked.
     Keys(Reply<ProviderKeys>),
     /// To hand over keys.
     HandKeys(HandKeys, Reply<ProviderKeys>),
     /// To see what models used.
     Usage(Reply<Usage>),
-    Past(HistoryRequest),
+    History(HistoryRequest),
     /// To have something committed, or to know how far that is.
     Deploy(DeployRequest),
     /// To see merges with conflicts, or to decide about them.
@@ -145,19 +145,19 @@ pub enum DaemonRequest {
     /// To call a tool, as an agent; what it is called is told as soon as the call is durable.
     Call(Box<AgentCall>, oneshot::Sender<CallView>, Reply<CallView>),
     /// To see what became of a call, by its number or its proposal's.
-    Called(Seq, Reply<CallView>),
+    CallStatus(Seq, Reply<CallView>),
     /// To take a call back.
     CancelCall(CancelCall),
     /// To see what agents have called.
     AgentLog(Reply<AgentLog>),
     /// To end a connection of an agent.
-    AgentEnds(String),
+    EndConnection(String),
     /// To list the scripts of a place, from where a cursor says.
     Scripts(SessionId, Option<String>, Reply<ScriptPage>),
     /// To close what nobody has used for a while.
     Tidy,
     /// To notice what other processes have written down.
-    Notice,
+    PollChanges,
 }
 
 /// The desk, for those who come to it.
@@ -178,7 +178,7 @@ impl DaemonHandle {
 
     /// Has it noticed what other processes do, for as long: they say nothing.
     pub async fn send_poll_ticks(self) {
-        self.send_every(NOTICED, || DaemonRequest::Notice).await;
+        self.send_every(NOTICED, || DaemonRequest::PollChanges).await;
     }
 
     async fn send_every(self, pause: Duration, ask: fn() -> DaemonRequest) {

@@ -19,13 +19,13 @@ use tokio::task::yield_now;
 use super::auth::{self, Caller};
 use super::clients;
 use super::daemon_handle::{
-    AccessRequest, DaemonHandle, DaemonRequest, PictureAsked, PictureOf, WorkflowAction,
+    AccessRequest, DaemonHandle, DaemonRequest, PictureOptions, PictureTarget, WorkflowAction,
 };
 use super::deploy::{self, DeployRequest};
 use super::event_hub::EventHub;
 use super::failure::{failure, json_response};
 use super::history_api::{
-    self, DAYS, EntryFilter, HistoryQuery, HistoryRequest, Parameters, ScriptWanted,
+    self, DAYS, EntryFilter, HistoryQuery, HistoryRequest, Parameters, ScriptQuery,
 };
 use super::long_poll;
 use super::mcp::McpHttp;
@@ -40,11 +40,11 @@ const MCP: &str = "/mcp";
 #[derive(Debug)]
 pub(super) struct AppState {
     pub(super) port: u16,
-    pub(super) board: Arc<EventHub>,
-    pub(super) desk: DaemonHandle,
+    pub(super) event_hub: Arc<EventHub>,
+    pub(super) daemon: DaemonHandle,
     pub(super) mcp: Arc<McpHttp>,
     /// How long the body of a request may be on its way.
-    pub(super) patience: Duration,
+    pub(super) body_timeout: Duration,
 }
 
 /// A request that has passed every check.
@@ -81,10 +81,10 @@ impl CheckedRequest<'_> {
     /// The session of the path, which has to be that of the token.
     fn parse_session(&self) -> Result<SessionId, Failure> {
         let session = SessionId(self.id.to_owned());
-        self.is_own(&session).map(|()| session)
+        self.check_session(&session).map(|()| session)
     }
 
-    fn is_own(&self, session: &SessionId) -> Result<(), Failure> {
+    fn check_session(&self, session: &SessionId) -> Result<(), Failure> {
         match &self.caller {
             Caller::Plugin(own) if own != session => Err(failure(
                 FailureKind::Stale,
@@ -96,7 +96,7 @@ impl CheckedRequest<'_> {
     }
 
     /// Whether a person at a terminal or the page calls, and no plugin: keys never pass through Studio.
-    fn is_at_terminal(&self) -> Result<(), Failure> {
+    fn check_terminal(&self) -> Result<(), Failure> {
         match self.caller {
             Caller::Human => Ok(()),
             _ => Err(failure(
@@ -114,7 +114,7 @@ impl CheckedRequest<'_> {
     }
 
     /// How a picture is to be.
-    fn parse_picture(&self) -> Result<PictureAsked, Failure> {
+    fn parse_picture(&self) -> Result<PictureOptions, Failure> {
         picture::parse_options(self.text_parameter("view")?, self.number_parameter("size")?)
     }
 }
@@ -153,7 +153,7 @@ pub(super) async fn handle_request(
     match dispatch(&house, request).await {
         Ok(response) => {
             // Whoever may not ask keeps nobody awake.
-            house.board.record_activity();
+            house.event_hub.record_activity();
             response
         }
         Err(failure) => json_response::<Nothing>(Err(failure)),
@@ -164,25 +164,25 @@ async fn dispatch(house: &AppState, request: Request) -> Result<Response<Body>, 
     auth::check_target(request.uri(), house.port)?;
     if request.uri().path() == MCP {
         let (route, _) = auth::match_route(request.method().as_str(), MCP)?;
-        auth::check_caller(route, request.headers(), house.port, &house.board)?;
+        auth::check_caller(route, request.headers(), house.port, &house.event_hub)?;
         let token = bearer_token(request.headers())?;
         let (head, body) = request.into_parts();
-        let body = Box::pin(read_body(body, MAX_BODY, house.patience)).await?;
+        let body = Box::pin(read_body(body, MAX_BODY, house.body_timeout)).await?;
         let request = Request::from_parts(head, Body::from(body));
-        let owner = house.board.owner_of(&token);
+        let owner = house.event_hub.owner_of(&token);
         let answered = house.mcp.answer_request(request, owner);
-        return Box::pin(while_known(&house.board, token, answered)).await;
+        return Box::pin(run_while_authorized(&house.event_hub, token, answered)).await;
     }
     let (parts, body) = request.into_parts();
     let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().map(str::to_owned));
     let (route, id) = auth::match_route(parts.method.as_str(), &path)?;
-    let caller = auth::check_caller(route, &parts.headers, house.port, &house.board)?;
+    let caller = auth::check_caller(route, &parts.headers, house.port, &house.event_hub)?;
     let limit = if auth::has_body(route.method) { MAX_BODY } else { 0 };
-    let body = Box::pin(read_body(body, limit, house.patience)).await?;
+    let body = Box::pin(read_body(body, limit, house.body_timeout)).await?;
     // What a plugin waits for ends with its session; for whoever else waits, their token is looked at.
     let token = match caller {
         Caller::Agent => bearer_token(&parts.headers)?,
-        _ if auth::is_read(route.method) => bearer_token(&parts.headers)?,
+        _ if auth::is_read_only(route.method) => bearer_token(&parts.headers)?,
         _ => String::new(),
     };
     // While an answer is held, nothing of the request is: its head stands in the connection's buffer.
@@ -190,13 +190,13 @@ async fn dispatch(house: &AppState, request: Request) -> Result<Response<Body>, 
     let query = query.as_deref().unwrap_or_default();
     check_query(route, query)?;
     let asked = CheckedRequest { path: route.path, id, query, caller, body };
-    if auth::is_read(route.method) {
-        Box::pin(while_known(&house.board, token, answer_read(house, &asked))).await
+    if auth::is_read_only(route.method) {
+        Box::pin(run_while_authorized(&house.event_hub, token, answer_read(house, &asked))).await
     } else if token.is_empty() {
         Box::pin(answer_change(house, route.method.as_str(), &asked)).await
     } else {
         let answered = answer_change(house, route.method.as_str(), &asked);
-        Box::pin(while_known(&house.board, token, answered)).await
+        Box::pin(run_while_authorized(&house.event_hub, token, answered)).await
     }
 }
 
@@ -248,7 +248,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<String, Failure> {
 
 /// Answers for as long as whoever asks may ask: what is held then, and streams, ends when their token
 /// is taken back.
-async fn while_known(
+async fn run_while_authorized(
     board: &Arc<EventHub>,
     token: String,
     answered: impl Future<Output = Result<Response<Body>, Failure>>,
@@ -289,7 +289,7 @@ async fn answer_read(
     house: &AppState,
     asked: &CheckedRequest<'_>,
 ) -> Result<Response<Body>, Failure> {
-    let (board, desk) = (&house.board, &house.desk);
+    let (board, desk) = (&house.event_hub, &house.daemon);
     Ok(match asked.path {
         "/health" => json_response(Ok(Health { ok: true })),
         "/api/stream" => {
@@ -305,14 +305,14 @@ async fn answer_read(
         "/api/proposals" => ask!(desk, DaemonRequest::Proposals),
         "/api/proposals/{id}" => ask!(desk, DaemonRequest::Proposal, asked.parse_seq()?),
         "/api/proposals/{id}/picture" => {
-            let of = PictureOf::Proposal(
+            let of = PictureTarget::Proposal(
                 asked.parse_seq()?,
                 picture::parse_side(asked.text_parameter("when")?)?,
             );
             picture::picture_response(desk, of, asked.parse_picture()?).await
         }
         "/api/sessions/{id}/picture" => {
-            let of = PictureOf::Place(
+            let of = PictureTarget::Place(
                 asked.parse_session()?,
                 picture::parse_path(asked.text_parameter("path")?)?,
             );
@@ -339,10 +339,10 @@ async fn answer_read(
         "/page/{id}" => Box::pin(page::render_part(desk, asked.id, asked)).await?,
         "/api/talks/{id}" => ask!(desk, DaemonRequest::Talk, asked.parse_seq()?),
         "/api/about" => json_response(
-            desk.request(|reply| DaemonRequest::Door(AccessRequest::About(reply))).await,
+            desk.request(|reply| DaemonRequest::Access(AccessRequest::About(reply))).await,
         ),
         "/api/access" => json_response(
-            desk.request(|reply| DaemonRequest::Door(AccessRequest::Access(reply))).await,
+            desk.request(|reply| DaemonRequest::Access(AccessRequest::Access(reply))).await,
         ),
         "/api/agents/scripts/{id}" => {
             ask!(
@@ -352,12 +352,12 @@ async fn answer_read(
                 asked.text_parameter("cursor")?
             )
         }
-        _ => Box::pin(look_back(desk, asked)).await?,
+        _ => Box::pin(answer_history(desk, asked)).await?,
     })
 }
 
 /// Answers who looks back.
-async fn look_back(
+async fn answer_history(
     desk: &DaemonHandle,
     asked: &CheckedRequest<'_>,
 ) -> Result<Response<Body>, Failure> {
@@ -365,21 +365,23 @@ async fn look_back(
         "/api/history" => {
             let wanted = HistoryQuery::from_parameters(asked)?;
             json_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::History(wanted, reply)))
-                    .await,
+                desk.request(|reply| {
+                    DaemonRequest::History(HistoryRequest::History(wanted, reply))
+                })
+                .await,
             )
         }
         "/api/history/export" => {
             let filter = EntryFilter::from_parameters(asked)?;
             history_api::stream_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Export(filter, reply)))
+                desk.request(|reply| DaemonRequest::History(HistoryRequest::Export(filter, reply)))
                     .await?,
             )
         }
         "/api/figures" => {
             let days = asked.number_parameter("days")?.unwrap_or(DAYS);
             json_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Figures(days, reply)))
+                desk.request(|reply| DaemonRequest::History(HistoryRequest::Figures(days, reply)))
                     .await,
             )
         }
@@ -398,16 +400,17 @@ async fn look_back(
             desk.request(|reply| DaemonRequest::Merge(MergeRequest::List(reply))).await,
         ),
         "/api/scripts/at" => {
-            let wanted = ScriptWanted::from_parameters(asked)?;
+            let wanted = ScriptQuery::from_parameters(asked)?;
             json_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Script(wanted, reply)))
+                desk.request(|reply| DaemonRequest::History(HistoryRequest::Script(wanted, reply)))
                     .await,
             )
         }
         "/api/history/{id}" => {
             let seq = asked.parse_seq()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Entry(seq, reply))).await,
+                desk.request(|reply| DaemonRequest::History(HistoryRequest::Entry(seq, reply)))
+                    .await,
             )
         }
         path => Err(unanswered_route(path))?,
@@ -420,31 +423,31 @@ async fn answer_change(
     method: &str,
     asked: &CheckedRequest<'_>,
 ) -> Result<Response<Body>, Failure> {
-    let (board, desk) = (&house.board, &house.desk);
+    let (board, desk) = (&house.event_hub, &house.daemon);
     Ok(match (method, asked.path) {
         ("POST", "/api/pair") => ask!(desk, DaemonRequest::Pair, asked.parse_body()?),
         ("POST", "/api/hello") => ask!(desk, DaemonRequest::Hello, asked.parse_body()?),
         ("POST", "/api/sessions/{id}/poll") => {
             let (session, poll) = (asked.parse_session()?, asked.parse_body::<Poll>()?);
-            json_response(long_poll::poll(board, &session, poll).await)
+            json_response(long_poll::poll_session(board, &session, poll).await)
         }
         ("POST", "/api/sessions/{id}/scene") => {
             let (session, update) =
                 (asked.parse_session()?, asked.parse_body::<Box<SceneUpdate>>()?);
-            is_now(board, &session, update.epoch)?;
+            check_epoch(board, &session, update.epoch)?;
             ask!(desk, DaemonRequest::Scene, session, update)
         }
         ("POST", "/api/proposals/{id}/apply") => {
             let (seq, ack) = (asked.parse_seq()?, asked.parse_body::<Box<ApplyAck>>()?);
-            asked.is_own(&ack.session)?;
-            is_now(board, &ack.session, ack.epoch)?;
+            asked.check_session(&ack.session)?;
+            check_epoch(board, &ack.session, ack.epoch)?;
             ask!(desk, DaemonRequest::Ack, seq, ack)
         }
         ("POST", "/api/open") => ask!(desk, DaemonRequest::Open, asked.parse_body()?),
         ("POST", "/api/chat") => {
             let chat = asked.parse_body::<Chat>()?;
-            asked.is_own(&chat.session)?;
-            is_now(board, &chat.session, chat.epoch)?;
+            asked.check_session(&chat.session)?;
+            check_epoch(board, &chat.session, chat.epoch)?;
             ask!(desk, DaemonRequest::Chat, chat)
         }
         ("POST", "/api/proposals/{id}/decide") => {
@@ -491,7 +494,7 @@ async fn answer_change(
         }
         ("POST", "/api/agents/end") => {
             let AgentEnds { connection } = asked.parse_body()?;
-            desk.send(DaemonRequest::AgentEnds(connection));
+            desk.send(DaemonRequest::EndConnection(connection));
             json_response(Ok(Nothing {}))
         }
         ("POST", "/api/agents/presence") => {
@@ -499,7 +502,7 @@ async fn answer_change(
             let held = clients::hold_connection(Arc::clone(board), desk.clone(), connection);
             json_response(Box::pin(held).await)
         }
-        ("PUT", "/api/settings") => ask!(desk, DaemonRequest::Choose, asked.parse_body()?),
+        ("PUT", "/api/settings") => ask!(desk, DaemonRequest::ChangeSettings, asked.parse_body()?),
         _ => answer_access(desk, asked).await?,
     })
 }
@@ -539,7 +542,8 @@ async fn answer_settle(
             asked.parse_body::<Nothing>()?;
             let seq = asked.parse_seq()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Revert(seq, reply))).await,
+                desk.request(|reply| DaemonRequest::History(HistoryRequest::Revert(seq, reply)))
+                    .await,
             )
         }
     })
@@ -554,36 +558,39 @@ async fn answer_access(
         "/api/pairing" => {
             asked.parse_body::<Nothing>()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Code(reply))).await,
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::Code(reply))).await,
             )
         }
         "/api/page/link" => {
             asked.parse_body::<Nothing>()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Link(reply))).await,
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::Link(reply))).await,
             )
         }
         "/api/page" => {
             let enter = asked.parse_body()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Enter(enter, reply))).await,
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::Enter(enter, reply)))
+                    .await,
             )
         }
         "/api/keys" => {
             let keys = asked.parse_body()?;
-            asked.is_at_terminal()?;
+            asked.check_terminal()?;
             json_response(desk.request(|reply| DaemonRequest::HandKeys(keys, reply)).await)
         }
         "/api/access/token" => {
             let make = asked.parse_body()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Make(make, reply))).await,
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::MakeToken(make, reply)))
+                    .await,
             )
         }
         "/api/access/revoke" => {
             let what = asked.parse_body()?;
             json_response(
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Revoke(what, reply))).await,
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::Revoke(what, reply)))
+                    .await,
             )
         }
         path => Err(unanswered_route(path))?,
@@ -603,11 +610,11 @@ async fn act_on_workflow(
 ) -> Result<Response<Body>, Failure> {
     asked.parse_body::<Nothing>()?;
     let seq = asked.parse_seq()?;
-    Ok(json_response(desk.request(|reply| DaemonRequest::Do(seq, verb, reply)).await))
+    Ok(json_response(desk.request(|reply| DaemonRequest::ActOnWorkflow(seq, verb, reply)).await))
 }
 
 /// Whether a session is still in the epoch that a call was made in.
-fn is_now(board: &EventHub, session: &SessionId, epoch: u64) -> Result<(), Failure> {
+fn check_epoch(board: &EventHub, session: &SessionId, epoch: u64) -> Result<(), Failure> {
     match board.slot(session) {
         Some(seat) if seat.epoch() == epoch => Ok(()),
         _ => Err(long_poll::stale_session(session)),
@@ -630,7 +637,8 @@ mod tests {
         let board = Arc::new(EventHub::new(TokenHash::of_token("token")));
         let (desk, _asked) = DaemonHandle::new();
         let mcp = Arc::new(McpHttp::new(&board, &desk, Path::new("no such file"), HEAD));
-        let house = Arc::new(AppState { port: 1, board, desk, mcp, patience: HEAD });
+        let house =
+            Arc::new(AppState { port: 1, event_hub: board, daemon: desk, mcp, body_timeout: HEAD });
         let asked = CheckedRequest {
             path: "/api/stream",
             id: "",
@@ -640,9 +648,13 @@ mod tests {
         };
         let kept = [
             size_of_val(&handle_request(State(Arc::clone(&house)), Request::default())),
-            size_of_val(&while_known(&house.board, String::new(), answer_read(&house, &asked))),
-            size_of_val(&while_known(
-                &house.board,
+            size_of_val(&run_while_authorized(
+                &house.event_hub,
+                String::new(),
+                answer_read(&house, &asked),
+            )),
+            size_of_val(&run_while_authorized(
+                &house.event_hub,
                 String::new(),
                 answer_change(&house, "POST", &asked),
             )),

@@ -41,20 +41,20 @@ pub struct ChangeCounters {
 /// What waits and what has happened.
 #[derive(Debug)]
 pub struct EventHub {
-    human: RwLock<TokenHash>,
+    human_token: RwLock<TokenHash>,
     /// The tokens of pages, which are a person's too.
-    pages: RwLock<Vec<TokenHash>>,
-    agents: RwLock<Vec<TokenHash>>,
+    page_tokens: RwLock<Vec<TokenHash>>,
+    agent_tokens: RwLock<Vec<TokenHash>>,
     /// The token of agents that belongs to this run of the daemon.
-    run: RwLock<Option<TokenHash>>,
+    run_token: RwLock<Option<TokenHash>>,
     /// Told when a token does not count any more.
-    ousted: watch::Sender<u64>,
-    touched: Mutex<Instant>,
+    revocations: watch::Sender<u64>,
+    last_activity: Mutex<Instant>,
     stop: Notify,
-    seats: RwLock<HashMap<SessionId, Arc<SessionSlot>>>,
+    slots: RwLock<HashMap<SessionId, Arc<SessionSlot>>>,
     log: Mutex<EventLog>,
     wake: watch::Sender<u64>,
-    news: watch::Sender<ChangeCounters>,
+    changes: watch::Sender<ChangeCounters>,
     clients: ConnectedClients,
 }
 
@@ -103,24 +103,24 @@ pub trait FastDecision: std::fmt::Debug + Send + Sync {
 /// A session: what waits for its plugin.
 #[derive(Debug)]
 pub struct SessionSlot {
-    state: Mutex<SeatState>,
-    decides: Mutex<Option<Arc<dyn FastDecision>>>,
+    state: Mutex<SlotState>,
+    fast_decision: Mutex<Option<Arc<dyn FastDecision>>>,
     wake: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone)]
-struct SeatState {
+struct SlotState {
     epoch: u64,
     token: TokenHash,
     work: Vec<Work>,
     need: Option<Need>,
-    stopped: Vec<Seq>,
+    stopped_workflows: Vec<Seq>,
     size: MirrorSize,
-    polled: Instant,
+    last_poll: Instant,
     /// Whether it was noticed that its plugin is away.
     is_missed: bool,
     /// Whether no plugin is needed, and so none is missed.
-    stays: bool,
+    is_permanent: bool,
 }
 
 fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -140,17 +140,17 @@ impl EventHub {
     /// A board for which one token is a person's.
     pub fn new(human: TokenHash) -> Self {
         Self {
-            human: RwLock::new(human),
-            pages: RwLock::default(),
-            agents: RwLock::default(),
-            run: RwLock::default(),
-            ousted: watch::Sender::new(0),
-            touched: Mutex::new(Instant::now()),
+            human_token: RwLock::new(human),
+            page_tokens: RwLock::default(),
+            agent_tokens: RwLock::default(),
+            run_token: RwLock::default(),
+            revocations: watch::Sender::new(0),
+            last_activity: Mutex::new(Instant::now()),
             stop: Notify::new(),
-            seats: RwLock::default(),
+            slots: RwLock::default(),
             log: Mutex::default(),
             wake: watch::Sender::new(0),
-            news: watch::Sender::new(ChangeCounters::default()),
+            changes: watch::Sender::new(ChangeCounters::default()),
             clients: ConnectedClients::default(),
         }
     }
@@ -162,12 +162,12 @@ impl EventHub {
 
     /// Somebody has asked something.
     pub(super) fn record_activity(&self) {
-        *lock_mutex(&self.touched) = Instant::now();
+        *lock_mutex(&self.last_activity) = Instant::now();
     }
 
     /// For how long nobody has asked anything.
     pub fn idle_time(&self) -> Duration {
-        lock_mutex(&self.touched).elapsed()
+        lock_mutex(&self.last_activity).elapsed()
     }
 
     pub(super) fn request_stop(&self) {
@@ -181,29 +181,29 @@ impl EventHub {
 
     /// From now on these tokens, and no others, are of agents.
     pub fn set_agent_tokens(&self, agents: Vec<TokenHash>) {
-        *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
-        self.drop_revoked();
+        *self.agent_tokens.write().unwrap_or_else(PoisonError::into_inner) = agents;
+        self.notify_revoked();
     }
 
     /// From now on these tokens, and no others, are of pages.
-    pub fn admit_pages(&self, pages: Vec<TokenHash>) {
-        *self.pages.write().unwrap_or_else(PoisonError::into_inner) = pages;
-        self.drop_revoked();
+    pub fn set_page_tokens(&self, pages: Vec<TokenHash>) {
+        *self.page_tokens.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        self.notify_revoked();
     }
 
     /// From now on this token, and no other, is the person's at the terminal.
     pub fn set_human_token(&self, human: TokenHash) {
-        *self.human.write().unwrap_or_else(PoisonError::into_inner) = human;
-        self.drop_revoked();
+        *self.human_token.write().unwrap_or_else(PoisonError::into_inner) = human;
+        self.notify_revoked();
     }
 
-    fn drop_revoked(&self) {
-        self.ousted.send_modify(|n| *n = n.saturating_add(1));
+    fn notify_revoked(&self) {
+        self.revocations.send_modify(|n| *n = n.saturating_add(1));
     }
 
     /// Until a token does not count any more.
     pub(super) async fn wait_until_revoked(&self, token: &str) {
-        let mut news = self.ousted.subscribe();
+        let mut news = self.revocations.subscribe();
         while self.is_human(token) || self.is_agent(token) || self.session_of(token).is_some() {
             // The board outlives whoever looks at it.
             let _ = news.changed().await;
@@ -213,7 +213,7 @@ impl EventHub {
     /// Whose sessions a token opens: those of the run's own tokens outlive the run, for whoever can read
     /// the next one; those of a client's token are that client's.
     pub(super) fn owner_of(&self, token: &str) -> String {
-        let run = self.run.read().unwrap_or_else(PoisonError::into_inner);
+        let run = self.run_token.read().unwrap_or_else(PoisonError::into_inner);
         if self.is_human(token) {
             "person".to_owned()
         } else if run.as_ref().is_some_and(|it| it.matches(token)) {
@@ -224,22 +224,23 @@ impl EventHub {
     }
 
     /// From now on this token of agents is the run's own.
-    pub fn know_run(&self, agent: Option<TokenHash>) {
-        *self.run.write().unwrap_or_else(PoisonError::into_inner) = agent;
+    pub fn set_run_token(&self, agent: Option<TokenHash>) {
+        *self.run_token.write().unwrap_or_else(PoisonError::into_inner) = agent;
     }
 
     pub(super) fn is_agent(&self, token: &str) -> bool {
-        is_among(&self.agents, token)
+        is_among(&self.agent_tokens, token)
     }
 
     pub(super) fn is_human(&self, token: &str) -> bool {
-        let is_terminal = self.human.read().unwrap_or_else(PoisonError::into_inner).matches(token);
-        is_terminal | is_among(&self.pages, token)
+        let is_terminal =
+            self.human_token.read().unwrap_or_else(PoisonError::into_inner).matches(token);
+        is_terminal | is_among(&self.page_tokens, token)
     }
 
     /// The session of a token.
     pub(super) fn session_of(&self, token: &str) -> Option<SessionId> {
-        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (given, mut found) = (TokenHash::of_token(token), None);
         // All are looked at, so that the time tells nothing.
         for (session, seat) in seats.iter() {
@@ -252,77 +253,81 @@ impl EventHub {
 
     /// The seat of a session.
     pub fn slot(&self, session: &SessionId) -> Option<Arc<SessionSlot>> {
-        self.seats.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
     /// Seats a session, in a new epoch: polls of the one before end.
     pub fn register(&self, session: &SessionId, epoch: u64, token: TokenHash) -> Arc<SessionSlot> {
         let state =
             // Of a place that said hello, nothing is known.
-            SeatState {
+            SlotState {
                 epoch,
                 token,
                 work: Vec::new(),
                 need: Some(Need::Snapshot),
-                stopped: Vec::new(),
+                stopped_workflows: Vec::new(),
                 size: MirrorSize::default(),
-                polled: Instant::now(),
+                last_poll: Instant::now(),
                 is_missed: false,
-                stays: false,
+                is_permanent: false,
             };
-        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let seat = seats.entry(session.clone());
         let seat = seat.or_insert_with(|| {
             let state = Mutex::new(state.clone());
-            Arc::new(SessionSlot { state, decides: Mutex::default(), wake: watch::Sender::new(0) })
+            Arc::new(SessionSlot {
+                state,
+                fast_decision: Mutex::default(),
+                wake: watch::Sender::new(0),
+            })
         });
         *lock_mutex(&seat.state) = state;
         seat.wake.send_modify(|n| *n += 1);
-        self.places_change();
+        self.mark_places_changed();
         Arc::clone(seat)
     }
 
     /// Clears the seat of a session whose plugin is gone; it says hello when it comes back.
     pub fn remove(&self, session: &SessionId) {
-        let mut seats = self.seats.write().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(seat) = seats.remove(session) {
             // Who decides holds the session, and the session its seat.
-            *lock_mutex(&seat.decides) = None;
+            *lock_mutex(&seat.fast_decision) = None;
             // A poll that is held ends.
             lock_mutex(&seat.state).epoch = 0;
             seat.wake();
         }
         drop(seats);
-        self.drop_revoked();
-        self.places_change();
+        self.notify_revoked();
+        self.mark_places_changed();
     }
 
     /// The places that are open are otherwise now, or what is known of them.
-    pub fn places_change(&self) {
-        self.news.send_modify(|news| news.places = news.places.saturating_add(1));
+    pub fn mark_places_changed(&self) {
+        self.changes.send_modify(|news| news.places = news.places.saturating_add(1));
     }
 
     /// A place that is open has grown, or become smaller.
-    pub fn sizes_change(&self) {
-        self.news.send_modify(|news| news.sizes = news.sizes.saturating_add(1));
+    pub fn mark_sizes_changed(&self) {
+        self.changes.send_modify(|news| news.sizes = news.sizes.saturating_add(1));
     }
 
     /// A person has chosen something, or somebody else is let in now.
-    pub fn settings_change(&self) {
-        self.news.send_modify(|news| news.settings = news.settings.saturating_add(1));
+    pub fn mark_settings_changed(&self) {
+        self.changes.send_modify(|news| news.settings = news.settings.saturating_add(1));
     }
 
     /// Notices who is away by now; after how long somebody else may be. Nobody says anything then: whoever
     /// wants to know has to look.
     pub(super) fn detect_absent(&self) -> Option<Duration> {
-        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (mut next, mut is_news) = (None, false);
         for seat in seats.values() {
             let mut state = lock_mutex(&seat.state);
-            if state.stays || state.is_missed {
+            if state.is_permanent || state.is_missed {
                 continue;
             }
-            let left = AWAY.saturating_sub(state.polled.elapsed());
+            let left = AWAY.saturating_sub(state.last_poll.elapsed());
             if left.is_zero() {
                 (state.is_missed, is_news) = (true, true);
             } else {
@@ -331,14 +336,14 @@ impl EventHub {
         }
         drop(seats);
         if is_news {
-            self.places_change();
+            self.mark_places_changed();
         }
         next
     }
 
     /// What is otherwise, as soon as it is.
     pub fn subscribe_changes(&self) -> watch::Receiver<ChangeCounters> {
-        self.news.subscribe()
+        self.changes.subscribe()
     }
 
     /// Says what has happened, and wakes those who wait for it.
@@ -349,7 +354,7 @@ impl EventHub {
 
     /// Wakes those who wait for something of a session, or of any.
     pub fn wake_waiters(&self, session: Option<&SessionId>) {
-        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |name: &SessionId| session.is_none_or(|session| session == name);
         seats.iter().filter(|(name, _)| is_meant(name)).for_each(|(_, seat)| seat.wake());
         drop(seats);
@@ -391,7 +396,7 @@ impl EventHub {
     /// Takes a decision at once; none where the desk is to be asked.
     pub(super) fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
         let seat = self.slot(&self.session_of_proposal(seq)?)?;
-        let decides = lock_mutex(&seat.decides).clone();
+        let decides = lock_mutex(&seat.fast_decision).clone();
         decides?.try_decide(seq, decide)
     }
 
@@ -433,7 +438,7 @@ impl EventHub {
     }
 
     /// What has come of a message that is still on its way, and where the stream stands.
-    pub fn of_the_moment(&self, workflow: Seq) -> (Seq, Vec<EventRecord>) {
+    pub fn streaming_events(&self, workflow: Seq) -> (Seq, Vec<EventRecord>) {
         let log = lock_mutex(&self.log);
         let is_moment = |it: &&LoggedEvent| {
             let event = &it.record.event;
@@ -456,12 +461,12 @@ impl EventHub {
 
     /// Ends all that is held.
     pub(super) fn close(&self) {
-        let seats = self.seats.read().unwrap_or_else(PoisonError::into_inner);
+        let seats = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         for seat in seats.values() {
             seat.wake.send_modify(|n| *n = u64::MAX);
         }
         self.wake.send_modify(|n| *n = u64::MAX);
-        self.news.send_modify(|news| news.is_over = true);
+        self.changes.send_modify(|news| news.is_over = true);
     }
 }
 
@@ -471,31 +476,31 @@ impl SessionSlot {
     }
 
     /// Whether its session was closed.
-    pub fn is_left(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.epoch() == 0
     }
 
     /// Names who takes decisions upon what is proposed in this session.
-    pub fn decided_by(&self, decides: Arc<dyn FastDecision>) {
-        *lock_mutex(&self.decides) = Some(decides);
+    pub fn set_fast_decision(&self, decides: Arc<dyn FastDecision>) {
+        *lock_mutex(&self.fast_decision) = Some(decides);
     }
 
     /// Says that no plugin belongs to it: it is there as long as the daemon is.
     pub fn mark_permanent(&self) {
         let mut state = lock_mutex(&self.state);
-        state.stays = true;
+        state.is_permanent = true;
         state.need = None;
     }
 
     /// How long ago its plugin was heard of.
-    pub fn silent_for(&self) -> Duration {
+    pub fn silence_duration(&self) -> Duration {
         let state = lock_mutex(&self.state);
-        if state.stays { Duration::ZERO } else { state.polled.elapsed() }
+        if state.is_permanent { Duration::ZERO } else { state.last_poll.elapsed() }
     }
 
     /// Whether a workflow of it went wrong and has to be tried again.
     pub fn is_stopped(&self, workflow: Seq) -> bool {
-        lock_mutex(&self.state).stopped.contains(&workflow)
+        lock_mutex(&self.state).stopped_workflows.contains(&workflow)
     }
 
     /// Says how large its mirror is; what a person sees of that. Versions are not seen.
@@ -525,7 +530,7 @@ impl SessionSlot {
             state.work = work.to_vec();
         }
         state.need = need;
-        state.stopped = stopped;
+        state.stopped_workflows = stopped;
     }
 
     fn wake(&self) {
@@ -545,9 +550,9 @@ impl SessionSlot {
     ) -> (Polled, bool) {
         let page = board.read_page(poll.cursor, Some(session));
         let mut state = lock_mutex(&self.state);
-        state.polled = Instant::now();
+        state.last_poll = Instant::now();
         if std::mem::take(&mut state.is_missed) {
-            board.places_change();
+            board.mark_places_changed();
         }
         let is_new = |work: &&Work| {
             let (Work::Tell { number, .. }
@@ -571,11 +576,11 @@ mod tests {
         let (window, file) = (SessionId("window".to_owned()), SessionId("file".to_owned()));
         board.register(&file, 1, TokenHash::of_token("file")).mark_permanent();
         let seat = board.register(&window, 2, TokenHash::of_token("window"));
-        let places = || board.news.borrow().places;
+        let places = || board.changes.borrow().places;
         let before = places();
         assert!(board.detect_absent().is_some_and(|left| !left.is_zero() && left <= AWAY));
         assert_eq!(places(), before, "all are there");
-        lock_mutex(&seat.state).polled = Instant::now().checked_sub(AWAY).unwrap();
+        lock_mutex(&seat.state).last_poll = Instant::now().checked_sub(AWAY).unwrap();
         assert_eq!((board.detect_absent(), places()), (None, before + 1));
         assert_eq!((board.detect_absent(), places()), (None, before + 1));
         let poll = Poll { epoch: 2, cursor: Seq(0), hold: 0, at_hand: Vec::new() };
@@ -591,11 +596,11 @@ mod tests {
         let board = EventHub::new(TokenHash::of_token("a person's"));
         let window = SessionId("window".to_owned());
         let seat = board.register(&window, 1, TokenHash::of_token("one"));
-        assert!(!seat.is_left());
+        assert!(!seat.is_closed());
         board.remove(&window);
-        assert!(seat.is_left());
-        assert!(!board.register(&window, 2, TokenHash::of_token("two")).is_left());
-        assert!(seat.is_left(), "whoever comes back has another");
+        assert!(seat.is_closed());
+        assert!(!board.register(&window, 2, TokenHash::of_token("two")).is_closed());
+        assert!(seat.is_closed(), "whoever comes back has another");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub enum HistoryRequest {
     /// What models and tools took in so many days.
     Figures(u64, Reply<Figures>),
     /// What a script said.
-    Script(ScriptWanted, Reply<ScriptAt>),
+    Script(ScriptQuery, Reply<ScriptAt>),
     /// The way back from a proposal.
     Revert(Seq, Reply<Started>),
 }
@@ -73,7 +73,7 @@ pub struct EntryFilter {
 
 /// Which script, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScriptWanted {
+pub struct ScriptQuery {
     /// The place: its session, or its name.
     pub place: String,
     pub path: InstancePath,
@@ -81,7 +81,7 @@ pub struct ScriptWanted {
     pub seq: Option<Seq>,
 }
 
-impl ScriptWanted {
+impl ScriptQuery {
     pub(super) fn from_parameters(asked: &impl Parameters) -> Result<Self, Failure> {
         let missing = |what: &str, hint: &str| failure(FailureKind::BadRequest, what, hint);
         let place = match asked.text_parameter("session")? {
@@ -123,8 +123,10 @@ impl HistoryQuery {
 
 impl EntryFilter {
     pub(super) fn from_parameters(asked: &impl Parameters) -> Result<Self, Failure> {
-        let outcome =
-            asked.text_parameter("outcome")?.map(|it| it.parse::<FilterOutcome>()).transpose()?;
+        let outcome = asked
+            .text_parameter("outcome")?
+            .map(|it| it.parse::<OutcomeParameter>())
+            .transpose()?;
         let day = asked.text_parameter("day")?.map(|date| {
             calendar::parse_date(&date).ok_or_else(|| {
                 let message = format!("`{date}` is no day.");
@@ -164,9 +166,9 @@ pub(super) fn stream_response(lines: LineStream) -> Response<Body> {
     response
 }
 
-struct FilterOutcome(HistoryOutcome);
+struct OutcomeParameter(HistoryOutcome);
 
-impl FromStr for FilterOutcome {
+impl FromStr for OutcomeParameter {
     type Err = Failure;
 
     fn from_str(name: &str) -> Result<Self, Failure> {

@@ -61,7 +61,7 @@ pub(super) async fn serve_connections(
                 ));
             }
             // Whoever came went again.
-            Err(error) if is_theirs(&error) => {}
+            Err(error) if is_client_error(&error) => {}
             Err(_) => tokio::select! {
                 () = sleep(PAUSE) => {}
                 () = &mut ends => break,
@@ -75,7 +75,7 @@ pub(super) async fn serve_connections(
 }
 
 /// Whether a connection could not be taken because of itself; the next one may be.
-fn is_theirs(error: &io::Error) -> bool {
+fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
@@ -143,7 +143,13 @@ mod tests {
         let (desk, _asked) = DaemonHandle::new();
         let mcp = McpHttp::new(&board, &desk, std::path::Path::new("no such file"), HEAD);
         let (board_of, mcp) = (Arc::clone(&board), Arc::new(mcp));
-        let house = AppState { port: address.port(), board: board_of, desk, mcp, patience: head };
+        let house = AppState {
+            port: address.port(),
+            event_hub: board_of,
+            daemon: desk,
+            mcp,
+            body_timeout: head,
+        };
         let (end, ended) = oneshot::channel();
         let ends = async move {
             let _ = ended.await;

@@ -23,7 +23,7 @@ use super::failure::failure;
 /// How often a stream says that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
 
-fn deadline(hold: u64) -> Instant {
+fn poll_deadline(hold: u64) -> Instant {
     Instant::now() + Duration::from_secs(hold.min(MAX_HOLD))
 }
 
@@ -37,7 +37,7 @@ async fn wait_for_change(wakes: &mut watch::Receiver<u64>, until: Instant) -> bo
 ///
 /// # Errors
 /// The session is another one by now.
-pub(super) async fn poll(
+pub(super) async fn poll_session(
     board: &EventHub,
     session: &SessionId,
     poll: Poll,
@@ -45,7 +45,7 @@ pub(super) async fn poll(
     let Some(seat) = board.slot(session) else {
         return Err(stale_session(session));
     };
-    let (mut wakes, until) = (seat.subscribe(), deadline(poll.hold));
+    let (mut wakes, until) = (seat.subscribe(), poll_deadline(poll.hold));
     loop {
         wakes.mark_unchanged();
         if seat.epoch() != poll.epoch {
@@ -95,7 +95,7 @@ pub(super) async fn wait_for_call(
     hold: u64,
 ) -> Result<CallView, Failure> {
     let until = Instant::now() + Duration::from_secs(hold.min(MAX_WAIT));
-    let mut view = desk.request(|reply| DaemonRequest::Called(seq, reply)).await?;
+    let mut view = desk.request(|reply| DaemonRequest::CallStatus(seq, reply)).await?;
     // What happens elsewhere changes nothing of it.
     let Some(seat) = board.slot(&view.session) else {
         return Ok(view);
@@ -104,7 +104,7 @@ pub(super) async fn wait_for_call(
     loop {
         wakes.mark_unchanged();
         // It may have been settled before anybody listened.
-        view = desk.request(|reply| DaemonRequest::Called(seq, reply)).await?;
+        view = desk.request(|reply| DaemonRequest::CallStatus(seq, reply)).await?;
         if view.became.is_settled() || !wait_for_change(&mut wakes, until).await {
             return if *wakes.borrow() == u64::MAX { Err(daemon_closed()) } else { Ok(view) };
         }
@@ -122,7 +122,7 @@ pub(super) fn stale_session(session: &SessionId) -> Failure {
 
 /// What has happened, as soon as something has.
 pub(super) async fn poll_events(board: &EventHub, cursor: Seq, hold: u64) -> StreamPage {
-    let (mut wakes, until) = (board.subscribe(), deadline(hold));
+    let (mut wakes, until) = (board.subscribe(), poll_deadline(hold));
     loop {
         wakes.mark_unchanged();
         let page = board.read_page(cursor, None);

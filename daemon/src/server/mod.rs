@@ -30,15 +30,15 @@ use tokio::net::TcpListener;
 pub use self::auth::TokenHash;
 pub use self::clients::ConnectedClients;
 pub use self::daemon_handle::{
-    AccessRequest, DaemonHandle, DaemonRequest, FoundInstance, PictureAsked, PictureOf, Reply,
-    WorkflowAction,
+    AccessRequest, DaemonHandle, DaemonRequest, FoundInstance, PictureOptions, PictureTarget,
+    Reply, WorkflowAction,
 };
 pub use self::deploy::DeployRequest;
 pub use self::event_hub::{
     AWAY, ChangeCounters, EventHub, FastDecision, MirrorSize, SessionSlot, VisibleChange,
 };
 pub use self::failure::failure;
-pub use self::history_api::{EntryFilter, HistoryQuery, HistoryRequest, LineStream, ScriptWanted};
+pub use self::history_api::{EntryFilter, HistoryQuery, HistoryRequest, LineStream, ScriptQuery};
 pub use self::mcp::{DaemonGate, McpAgent, WAIT, list_tools, random_id};
 pub use self::merges::MergeRequest;
 pub use self::pending::{ChangeExtent, PendingSummary};
@@ -63,7 +63,13 @@ pub async fn run(
     let mcp = Arc::new(McpHttp::new(&board, &desk, kept, wait));
     let own = Arc::clone(&mcp);
     let (own_board, patience) = (Arc::clone(&board), listener::HEAD);
-    let house = Arc::new(AppState { port, board: own_board, desk, mcp, patience });
+    let house = Arc::new(AppState {
+        port,
+        event_hub: own_board,
+        daemon: desk,
+        mcp,
+        body_timeout: patience,
+    });
     let ends = async move {
         shutdown.await;
         board.close();

@@ -7,7 +7,7 @@ use scene_schemas::InstancePath;
 use scene_schemas::api::{Failure, FailureKind, Nothing};
 use vector_render::{ChangeSide, LEAST_SIDE, ViewDirection};
 
-use super::daemon_handle::{DaemonHandle, DaemonRequest, PictureAsked, PictureOf};
+use super::daemon_handle::{DaemonHandle, DaemonRequest, PictureOptions, PictureTarget};
 use super::failure::{self, failure};
 
 /// How wide and high a picture is where nobody says.
@@ -18,8 +18,8 @@ const MOST: u64 = 2048;
 /// Asks for a picture, and answers.
 pub(super) async fn picture_response(
     desk: &DaemonHandle,
-    of: PictureOf,
-    asked: PictureAsked,
+    of: PictureTarget,
+    asked: PictureOptions,
 ) -> Response<Body> {
     match desk.request(|reply| DaemonRequest::Picture(of, asked, reply)).await {
         Ok(png) => {
@@ -35,7 +35,7 @@ pub(super) async fn picture_response(
 pub(super) fn parse_options(
     view: Option<String>,
     size: Option<u64>,
-) -> Result<PictureAsked, Failure> {
+) -> Result<PictureOptions, Failure> {
     let view = view.map_or(Ok(ViewDirection::default()), |name| {
         ViewDirection::from_name(&name)
             .ok_or_else(|| unknown_value("view", &name, "top, iso or front"))
@@ -45,7 +45,7 @@ pub(super) fn parse_options(
         let known = format!("{LEAST_SIDE} to {MOST}");
         return Err(unknown_value("size", &size.to_string(), &known));
     }
-    Ok(PictureAsked { view, size: size as u32 })
+    Ok(PictureOptions { view, size: size as u32 })
 }
 
 /// Which side of a proposal.

@@ -45,26 +45,26 @@ pub(crate) struct CallRequest {
 pub(super) struct AgentConnection {
     /// Its connection; none where that has ended.
     connection: Option<String>,
-    called: Instant,
+    last_call: Instant,
     /// Whether it has called nothing since its workflow was taken up again.
     is_restored: bool,
     /// Those who wait until a call is planned.
-    waiting: Vec<(Seq, Reply<CallView>)>,
+    waiters: Vec<(Seq, Reply<CallView>)>,
 }
 
 impl AgentConnection {
-    fn connected(connection: Option<String>) -> Self {
-        Self { connection, called: Instant::now(), is_restored: false, waiting: Vec::new() }
+    fn from_connection(connection: Option<String>) -> Self {
+        Self { connection, last_call: Instant::now(), is_restored: false, waiters: Vec::new() }
     }
 
     /// The agent of a workflow that was left so long ago: its connection may come back.
-    pub(super) fn disconnected(workflow: &Workflow, ago: Duration) -> Option<Self> {
+    pub(super) fn from_workflow(workflow: &Workflow, ago: Duration) -> Option<Self> {
         workflow.agent_name()?;
         let is_away = workflow.disconnected.is_some() || ago >= IDLE;
         let name = workflow.last_name().filter(|_| !is_away);
         let connection = name.and_then(|name| name.split_once(':'));
         let connection = connection.map(|(connection, _)| connection.to_owned());
-        Some(Self { is_restored: true, ..Self::connected(connection) })
+        Some(Self { is_restored: true, ..Self::from_connection(connection) })
     }
 
     /// Whether its client is known to be there.
@@ -74,22 +74,22 @@ impl AgentConnection {
 }
 
 /// What a call is called in the ledger.
-pub(crate) fn name(connection: &str, id: &str) -> String {
+pub(crate) fn call_name(connection: &str, id: &str) -> String {
     format!("{connection}:{id}")
 }
 
 impl SessionActor {
     /// Writes a call down, to be planned when its workflow has its turn.
-    pub(super) fn agent_calls(&mut self, calling: CallRequest) {
+    pub(super) fn start_agent_call(&mut self, calling: CallRequest) {
         let CallRequest { call, mode, noted, reply } = calling;
-        let name = name(&call.connection, &call.id);
+        let name = call_name(&call.connection, &call.id);
         // Whoever has gone by now was told that nothing was called, and what was taken back is not.
-        if reply.is_closed() || self.cancelled.contains(&name) {
+        if reply.is_closed() || self.cancelled_calls.contains(&name) {
             return;
         }
-        let written = match self.called_before(&name) {
+        let written = match self.find_earlier_call(&name) {
             Some(known) => Ok(known),
-            None => self.write_down(&call, &name, mode),
+            None => self.record_call(&call, &name, mode),
         };
         let (workflow, seq) = match written {
             Ok(written) => written,
@@ -101,33 +101,33 @@ impl SessionActor {
         if noted.send(view).is_err() {
             let _ = self.cancel_call(workflow, seq);
         }
-        self.wait_for(workflow, seq, reply);
+        self.add_waiter(workflow, seq, reply);
         // What only reads is answered by now.
         self.answer_agents(workflow, None);
     }
 
-    fn wait_for(&mut self, workflow: Seq, call: Seq, reply: Reply<CallView>) {
-        let job = self.jobs.entry(workflow).or_default();
-        job.stopped = false;
-        let agent = job.agent.get_or_insert_with(|| AgentConnection::connected(None));
-        (agent.called, agent.is_restored) = (Instant::now(), false);
-        agent.waiting.push((call, reply));
+    fn add_waiter(&mut self, workflow: Seq, call: Seq, reply: Reply<CallView>) {
+        let job = self.workflow_slots.entry(workflow).or_default();
+        job.is_stopped = false;
+        let agent = job.agent.get_or_insert_with(|| AgentConnection::from_connection(None));
+        (agent.last_call, agent.is_restored) = (Instant::now(), false);
+        agent.waiters.push((call, reply));
     }
 
     /// The same call, where its answer was lost.
-    fn called_before(&self, name: &str) -> Option<(Seq, Seq)> {
+    fn find_earlier_call(&self, name: &str) -> Option<(Seq, Seq)> {
         // What a model calls its calls is its own business.
         let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent_name().is_some());
         of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
     }
 
-    fn write_down(
+    fn record_call(
         &mut self,
         call: &AgentCall,
         name: &str,
         mode: Mode,
     ) -> Result<(Seq, Seq), Failure> {
-        let workflow = self.workflow_of(call, mode)?;
+        let workflow = self.workflow_for_call(call, mode)?;
         self.engine.turn_to(workflow);
         let id = Some(name.to_owned());
         let written = ToolCall { id, ..ToolCall::new(call.tool.clone(), call.args.clone()) };
@@ -145,12 +145,12 @@ impl SessionActor {
 
     /// The workflow of a connection. Where a person has chosen another mode since it began, a new one
     /// does.
-    fn workflow_of(&mut self, call: &AgentCall, mode: Mode) -> Result<Seq, Failure> {
+    fn workflow_for_call(&mut self, call: &AgentCall, mode: Mode) -> Result<Seq, Failure> {
         let is_its = |(_, job): &(&Seq, &mut WorkflowSlot)| {
             let connection = job.agent.as_ref().and_then(|agent| agent.connection.as_ref());
             connection == Some(&call.connection)
         };
-        if let Some((seq, job)) = self.jobs.iter_mut().find(is_its) {
+        if let Some((seq, job)) = self.workflow_slots.iter_mut().find(is_its) {
             let seq = *seq;
             self.engine.turn_to(seq);
             if self.engine.current_workflow().is_some_and(|workflow| workflow.mode == mode) {
@@ -168,8 +168,8 @@ impl SessionActor {
             .engine
             .begin_workflow(goal.as_str(), driver, mode)
             .map_err(|error| engine_failure(&error))?;
-        let agent = Some(AgentConnection::connected(Some(call.connection.clone())));
-        self.jobs.insert(begun, WorkflowSlot { agent, ..WorkflowSlot::default() });
+        let agent = Some(AgentConnection::from_connection(Some(call.connection.clone())));
+        self.workflow_slots.insert(begun, WorkflowSlot { agent, ..WorkflowSlot::default() });
         Ok(begun)
     }
 
@@ -180,7 +180,7 @@ impl SessionActor {
     }
 
     /// What became of a call, also where its workflow is over.
-    pub(super) fn agent_called(&self, seq: Seq) -> Result<CallView, Failure> {
+    pub(super) fn call_status(&self, seq: Seq) -> Result<CallView, Failure> {
         if let Some(view) = self.view_call(seq) {
             return Ok(view);
         }
@@ -191,20 +191,20 @@ impl SessionActor {
             Ok(state.workflow(workflow).and_then(|it| workflow_call_view(it, workflow, seq)))
         };
         let recorded: Result<Option<CallView>, LedgerError> = recorded();
-        recorded.map_err(|error| engine_failure(&error.into()))?.ok_or_else(|| no_call(seq))
+        recorded.map_err(|error| engine_failure(&error.into()))?.ok_or_else(|| call_not_found(seq))
     }
 
     /// Takes a call back for whoever made it, also one that is still on its way here.
-    pub(super) fn agent_cancels(&mut self, name: &str) {
-        if let Some((workflow, call)) = self.called_before(name) {
+    pub(super) fn cancel_named_call(&mut self, name: &str) {
+        if let Some((workflow, call)) = self.find_earlier_call(name) {
             if let Err(error) = self.cancel_call(workflow, call) {
-                self.went_wrong(workflow, &error);
+                self.stop_with_error(workflow, &error);
             }
             return;
         }
-        self.cancelled.push_back(name.to_owned());
-        while self.cancelled.len() > CANCELLED {
-            self.cancelled.pop_front();
+        self.cancelled_calls.push_back(name.to_owned());
+        while self.cancelled_calls.len() > CANCELLED {
+            self.cancelled_calls.pop_front();
         }
     }
 
@@ -215,22 +215,24 @@ impl SessionActor {
             self.engine.forget_questions();
         }
         self.engine.end_look(call);
-        if let Some(job) = self.jobs.get_mut(&workflow) {
-            job.asking.take_if(|asking| asking.is_for(call));
+        if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+            job.active_request.take_if(|asking| asking.is_for(call));
         }
         self.engine.handle_input(WorkflowInput::Cancelled { call }).map(drop)
     }
 
     /// A connection has ended: what waits can still be decided upon, and then its workflow is over.
-    pub(super) fn agent_ends(&mut self, connection: &str) {
+    pub(super) fn end_connection(&mut self, connection: &str) {
         self.disconnect_agents(|agent, _| agent.connection.as_deref() == Some(connection));
     }
 
     /// Ends the connections of these agents, also for whoever looks.
     fn disconnect_agents(&mut self, is_gone: impl Fn(&AgentConnection, &EventHub) -> bool) {
-        let board = Arc::clone(&self.board);
-        let agents =
-            self.jobs.iter_mut().filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
+        let board = Arc::clone(&self.event_hub);
+        let agents = self
+            .workflow_slots
+            .iter_mut()
+            .filter_map(|(seq, job)| Some((*seq, job.agent.as_mut()?)));
         let gone = agents.filter(|(_, agent)| agent.is_connected() && is_gone(agent, &board));
         let gone: Vec<Seq> = gone
             .map(|(seq, agent)| {
@@ -251,17 +253,17 @@ impl SessionActor {
             return;
         }
         if let Err(error) = self.engine.handle_input(WorkflowInput::Disconnected) {
-            self.went_wrong(workflow, &error);
+            self.stop_with_error(workflow, &error);
         }
     }
 
     /// Withdraws what disconnected clients proposed and nobody decided upon in time.
     pub(super) fn expire_disconnected(&mut self) {
-        let Some(limit) = self.chosen.pending_limit() else {
+        let Some(limit) = self.active_settings.pending_limit() else {
             return;
         };
         let now = model_request::unix_millis();
-        let workflows: Vec<Seq> = self.jobs.keys().copied().collect();
+        let workflows: Vec<Seq> = self.workflow_slots.keys().copied().collect();
         for workflow in workflows {
             self.engine.turn_to(workflow);
             let at = self.engine.current_workflow().and_then(|it| it.disconnected);
@@ -273,18 +275,22 @@ impl SessionActor {
             }
             let after = count_noun(limit.as_secs() as usize / SECONDS_OF_A_DAY, "day", "days");
             if let Err(error) = self.engine.handle_input(WorkflowInput::Expired { after }) {
-                self.went_wrong(workflow, &error);
+                self.stop_with_error(workflow, &error);
             }
         }
     }
 
     /// The session ends: who waits is told how far their calls are, and what rests is over.
-    pub(super) fn leave_agents(&mut self) {
-        let workflows: Vec<Seq> =
-            self.jobs.iter().filter(|(_, job)| job.agent.is_some()).map(|(seq, _)| *seq).collect();
+    pub(super) fn detach_agents(&mut self) {
+        let workflows: Vec<Seq> = self
+            .workflow_slots
+            .iter()
+            .filter(|(_, job)| job.agent.is_some())
+            .map(|(seq, _)| *seq)
+            .collect();
         for workflow in workflows {
-            let agent = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut());
-            let waiting = agent.map(|agent| std::mem::take(&mut agent.waiting)).unwrap_or_default();
+            let agent = self.workflow_slots.get_mut(&workflow).and_then(|job| job.agent.as_mut());
+            let waiting = agent.map(|agent| std::mem::take(&mut agent.waiters)).unwrap_or_default();
             for (call, reply) in waiting {
                 if let Some(view) = self.view_call(call) {
                     let _ = reply.send(Ok(view));
@@ -299,21 +305,21 @@ impl SessionActor {
     }
 
     /// Connections that have been silent for long are over as well.
-    pub(super) fn agents_are_idle(&mut self) {
+    pub(super) fn disconnect_idle_agents(&mut self) {
         self.disconnect_agents(|agent, board| {
             let limit = if agent.is_restored { RETURNS } else { IDLE };
             let is_there = agent
                 .connection
                 .as_deref()
                 .is_some_and(|it| board.connected_clients().is_connected(it));
-            !is_there && agent.called.elapsed() > limit
+            !is_there && agent.last_call.elapsed() > limit
         });
     }
 
     /// Ends the workflow whose turn it is, where its agent will not call any more.
-    pub(super) fn no_more_calls(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
-        let agent = self.jobs.get(&workflow).and_then(|job| job.agent.as_ref());
-        if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiting.is_empty()) {
+    pub(super) fn finish_agent_workflow(&mut self, workflow: Seq) -> Result<NextStep, EngineError> {
+        let agent = self.workflow_slots.get(&workflow).and_then(|job| job.agent.as_ref());
+        if agent.is_some_and(|agent| agent.connection.is_some() || !agent.waiters.is_empty()) {
             return Ok(NextStep::Call);
         }
         self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done })?;
@@ -323,10 +329,11 @@ impl SessionActor {
     /// Tells those who wait what became of their calls, as far as they are planned. Where the workflow
     /// cannot go on, the others are told so.
     pub(super) fn answer_agents(&mut self, workflow: Seq, trouble: Option<&str>) {
-        let Some(agent) = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut()) else {
+        let Some(agent) = self.workflow_slots.get_mut(&workflow).and_then(|job| job.agent.as_mut())
+        else {
             return;
         };
-        let waiting = std::mem::take(&mut agent.waiting);
+        let waiting = std::mem::take(&mut agent.waiters);
         let mut left = Vec::new();
         for (call, reply) in waiting {
             match (self.view_call(call), trouble) {
@@ -346,8 +353,10 @@ impl SessionActor {
                 }
             }
         }
-        if let Some(agent) = self.jobs.get_mut(&workflow).and_then(|job| job.agent.as_mut()) {
-            agent.waiting = left;
+        if let Some(agent) =
+            self.workflow_slots.get_mut(&workflow).and_then(|job| job.agent.as_mut())
+        {
+            agent.waiters = left;
         }
     }
 }
@@ -366,7 +375,7 @@ pub(crate) fn workflow_call_view(workflow: &Workflow, name: Seq, seq: Seq) -> Op
     })
 }
 
-pub(crate) fn no_call(seq: Seq) -> Failure {
+pub(crate) fn call_not_found(seq: Seq) -> Failure {
     let message = format!("There is no call of an agent with the number {seq}.");
     failure(FailureKind::NotFound, message, "proposal_status without an id lists the last ones.")
 }

@@ -47,11 +47,13 @@ impl SessionActor {
     /// that takes long.
     pub(super) fn start_chat(&mut self, request: SessionRequest, reply: Reply<Started>) {
         let name = request.chat.request.as_ref();
-        if let Some((_, workflow)) = self.requests.iter().find(|(known, _)| Some(known) == name) {
+        if let Some((_, workflow)) =
+            self.recent_requests.iter().find(|(known, _)| Some(known) == name)
+        {
             let _ = reply.send(Ok(Started { workflow: *workflow }));
             return;
         }
-        if let Some(waiting) = name.and_then(|name| self.reading.get_mut(name)) {
+        if let Some(waiting) = name.and_then(|name| self.pending_mentions.get_mut(name)) {
             waiting.push(reply);
             return;
         }
@@ -59,16 +61,17 @@ impl SessionActor {
             Err(failure) => drop(reply.send(Err(failure))),
             Ok(mentions) if mentions.is_ready() => {
                 let read = mentions.read_pending(&CancelSwitch::new());
-                self.has_read(request, read, reply);
+                self.handle_mentions(request, read, reply);
             }
             Ok(mentions) => {
                 if let Some(name) = name {
-                    self.reading.insert(name.clone(), Vec::new());
+                    self.pending_mentions.insert(name.clone(), Vec::new());
                 }
-                let words = self.words.clone();
+                let words = self.message_sender.clone();
                 let read = move || {
                     let read = mentions.read_pending(&CancelSwitch::new());
-                    let _ = words.send(SessionMessage::Mentioned(Box::new(request), read, reply));
+                    let _ =
+                        words.send(SessionMessage::MentionsRead(Box::new(request), read, reply));
                 };
                 // Where no thread can be had, the reply is dropped, which says so.
                 let _ = std::thread::Builder::new().stack_size(STACK).spawn(read);
@@ -77,7 +80,7 @@ impl SessionActor {
     }
 
     /// What a request points at was read, or cannot be.
-    pub(super) fn has_read(
+    pub(super) fn handle_mentions(
         &mut self,
         SessionRequest { chat, mode, model }: SessionRequest,
         read: Result<Vec<Attached>, String>,
@@ -89,13 +92,13 @@ impl SessionActor {
             Err(why) => Err(not_attached(why)),
         };
         if let Some(name) = name {
-            for waiting in self.reading.remove(&name).unwrap_or_default() {
+            for waiting in self.pending_mentions.remove(&name).unwrap_or_default() {
                 let _ = waiting.send(started.clone());
             }
             if let Ok(started) = &started {
-                self.requests.push_back((name, started.workflow));
-                while self.requests.len() > REMEMBERED {
-                    self.requests.pop_front();
+                self.recent_requests.push_back((name, started.workflow));
+                while self.recent_requests.len() > REMEMBERED {
+                    self.recent_requests.pop_front();
                 }
             }
         }
@@ -172,7 +175,7 @@ impl SessionActor {
             cleared.map_err(|error| engine_failure(&error.into()))?;
             follows = None;
         } else if let Some(workflow) = at_work {
-            return self.says_more(workflow, chat, attached, driver);
+            return self.continue_task(workflow, chat, attached, driver);
         }
         let asked = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
         model_request::check_first_fits(&models, &asked).map_err(|why| {
@@ -183,7 +186,7 @@ impl SessionActor {
 
     /// Says more in a task that is at work: it is read with the next request, or answers the question
     /// that is open.
-    fn says_more(
+    fn continue_task(
         &mut self,
         workflow: Seq,
         chat: Chat,
@@ -200,8 +203,8 @@ impl SessionActor {
                 "Stop it first, on the page or with /stop.",
             ));
         }
-        if let Some(job) = self.jobs.get_mut(&workflow) {
-            job.stopped = false;
+        if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+            job.is_stopped = false;
         }
         if self.engine.has_trouble() {
             // Whoever was not to be asked may not be the one who is chosen now.

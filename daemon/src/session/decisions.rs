@@ -19,36 +19,36 @@ use crate::server::{FastDecision, WorkflowAction, failure};
 const MAX_AT_ONCE: usize = 1_000;
 
 /// The way to a session for whoever brings a decision.
-pub(crate) struct AtOnce {
-    live: Arc<Mutex<SessionActor>>,
-    words: Sender<SessionMessage>,
+pub(crate) struct SessionDecider {
+    session: Arc<Mutex<SessionActor>>,
+    message_sender: Sender<SessionMessage>,
 }
 
-impl AtOnce {
+impl SessionDecider {
     pub(crate) fn new(live: &Arc<Mutex<SessionActor>>, words: &Sender<SessionMessage>) -> Self {
-        Self { live: Arc::clone(live), words: words.clone() }
+        Self { session: Arc::clone(live), message_sender: words.clone() }
     }
 }
 
-impl fmt::Debug for AtOnce {
+impl fmt::Debug for SessionDecider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AtOnce")
     }
 }
 
-impl FastDecision for AtOnce {
+impl FastDecision for SessionDecider {
     fn try_decide(&self, seq: Seq, decide: &Decide) -> Option<Result<Decided, Failure>> {
-        let mut live = self.live.try_lock().ok()?;
+        let mut live = self.session.try_lock().ok()?;
         // It may have been closed since it was found.
-        if live.seat.is_left() || !live.is_short(seq, &decide.decision) {
+        if live.slot.is_closed() || !live.is_short(seq, &decide.decision) {
             return None;
         }
         let decided = live.decide_proposal(seq, decide);
         if live.engine.is_acting() {
-            live.go_on();
+            live.run_workflows();
         } else {
             // A thread that has ended is missed by whoever says something next.
-            let _ = self.words.send(SessionMessage::GoOn);
+            let _ = self.message_sender.send(SessionMessage::RunWorkflows);
         }
         Some(decided)
     }
@@ -81,7 +81,7 @@ impl SessionActor {
         }
         let stands = match &decide.decision {
             Decision::Approve { twice } => {
-                self.may_be_approved(seq)?;
+                self.check_approvable(seq)?;
                 self.engine.approve(seq, Approver::Person, *twice).map(|()| seq)
             }
             Decision::Reject { reason } => {
@@ -107,8 +107,8 @@ impl SessionActor {
         Ok(Decided { proposal: stands, status })
     }
 
-    fn may_be_approved(&self, seq: Seq) -> Result<(), Failure> {
-        if self.chosen.is_dry_run() {
+    fn check_approvable(&self, seq: Seq) -> Result<(), Failure> {
+        if self.active_settings.is_dry_run() {
             return Err(failure(
                 FailureKind::Settled,
                 "Dry run is on: proposals are shown and never applied.",
@@ -137,22 +137,22 @@ impl SessionActor {
         verb: WorkflowAction,
         model: Option<&str>,
     ) -> Result<(), Failure> {
-        let Some(job) = self.jobs.get_mut(&workflow) else {
+        let Some(job) = self.workflow_slots.get_mut(&workflow) else {
             let message = format!("Workflow {workflow} is not at work any more.");
             return Err(failure(FailureKind::Settled, message, "Ask for something new."));
         };
         match verb {
             // What ends has to go on until it has.
             WorkflowAction::Cancel | WorkflowAction::Retry | WorkflowAction::Resume => {
-                job.stopped = false;
+                job.is_stopped = false;
             }
             WorkflowAction::Clear => {}
         }
         self.engine.turn_to(workflow);
         match verb {
             WorkflowAction::Cancel => {
-                if let Some(job) = self.jobs.get_mut(&workflow) {
-                    job.asking = None;
+                if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+                    job.active_request = None;
                 }
                 let outcome = Finish::NotApproved;
                 self.engine

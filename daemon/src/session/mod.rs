@@ -38,10 +38,10 @@ use vector_providers::model_choice::OFFLINE;
 use vector_providers::model_selector::ModelSelector;
 
 use self::agent::AgentConnection;
-pub(crate) use self::agent::{CallRequest, name, no_call, workflow_call_view};
+pub(crate) use self::agent::{CallRequest, call_name, call_not_found, workflow_call_view};
 pub(crate) use self::attachments::SessionRequest;
 use self::attachments::search_instances;
-pub(crate) use self::decisions::AtOnce;
+pub(crate) use self::decisions::SessionDecider;
 use self::model_calls::ActiveRequest;
 use vector_engine::model_request;
 use vector_engine::model_request::ModelRequest;
@@ -54,7 +54,7 @@ use vector_rojo_project::{FileChanges, RojoProject};
 
 use crate::daemon::settings_store::ActiveSettings;
 use crate::server::{
-    EventHub, FoundInstance, MirrorSize, PictureAsked, Reply, SessionSlot, VisibleChange,
+    EventHub, FoundInstance, MirrorSize, PictureOptions, Reply, SessionSlot, VisibleChange,
     WorkflowAction, failure,
 };
 
@@ -63,11 +63,11 @@ pub(crate) enum SessionMessage {
     /// Its plugin began anew.
     Hello(StudioPlace),
     /// Its files may have changed.
-    Files(FileChanges),
+    FilesChanged(FileChanges),
     /// This project is open as well from now on.
-    Beside(PathBuf),
+    ProjectOpened(PathBuf),
     /// Somebody has let go of workflows which may be its own.
-    TakeUp,
+    ResumeWorkflows,
     /// Its plugin says something of the place.
     Scene(Box<SceneUpdate>, Reply<SceneTaken>),
     /// Its plugin says what became of a proposal.
@@ -75,36 +75,36 @@ pub(crate) enum SessionMessage {
     /// A person asks for something.
     Chat(Box<SessionRequest>, Reply<Started>),
     /// What a request points at was read, or cannot be.
-    Mentioned(Box<SessionRequest>, Result<Vec<Attached>, String>, Reply<Started>),
+    MentionsRead(Box<SessionRequest>, Result<Vec<Attached>, String>, Reply<Started>),
     /// The instances whose names fit what a person is typing.
     Find(String, Reply<Vec<FoundInstance>>),
     /// An agent calls a tool.
     Call(Box<CallRequest>),
     /// What became of a call is wanted.
-    Called(Seq, Reply<CallView>),
+    CallStatus(Seq, Reply<CallView>),
     /// A call is taken back.
     CancelCall(String),
     /// A connection of an agent has ended.
-    AgentEnds(String),
+    EndConnection(String),
     /// A page of the scripts is wanted, from where a cursor says.
     Scripts(Option<String>, Reply<ScriptPage>),
     /// Connections of agents that were silent for long are over.
     Tidy,
     /// A model has answered in a workflow, or has not.
-    Replied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
+    ModelReplied(Seq, Box<ModelRequest>, Box<Result<ModelAnswer, HttpError>>),
     /// What was seen that a call wanted to look at, or why it could not be.
-    Looked(Seq, Seq, Result<Json, String>),
+    Fetched(Seq, Seq, Result<Json, String>),
     Decide(Seq, Decide, Reply<Decided>),
     /// A person does something to a workflow; where it is to go on, with this model.
-    Do(Seq, WorkflowAction, Option<String>, Reply<()>),
+    ActOnWorkflow(Seq, WorkflowAction, Option<String>, Reply<()>),
     /// A person wants to go back: what that is called, and the call that plans it.
-    GoBack(String, ToolCall, Reply<Started>),
+    StartRevert(String, ToolCall, Reply<Started>),
     /// A picture is wanted.
-    Picture(PictureSubject, PictureAsked, Reply<Vec<u8>>),
+    Picture(PictureSubject, PictureOptions, Reply<Vec<u8>>),
     /// What a script says, in the place and in its file.
-    Text(InstancePath, Sender<Vec<String>>),
+    ReadScript(InstancePath, Sender<Vec<String>>),
     /// Something was decided, and there is more to do.
-    GoOn,
+    RunWorkflows,
     /// It ends; its workflows go on when it comes back.
     End,
 }
@@ -113,39 +113,39 @@ pub(crate) enum SessionMessage {
 #[derive(Debug, Default)]
 struct WorkflowSlot {
     /// Whether it was said that what is approved cannot be applied for the moment.
-    held_up: bool,
+    is_blocked: bool,
     /// Whether something went wrong that has to be tried again.
-    stopped: bool,
+    is_stopped: bool,
     /// What was last said of the moment.
-    moment: Option<ThinkingPhase>,
+    last_phase: Option<ThinkingPhase>,
     /// The model that is being asked, or the page that is being read.
-    asking: Option<ActiveRequest>,
+    active_request: Option<ActiveRequest>,
     /// The agent that calls, where one does.
     agent: Option<AgentConnection>,
 }
 
 pub(crate) struct SessionActor {
     ledger: Arc<Ledger>,
-    board: Arc<EventHub>,
-    seat: Arc<SessionSlot>,
+    event_hub: Arc<EventHub>,
+    slot: Arc<SessionSlot>,
     session: SessionId,
     /// The place, and the workflows at work in it.
     engine: Engine,
-    jobs: BTreeMap<Seq, WorkflowSlot>,
+    workflow_slots: BTreeMap<Seq, WorkflowSlot>,
     /// Calls of agents that were taken back before they came, by their names.
-    cancelled: VecDeque<String>,
+    cancelled_calls: VecDeque<String>,
     /// The last requests by the names that were given to them, and what they became.
-    requests: VecDeque<(String, Seq)>,
+    recent_requests: VecDeque<(String, Seq)>,
     /// Requests whose mentions are being read.
-    reading: attachments::PendingMentions,
+    pending_mentions: attachments::PendingMentions,
     version: u64,
     /// How much was asked of Studio when that was last said.
-    asked: usize,
+    reported_work: usize,
     /// What the person has chosen, which may be another by now.
-    chosen: Arc<ActiveSettings>,
-    who: Arc<dyn ModelSelector>,
+    active_settings: Arc<ActiveSettings>,
+    model_selector: Arc<dyn ModelSelector>,
     /// The way to this session, for what a model answers.
-    words: Sender<SessionMessage>,
+    message_sender: Sender<SessionMessage>,
     /// The projects that are opened beside an open place.
     projects: Vec<PathBuf>,
     pictures: pictures::PendingPictures,
@@ -155,32 +155,36 @@ impl SessionActor {
     /// A session of a place, of which nothing may be known yet.
     pub(crate) fn new(
         ledger: Arc<Ledger>,
-        board: Arc<EventHub>,
+        event_hub: Arc<EventHub>,
         session: SessionId,
-        seat: Arc<SessionSlot>,
+        slot: Arc<SessionSlot>,
         opened: (Target, Scene),
-        chosen: Arc<ActiveSettings>,
-        who: Arc<dyn ModelSelector>,
-        words: Sender<SessionMessage>,
+        active_settings: Arc<ActiveSettings>,
+        model_selector: Arc<dyn ModelSelector>,
+        message_sender: Sender<SessionMessage>,
     ) -> Self {
-        let mut engine =
-            Engine::without_tasks(&ledger, opened.0, opened.1, ledger_listener(&board, &session));
+        let mut engine = Engine::without_tasks(
+            &ledger,
+            opened.0,
+            opened.1,
+            ledger_listener(&event_hub, &session),
+        );
         engine.mark_served();
         Self {
             engine,
             ledger,
-            seat,
-            board,
+            slot,
+            event_hub,
             session,
-            jobs: BTreeMap::new(),
-            cancelled: VecDeque::new(),
-            requests: VecDeque::new(),
-            reading: attachments::PendingMentions::new(),
+            workflow_slots: BTreeMap::new(),
+            cancelled_calls: VecDeque::new(),
+            recent_requests: VecDeque::new(),
+            pending_mentions: attachments::PendingMentions::new(),
             version: 0,
-            asked: 0,
-            chosen,
-            who,
-            words,
+            reported_work: 0,
+            active_settings,
+            model_selector,
+            message_sender,
             projects: Vec::new(),
             pictures: pictures::PendingPictures::default(),
         }
@@ -201,7 +205,7 @@ impl SessionActor {
             }
             live.open_projects();
             live.resume_workflows();
-            live.go_on();
+            live.run_workflows();
         }) else {
             return;
         };
@@ -210,7 +214,7 @@ impl SessionActor {
                 return;
             };
             if matches!(word, SessionMessage::End) {
-                live.leave_agents();
+                live.detach_agents();
                 return;
             }
             live.handle_message(word);
@@ -231,7 +235,7 @@ impl SessionActor {
     }
 
     /// A project was opened after the place.
-    fn has_beside(&mut self, project: PathBuf) {
+    fn add_project(&mut self, project: PathBuf) {
         self.projects.push(project);
         self.open_projects();
         // It is looked for in what is there, and not in what is proposed.
@@ -246,14 +250,17 @@ impl SessionActor {
         let Ok(unfinished) = self.ledger.unfinished_starts() else {
             return;
         };
-        let before = self.jobs.len();
+        let before = self.workflow_slots.len();
         for record in unfinished {
             let Entry::Started { place, driver, served, .. } = &record.entry else {
                 continue;
             };
             // What a terminal has left in files was settled when they were opened.
             let is_ours = place.open().is_some() || *served || driver.starts_with(AGENT);
-            if !is_ours || place.session() != self.session || self.jobs.contains_key(&record.seq) {
+            if !is_ours
+                || place.session() != self.session
+                || self.workflow_slots.contains_key(&record.seq)
+            {
                 continue;
             }
             let driver = match driver.as_str() {
@@ -266,14 +273,14 @@ impl SessionActor {
             let Ok(Some(lease)) = self.ledger.try_lease(record.seq) else {
                 continue;
             };
-            self.jobs.insert(record.seq, WorkflowSlot::default());
+            self.workflow_slots.insert(record.seq, WorkflowSlot::default());
             if let Err(error) = self.engine.resume_open(lease, driver) {
-                self.went_wrong(record.seq, &error);
+                self.stop_with_error(record.seq, &error);
             }
             let end = self.ledger.last_record(record.seq).ok().flatten();
             let ago = model_request::unix_millis().saturating_sub(end.map_or(0, |end| end.at));
-            if let Some(job) = self.jobs.get_mut(&record.seq) {
-                let left = |it| AgentConnection::disconnected(it, Duration::from_millis(ago));
+            if let Some(job) = self.workflow_slots.get_mut(&record.seq) {
+                let left = |it| AgentConnection::from_workflow(it, Duration::from_millis(ago));
                 job.agent = self.engine.current_workflow().and_then(left);
                 let is_gone = job.agent.as_ref().is_some_and(|agent| !agent.is_connected());
                 if is_gone {
@@ -281,9 +288,9 @@ impl SessionActor {
                 }
             }
         }
-        if self.jobs.len() > before {
+        if self.workflow_slots.len() > before {
             // Until now these were at work elsewhere to whoever looked.
-            self.board.places_change();
+            self.event_hub.mark_places_changed();
         }
     }
 
@@ -293,12 +300,12 @@ impl SessionActor {
             self.pictures.invalidate();
         }
         match word {
-            SessionMessage::Hello(place) => self.began_anew(place),
-            SessionMessage::Beside(project) => self.has_beside(project),
-            SessionMessage::TakeUp => self.resume_workflows(),
+            SessionMessage::Hello(place) => self.handle_hello(place),
+            SessionMessage::ProjectOpened(project) => self.add_project(project),
+            SessionMessage::ResumeWorkflows => self.resume_workflows(),
             // A project that cannot be read now is read again when somebody has mended it, and nothing is
             // written meanwhile: its files are not what was read.
-            SessionMessage::Files(heard) => {
+            SessionMessage::FilesChanged(heard) => {
                 self.open_projects();
                 let _ = self.engine.read_again(&heard);
                 let _ = self.engine.follow_beside(&heard);
@@ -316,12 +323,14 @@ impl SessionActor {
                 let _ = reply.send(taken);
             }
             SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
-            SessionMessage::Mentioned(request, read, reply) => self.has_read(*request, read, reply),
+            SessionMessage::MentionsRead(request, read, reply) => {
+                self.handle_mentions(*request, read, reply)
+            }
             SessionMessage::Find(typed, reply) => {
                 let _ = reply.send(Ok(search_instances(self.engine.scene(), &typed)));
                 return;
             }
-            SessionMessage::GoBack(goal, call, reply) => {
+            SessionMessage::StartRevert(goal, call, reply) => {
                 // A call that cannot be written down is missed when the engine works.
                 let begin = |engine: &mut Engine| drop(engine.add_calls(vec![call]));
                 let started = self.start_workflow(
@@ -336,21 +345,21 @@ impl SessionActor {
                 let decided = self.decide_proposal(seq, &decide);
                 let _ = reply.send(decided);
             }
-            SessionMessage::Replied(workflow, ask, answer) => {
+            SessionMessage::ModelReplied(workflow, ask, answer) => {
                 self.handle_model_reply(workflow, &ask, *answer);
             }
-            SessionMessage::Looked(workflow, call, seen) => {
+            SessionMessage::Fetched(workflow, call, seen) => {
                 self.handle_fetched(workflow, call, seen);
             }
-            SessionMessage::Call(calling) => self.agent_calls(*calling),
-            SessionMessage::Called(seq, reply) => {
-                let _ = reply.send(self.agent_called(seq));
+            SessionMessage::Call(calling) => self.start_agent_call(*calling),
+            SessionMessage::CallStatus(seq, reply) => {
+                let _ = reply.send(self.call_status(seq));
                 return;
             }
-            SessionMessage::CancelCall(name) => self.agent_cancels(&name),
-            SessionMessage::AgentEnds(connection) => self.agent_ends(&connection),
+            SessionMessage::CancelCall(name) => self.cancel_named_call(&name),
+            SessionMessage::EndConnection(connection) => self.end_connection(&connection),
             SessionMessage::Tidy => {
-                self.agents_are_idle();
+                self.disconnect_idle_agents();
                 self.expire_disconnected();
             }
             SessionMessage::Scripts(cursor, reply) => {
@@ -358,15 +367,17 @@ impl SessionActor {
                 let _ = reply.send(listed.map_err(|refusal| engine_failure(&refusal.into())));
                 return;
             }
-            SessionMessage::Do(workflow, verb, model, reply) => {
+            SessionMessage::ActOnWorkflow(workflow, verb, model, reply) => {
                 let done = self.act_on_workflow(workflow, verb, model.as_deref());
                 let _ = reply.send(done);
             }
-            SessionMessage::Picture(of, asked, reply) => self.wants_picture(of, asked, reply),
-            SessionMessage::Text(path, reply) => drop(reply.send(self.engine.texts_of(&path))),
-            SessionMessage::GoOn | SessionMessage::End => {}
+            SessionMessage::Picture(of, asked, reply) => self.queue_picture(of, asked, reply),
+            SessionMessage::ReadScript(path, reply) => {
+                drop(reply.send(self.engine.texts_of(&path)))
+            }
+            SessionMessage::RunWorkflows | SessionMessage::End => {}
         }
-        self.go_on();
+        self.run_workflows();
     }
 
     /// A model has answered, or has not.
@@ -376,25 +387,25 @@ impl SessionActor {
         ask: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) {
-        if let Some(job) = self.jobs.get_mut(&workflow) {
-            job.asking = None;
+        if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+            job.active_request = None;
             // That it is asked once more is said once more.
-            job.moment = None;
+            job.last_phase = None;
         }
         self.engine.turn_to(workflow);
         if let Err(error) = self.engine.handle_reply(ask, answer) {
-            self.went_wrong(workflow, &error);
+            self.stop_with_error(workflow, &error);
         }
     }
 
     /// Something was seen that a call wanted to look at, or was not.
     fn handle_fetched(&mut self, workflow: Seq, call: Seq, seen: Result<Json, String>) {
-        if let Some(job) = self.jobs.get_mut(&workflow) {
-            job.asking.take_if(|asking| asking.is_for(call));
+        if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+            job.active_request.take_if(|asking| asking.is_for(call));
         }
         self.engine.turn_to(workflow);
         if let Err(error) = self.engine.has_looked(call, seen) {
-            self.went_wrong(workflow, &error);
+            self.stop_with_error(workflow, &error);
         }
     }
 
@@ -403,7 +414,7 @@ impl SessionActor {
         // What could not be written down then is missed when the engine works.
         if self.engine.look_at_file().unwrap_or(true) {
             self.pictures.invalidate();
-            self.go_on();
+            self.run_workflows();
         }
     }
 
@@ -423,13 +434,13 @@ impl SessionActor {
             .engine
             .begin_workflow(asked, driver, mode)
             .map_err(|error| engine_failure(&error))?;
-        self.jobs.insert(workflow, WorkflowSlot::default());
+        self.workflow_slots.insert(workflow, WorkflowSlot::default());
         begin(&mut self.engine);
         Ok(Started { workflow })
     }
 
     /// Works until somebody else is due, and puts on the board what there is to do.
-    fn go_on(&mut self) {
+    fn run_workflows(&mut self) {
         // What one does may concern another: all have their turns until nothing more happens.
         let mut due = BTreeMap::new();
         loop {
@@ -444,8 +455,8 @@ impl SessionActor {
                 break;
             }
         }
-        self.take_pictures();
-        self.say_what_is_asked();
+        self.draw_pending();
+        self.emit_requested_context();
         for (workflow, due) in due {
             self.emit_thinking(workflow, due);
         }
@@ -454,17 +465,17 @@ impl SessionActor {
 
     /// Works on one workflow; whom it waits for, where it is neither over nor stopped.
     fn run_workflow(&mut self, workflow: Seq) -> Option<NextStep> {
-        if self.jobs.get(&workflow).is_none_or(|job| job.stopped) {
+        if self.workflow_slots.get(&workflow).is_none_or(|job| job.is_stopped) {
             return None;
         }
         self.engine.turn_to(workflow);
-        self.engine.let_through_at_most(self.chosen.mode());
+        self.engine.let_through_at_most(self.active_settings.mode());
         let due = match self.engine.run() {
-            Ok(NextStep::Call) => self.no_more_calls(workflow),
+            Ok(NextStep::Call) => self.finish_agent_workflow(workflow),
             due => due,
         };
-        if let Some(job) = self.jobs.get_mut(&workflow).filter(|_| due.is_ok()) {
-            job.held_up = false;
+        if let Some(job) = self.workflow_slots.get_mut(&workflow).filter(|_| due.is_ok()) {
+            job.is_blocked = false;
         }
         self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
         match due {
@@ -472,16 +483,16 @@ impl SessionActor {
             Ok(NextStep::Look(call)) => Some(self.request_fetch(workflow, call)),
             Ok(NextStep::Nothing) => {
                 self.engine.end_workflow(workflow);
-                self.jobs.remove(&workflow);
+                self.workflow_slots.remove(&workflow);
                 None
             }
             Ok(due) => Some(due),
             Err(EngineError::Place(error)) if error.is_passing() => {
-                self.is_held_up(workflow, &error);
+                self.report_blocked(workflow, &error);
                 None
             }
             Err(error) => {
-                self.went_wrong(workflow, &error);
+                self.stop_with_error(workflow, &error);
                 None
             }
         }
@@ -489,25 +500,25 @@ impl SessionActor {
 
     /// Has a model asked for the next message of a workflow, unless it is being asked.
     fn request_model(&mut self, workflow: Seq) -> Option<NextStep> {
-        let job = self.jobs.entry(workflow).or_default();
-        if job.asking.is_some() {
+        let job = self.workflow_slots.entry(workflow).or_default();
+        if job.active_request.is_some() {
             return Some(NextStep::Model);
         }
         match self.engine.prepare_request() {
             Ok(Some(ask)) => {
-                job.asking = Some(ActiveRequest::send_request(
+                job.active_request = Some(ActiveRequest::send_request(
                     ask,
                     workflow,
-                    Arc::clone(&self.board),
+                    Arc::clone(&self.event_hub),
                     self.session.clone(),
-                    self.words.clone(),
+                    self.message_sender.clone(),
                 ));
                 Some(NextStep::Model)
             }
             // Why not is an entry, and a person has to say that it goes on.
             Ok(None) => Some(NextStep::GoAhead),
             Err(error) => {
-                self.went_wrong(workflow, &error);
+                self.stop_with_error(workflow, &error);
                 None
             }
         }
@@ -519,18 +530,19 @@ impl SessionActor {
         let agent =
             self.engine.current_workflow().and_then(Workflow::agent_name).map(str::to_owned);
         let client = agent.unwrap_or_else(|| workflow.to_string());
-        let job = self.jobs.entry(workflow).or_default();
-        if job.asking.is_none() {
+        let job = self.workflow_slots.entry(workflow).or_default();
+        if job.active_request.is_none() {
             let looking = self.engine.find_fetch(call);
-            job.asking = looking
-                .map(|it| ActiveRequest::fetch(it, workflow, call, &client, self.words.clone()));
+            job.active_request = looking.map(|it| {
+                ActiveRequest::fetch(it, workflow, call, &client, self.message_sender.clone())
+            });
         }
         NextStep::Look(call)
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.
     fn driver_of(&self, name: Option<&str>) -> ToolDriver {
-        match self.who.select_models(name) {
+        match self.model_selector.select_models(name) {
             Ok(None) => ToolDriver::Provider(ProviderKind::Offline),
             Ok(Some(models)) => ToolDriver::Provider(ProviderKind::Model(models)),
             Err(why) => ToolDriver::Missing { name: name.unwrap_or(OFFLINE).to_owned(), why },
@@ -540,9 +552,9 @@ impl SessionActor {
     pub(crate) fn publish(&self) {
         // Also while one is being told: it may never end.
         let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
-        let stopped = self.jobs.iter().filter(|(_, job)| job.stopped);
+        let stopped = self.workflow_slots.iter().filter(|(_, job)| job.is_stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
-        let seen = self.seat.update_size(MirrorSize {
+        let seen = self.slot.update_size(MirrorSize {
             instances: self.engine.scene().instance_count(),
             is_whole: need.is_none(),
             version: self.version,
@@ -550,11 +562,11 @@ impl SessionActor {
         });
         match seen {
             VisibleChange::Same => {}
-            VisibleChange::Size => self.board.sizes_change(),
-            VisibleChange::Place => self.board.places_change(),
+            VisibleChange::Size => self.event_hub.mark_sizes_changed(),
+            VisibleChange::Place => self.event_hub.mark_places_changed(),
         }
-        self.seat.set_work(self.engine.studio().map_or(&[], StudioTarget::work), need, stopped);
-        self.board.wake_waiters(Some(&self.session));
+        self.slot.set_work(self.engine.studio().map_or(&[], StudioTarget::work), need, stopped);
+        self.event_hub.wake_waiters(Some(&self.session));
     }
 }
 

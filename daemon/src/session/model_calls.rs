@@ -36,22 +36,22 @@ impl Drop for ActiveRequest {
 
 /// Sees to it that a session hears of a request, whatever becomes of whoever reads the answer.
 struct ReplyGuard {
-    words: Sender<SessionMessage>,
-    word: Option<SessionMessage>,
+    message_sender: Sender<SessionMessage>,
+    message: Option<SessionMessage>,
 }
 
 impl ReplyGuard {
     /// Says something else than what would be said of a reader that is lost.
     fn replace_message(mut self, word: SessionMessage) {
-        self.word = Some(word);
+        self.message = Some(word);
     }
 }
 
 impl Drop for ReplyGuard {
     fn drop(&mut self) {
         // A session that is gone has nobody to tell.
-        if let Some(word) = self.word.take() {
-            let _ = self.words.send(word);
+        if let Some(word) = self.message.take() {
+            let _ = self.message_sender.send(word);
         }
     }
 }
@@ -62,7 +62,7 @@ const LOST: &str = "reading the answer failed within Vector";
 /// Says things of the moment to those who watch a workflow.
 #[derive(Clone)]
 struct ProgressWatchers {
-    board: Arc<EventHub>,
+    event_hub: Arc<EventHub>,
     session: SessionId,
     workflow: Seq,
 }
@@ -70,7 +70,7 @@ struct ProgressWatchers {
 impl ProgressWatchers {
     fn emit(&self, event: Event) {
         let record = EventRecord { seq: self.workflow, at: 0, workflow: self.workflow, event };
-        self.board.publish(Some(&self.session), record, true);
+        self.event_hub.publish(Some(&self.session), record, true);
     }
 
     fn emit_notice(&self, notice: &HttpNotice) {
@@ -105,13 +105,13 @@ impl ActiveRequest {
         let cancel = CancelSwitch::new();
         let own = cancel.clone();
         let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
-        let lost = SessionMessage::Looked(workflow, call, Err(lost));
-        let tell = ReplyGuard { words, word: Some(lost) };
+        let lost = SessionMessage::Fetched(workflow, call, Err(lost));
+        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
         let queue = if looking.is_fetched() { network_queue() } else { compute_queue() };
         // Where it cannot wait, what was to be done is dropped, and says so.
         queue.push(client, move || {
             let seen = fetch::perform_fetch(&looking, &own);
-            tell.replace_message(SessionMessage::Looked(workflow, call, seen));
+            tell.replace_message(SessionMessage::Fetched(workflow, call, seen));
         });
         Self { cancel, call: Some(call) }
     }
@@ -125,12 +125,12 @@ impl ActiveRequest {
         words: Sender<SessionMessage>,
     ) -> Self {
         let cancel = CancelSwitch::new();
-        let watchers = ProgressWatchers { board, session, workflow };
+        let watchers = ProgressWatchers { event_hub: board, session, workflow };
         let models = ask.models.clone();
         let own = cancel.clone();
         let lost = Box::new(Err(HttpError::Unable(LOST.to_owned())));
-        let lost = SessionMessage::Replied(workflow, Box::new(ask.clone()), lost);
-        let tell = ReplyGuard { words, word: Some(lost) };
+        let lost = SessionMessage::ModelReplied(workflow, Box::new(ask.clone()), lost);
+        let tell = ReplyGuard { message_sender: words, message: Some(lost) };
         models.spawn(async move {
             let text = Arc::new(Mutex::new(String::new()));
             let answer = {
@@ -163,7 +163,7 @@ impl ActiveRequest {
                     }
                 }
             };
-            tell.replace_message(SessionMessage::Replied(
+            tell.replace_message(SessionMessage::ModelReplied(
                 workflow,
                 Box::new(ask),
                 Box::new(answer),

@@ -12,7 +12,7 @@ use vector_render::BeforeAfter;
 
 use super::{SessionActor, engine_failure};
 use crate::daemon::AWAY;
-use crate::server::{PictureAsked, Reply, failure};
+use crate::server::{PictureOptions, Reply, failure};
 
 /// How often one picture asks Studio for something before it is refused.
 const MAX_ROUNDS: usize = 16;
@@ -25,8 +25,8 @@ static PEN: Mutex<()> = Mutex::new(());
 /// A picture that waits for what Studio tells.
 #[derive(Debug)]
 pub(super) struct DrawRequest {
-    of: PictureSubject,
-    asked: PictureAsked,
+    subject: PictureSubject,
+    options: PictureOptions,
     rounds: usize,
     reply: Reply<Vec<u8>>,
 }
@@ -34,51 +34,51 @@ pub(super) struct DrawRequest {
 /// The pictures that wait for what Studio tells, and what the last one was drawn from.
 #[derive(Debug, Default)]
 pub(super) struct PendingPictures {
-    wanted: Vec<DrawRequest>,
+    requests: Vec<DrawRequest>,
     /// The sides of a proposal, as of an entry: who looks at one side looks at the other as well.
-    last: Option<(Seq, Seq, Arc<BeforeAfter>)>,
+    last_sides: Option<(Seq, Seq, Arc<BeforeAfter>)>,
 }
 
 impl PendingPictures {
     /// Something may be otherwise now.
     pub(super) fn invalidate(&mut self) {
-        self.last = None;
+        self.last_sides = None;
     }
 }
 
 impl SessionActor {
     /// Somebody wants a picture.
-    pub(super) fn wants_picture(
+    pub(super) fn queue_picture(
         &mut self,
         of: PictureSubject,
-        asked: PictureAsked,
+        asked: PictureOptions,
         reply: Reply<Vec<u8>>,
     ) {
-        if self.pictures.wanted.len() >= MAX_WAITING {
+        if self.pictures.requests.len() >= MAX_WAITING {
             let message = format!("{MAX_WAITING} pictures of this place are being made.");
             let hint = "Wait until they are there.";
             return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }
-        self.pictures.wanted.push(DrawRequest { of, asked, rounds: 0, reply });
+        self.pictures.requests.push(DrawRequest { subject: of, options: asked, rounds: 0, reply });
     }
 
     /// Makes the pictures for which all is known.
-    pub(super) fn take_pictures(&mut self) {
-        for mut wanted in std::mem::take(&mut self.pictures.wanted) {
+    pub(super) fn draw_pending(&mut self) {
+        for mut wanted in std::mem::take(&mut self.pictures.requests) {
             if wanted.reply.is_closed() {
                 continue;
             }
             wanted.rounds += 1;
-            let is_away = self.engine.studio().is_some() && self.seat.silent_for() > AWAY;
-            match self.gather_drawing(&wanted.of) {
-                Ok(Some(drawing)) => draw_picture(drawing, wanted.asked, wanted.reply),
+            let is_away = self.engine.studio().is_some() && self.slot.silence_duration() > AWAY;
+            match self.gather_drawing(&wanted.subject) {
+                Ok(Some(drawing)) => draw_picture(drawing, wanted.options, wanted.reply),
                 Ok(None) if is_away || wanted.rounds > MAX_ROUNDS => {
                     let message = "Studio does not tell what the place looks like.";
                     let hint = "Look whether its plugin is connected, and ask again.";
                     let failure = failure(FailureKind::NotFound, message, hint);
                     let _ = wanted.reply.send(Err(failure));
                 }
-                Ok(None) => self.pictures.wanted.push(wanted),
+                Ok(None) => self.pictures.requests.push(wanted),
                 Err(error) => drop(wanted.reply.send(Err(no_picture(&error)))),
             }
         }
@@ -88,7 +88,7 @@ impl SessionActor {
     fn gather_drawing(&mut self, of: &PictureSubject) -> Result<Option<DrawInput>, EngineError> {
         let now = self.engine.last_position();
         if let (PictureSubject::Proposal(seq, when), Some((last, at, sides))) =
-            (of, &self.pictures.last)
+            (of, &self.pictures.last_sides)
             && (seq, &now) == (last, at)
         {
             return Ok(Some(DrawInput::Side(Arc::clone(sides), *when)));
@@ -96,7 +96,7 @@ impl SessionActor {
         let drawing = self.engine.gather_drawing(of)?;
         if let (PictureSubject::Proposal(seq, _), Some(DrawInput::Side(sides, _))) = (of, &drawing)
         {
-            self.pictures.last = Some((*seq, now, Arc::clone(sides)));
+            self.pictures.last_sides = Some((*seq, now, Arc::clone(sides)));
         }
         Ok(drawing)
     }
@@ -115,7 +115,7 @@ fn no_picture(error: &EngineError) -> Failure {
 
 fn draw_picture(
     drawing: DrawInput,
-    PictureAsked { view, size }: PictureAsked,
+    PictureOptions { view, size }: PictureOptions,
     reply: Reply<Vec<u8>>,
 ) {
     let draw = move || {

@@ -15,17 +15,17 @@ use crate::server::failure;
 
 impl SessionActor {
     /// The plugin knows nothing any more of what was asked, and tells the place anew.
-    pub(super) fn began_anew(&mut self, place: StudioPlace) {
-        if let Some(seat) = self.board.slot(&self.session) {
-            self.seat = seat;
+    pub(super) fn handle_hello(&mut self, place: StudioPlace) {
+        if let Some(seat) = self.event_hub.slot(&self.session) {
+            self.slot = seat;
         }
         self.engine.update_place(place);
         self.engine.began_anew();
     }
 
     /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
-    pub(super) fn is_now(&self, epoch: u64) -> Result<(), Failure> {
-        if epoch == self.seat.epoch() {
+    pub(super) fn check_epoch(&self, epoch: u64) -> Result<(), Failure> {
+        if epoch == self.slot.epoch() {
             return Ok(());
         }
         let message = format!("Session {} began anew.", self.session);
@@ -33,9 +33,9 @@ impl SessionActor {
     }
 
     pub(super) fn update_scene(&mut self, update: &SceneUpdate) -> Result<SceneTaken, Failure> {
-        self.is_now(update.epoch)?;
+        self.check_epoch(update.epoch)?;
         for part in &update.parts {
-            self.note_undone(part).map_err(|error| engine_failure(&error))?;
+            self.handle_undo(part).map_err(|error| engine_failure(&error))?;
             let heard = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
             if let Err(torn) = heard {
                 // Nothing of the place is known any more.
@@ -55,7 +55,7 @@ impl SessionActor {
     }
 
     /// What was undone may be of a workflow that is over.
-    fn note_undone(&mut self, part: &ScenePart) -> Result<(), EngineError> {
+    fn handle_undo(&mut self, part: &ScenePart) -> Result<(), EngineError> {
         let (ScenePart::Undone { recording } | ScenePart::Redone { recording }) = part else {
             return Ok(());
         };
@@ -70,14 +70,15 @@ impl SessionActor {
         }
         let again = matches!(part, ScenePart::Redone { .. });
         let left = self.engine.undo_files(proposal, again)?;
-        let input = WorkflowInput::Undone { proposal, again, left };
-        let records = orphaned::append_inputs(&self.ledger, &self.board, record.workflow, [input])?;
+        let input = WorkflowInput::Undone { proposal, is_redone: again, left };
+        let records =
+            orphaned::append_inputs(&self.ledger, &self.event_hub, record.workflow, [input])?;
         self.engine.heard_of(&records);
         Ok(())
     }
 
     pub(super) fn acknowledge(&mut self, seq: Seq, ack: ApplyAck) -> Result<ApplyTaken, Failure> {
-        self.is_now(ack.epoch)?;
+        self.check_epoch(ack.epoch)?;
         let is_news = self.engine.acknowledge(seq, &ack.patch_id, ack.outcome);
         is_news.map(|is_news| ApplyTaken { is_news }).map_err(|error| engine_failure(&error))
     }

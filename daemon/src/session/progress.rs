@@ -14,23 +14,23 @@ impl SessionActor {
     /// Says something of the moment, to those whom [`Self::post`] wakes.
     fn emit_progress(&self, workflow: Seq, event: Event) {
         let record = EventRecord { seq: workflow, at: 0, workflow, event };
-        self.board.record_event(Some(&self.session), record, true);
+        self.event_hub.record_event(Some(&self.session), record, true);
     }
 
     /// Says what a workflow waits for, where that is something new.
     pub(super) fn emit_thinking(&mut self, workflow: Seq, due: NextStep) {
         if matches!(due, NextStep::GoAhead | NextStep::Call) {
             // It waits for nothing but the person, as the entry says, or for an agent.
-            if let Some(job) = self.jobs.get_mut(&workflow) {
-                job.moment = None;
+            if let Some(job) = self.workflow_slots.get_mut(&workflow) {
+                job.last_phase = None;
             }
             return;
         }
         let phase = self.thinking_phase(workflow, due);
-        if let Some(job) = self.jobs.get_mut(&workflow)
-            && job.moment != Some(phase)
+        if let Some(job) = self.workflow_slots.get_mut(&workflow)
+            && job.last_phase != Some(phase)
         {
-            job.moment = Some(phase);
+            job.last_phase = Some(phase);
             self.emit_progress(workflow, Event::Thinking { phase });
         }
     }
@@ -58,23 +58,23 @@ impl SessionActor {
     }
 
     /// Says what more is asked of Studio.
-    pub(super) fn say_what_is_asked(&mut self) {
+    pub(super) fn emit_requested_context(&mut self) {
         let work = self.engine.studio().map_or(&[][..], StudioTarget::work);
         let asked = work.iter().filter(|work| matches!(work, Work::Tell { .. })).count();
-        if asked > self.asked
+        if asked > self.reported_work
             && let Some(workflow) =
-                self.engine.asking_workflow().or(self.jobs.keys().next().copied())
+                self.engine.asking_workflow().or(self.workflow_slots.keys().next().copied())
         {
             self.emit_progress(workflow, Event::ContextRequested { what: describe_work(work) });
         }
-        self.asked = asked;
+        self.reported_work = asked;
     }
 
     /// What is approved cannot be applied for the moment. It is tried again whenever the session hears
     /// anything, and the person hears of it once.
-    pub(super) fn is_held_up(&mut self, workflow: Seq, error: &PlaceError) {
-        let job = self.jobs.entry(workflow).or_default();
-        if std::mem::replace(&mut job.held_up, true) {
+    pub(super) fn report_blocked(&mut self, workflow: Seq, error: &PlaceError) {
+        let job = self.workflow_slots.entry(workflow).or_default();
+        if std::mem::replace(&mut job.is_blocked, true) {
             return;
         }
         self.emit_progress(
@@ -90,8 +90,8 @@ impl SessionActor {
     }
 
     /// Stops a workflow until a person has it tried again.
-    pub(super) fn went_wrong(&mut self, workflow: Seq, error: &EngineError) {
-        self.jobs.entry(workflow).or_default().stopped = true;
+    pub(super) fn stop_with_error(&mut self, workflow: Seq, error: &EngineError) {
+        self.workflow_slots.entry(workflow).or_default().is_stopped = true;
         self.emit_progress(
             workflow,
             Event::Error {

@@ -65,7 +65,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Planned { call, steps, notes: None }
         }
         Entry::Proposed { call, proposal, .. } => {
-            Entry::Proposed { call, answer: None, proposal: Box::new(of_proposal(*proposal)) }
+            Entry::Proposed { call, answer: None, proposal: Box::new(erase_proposal(*proposal)) }
         }
         Entry::Rejected { proposal, reason } => {
             Entry::Rejected { proposal, reason: reason.map(|_| erased_text()) }
@@ -74,11 +74,11 @@ pub fn erase_entry(entry: Entry) -> Entry {
             Entry::Withdrawn { proposal, reason: erased_text(), again }
         }
         Entry::Applying { proposals, file, before, acks } => {
-            let acks = acks.into_iter().map(of_ack).collect();
+            let acks = acks.into_iter().map(erase_ack).collect();
             Entry::Applying { proposals, file, before, acks }
         }
         Entry::Applied { proposal, ack } => {
-            Entry::Applied { proposal, ack: Box::new(of_ack(*ack)) }
+            Entry::Applied { proposal, ack: Box::new(erase_ack(*ack)) }
         }
         Entry::Failed { proposal, .. } => Entry::Failed { proposal, reason: erased_text() },
         Entry::Undone { proposal, .. } => Entry::Undone { proposal, left: None },
@@ -93,7 +93,7 @@ pub fn erase_entry(entry: Entry) -> Entry {
     }
 }
 
-fn of_proposal(proposal: Proposal) -> Proposal {
+fn erase_proposal(proposal: Proposal) -> Proposal {
     let warnings = proposal.warnings.into_iter();
     Proposal {
         title: erased_text(),
@@ -106,7 +106,7 @@ fn of_proposal(proposal: Proposal) -> Proposal {
     }
 }
 
-fn of_ack(ack: Ack) -> Ack {
-    let files = ack.files.map(|files| Box::new(of_ack(*files)));
+fn erase_ack(ack: Ack) -> Ack {
+    let files = ack.files.map(|files| Box::new(erase_ack(*files)));
     Ack { outcomes: Vec::new(), inverse: Vec::new(), witnesses: Vec::new(), files, ..ack }
 }

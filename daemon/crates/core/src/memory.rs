@@ -248,7 +248,7 @@ fn add_entry(
     }
     let item = format!("- {task}{text}");
     if let Some(part) = parts.iter().find(|part| part.section == section) {
-        let at = behind_text(memory, &part.body);
+        let at = text_end(memory, &part.body);
         insert_lines(memory, at, &format!("{end}{item}"), end);
     } else {
         // Behind the sections that stand before it in the order; before the next one, where none does.
@@ -257,7 +257,7 @@ fn add_entry(
         let heading = format!("## {}{end}{end}{item}", section.name());
         match (before, after) {
             (Some(part), _) => {
-                let at = behind_text(memory, &part.body);
+                let at = text_end(memory, &part.body);
                 insert_lines(memory, at, &format!("{end}{heading}"), end);
             }
             (None, Some(part)) => {
@@ -268,7 +268,7 @@ fn add_entry(
                 *memory = format!("{HEAD}\n{heading}{end}");
             }
             (None, None) => {
-                let at = behind_text(memory, &(0..memory.len()));
+                let at = text_end(memory, &(0..memory.len()));
                 insert_lines(memory, at, &format!("{end}{heading}"), end);
             }
         }
@@ -277,7 +277,7 @@ fn add_entry(
 }
 
 /// Where the line ends that holds the last text of a range; its start where it holds none.
-fn behind_text(memory: &str, range: &Range<usize>) -> usize {
+fn text_end(memory: &str, range: &Range<usize>) -> usize {
     let text = memory[range.clone()].trim_end();
     if text.is_empty() {
         return range.start;

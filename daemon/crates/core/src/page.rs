@@ -66,7 +66,7 @@ pub fn read_html(html: &str, max_bytes: usize) -> TextPage {
         let Ok(token) = token;
         match token {
             Token::StartTag(tag) => writer.start_tag(&tag),
-            Token::EndTag(tag) => writer.end_tag(&name(&tag.name)),
+            Token::EndTag(tag) => writer.end_tag(&decode_name(&tag.name)),
             Token::String(text) => writer.write_text(&String::from_utf8_lossy(&text)),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
@@ -124,7 +124,7 @@ fn is_seen(c: char) -> bool {
     matches!(c, '\n' | '\t') || !c.is_control() && !is_hidden
 }
 
-fn name(name: &HtmlString) -> String {
+fn decode_name(name: &HtmlString) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
@@ -159,7 +159,7 @@ struct TextWriter {
 
 impl TextWriter {
     fn start_tag(&mut self, tag: &StartTag<()>) {
-        let name = name(&tag.name);
+        let name = decode_name(&tag.name);
         if let Some((dropped, depth)) = &mut self.dropped {
             *depth += usize::from(*dropped == name && !tag.self_closing);
             return;

@@ -3,7 +3,7 @@
 use scene_schemas::proposal::{Class, Mode, Proposal};
 
 /// Whether the mode lets a proposal through. A stale one never comes this far: it is planned again.
-pub fn lets_through(mode: Mode, proposal: &Proposal) -> bool {
+pub fn can_auto_approve(mode: Mode, proposal: &Proposal) -> bool {
     if needs_second_confirmation(proposal) {
         return false;
     }
@@ -47,7 +47,7 @@ mod tests {
             writes: Vec::new(),
         };
         let modes = [Mode::Confirm, Mode::Auto, Mode::Dangerous];
-        assert_eq!(modes.map(|mode| lets_through(mode, &proposal)), through);
+        assert_eq!(modes.map(|mode| can_auto_approve(mode, &proposal)), through);
     }
 
     #[test]

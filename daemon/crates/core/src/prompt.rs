@@ -243,7 +243,7 @@ pub struct ModelMessage {
     /// The tools that it calls. Only the first is taken.
     pub calls: Vec<ToolCall>,
     /// Whether it says that it cannot do what was asked for.
-    pub declined: bool,
+    pub is_declined: bool,
     /// What is wrong with the message as a whole, for the model to do otherwise: it was cut off, or
     /// it is empty.
     pub flaw: Option<String>,

@@ -100,7 +100,7 @@ impl SpendingMeter {
         Some(ModelTrouble {
             code: FailureKind::PaymentRequired,
             message: format!("${spent:.2} were spent {what}, and the cap is ${cap:.2}."),
-            retryable: true,
+            is_retryable: true,
             hint: format!("Raise caps.{setting} in {FILE}, or choose another model, and go on."),
             setting: Some(Setting::Model),
         })

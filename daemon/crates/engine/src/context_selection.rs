@@ -40,8 +40,8 @@ impl Engine {
             budget: budget as usize,
             most: MOST,
         };
-        code::read_by(scene, reading::ON_ALL_CORES);
-        let context = code::with_known(scene, |index| {
+        code::set_readers(scene, reading::ON_ALL_CORES);
+        let context = code::with_known_texts(scene, |index| {
             let selection = code::select_scripts(index, scene, &question);
             context_entry(index, scene, &selection, budget)
         });
@@ -96,12 +96,12 @@ fn context_entry(
     budget: u64,
 ) -> Context {
     let path = |node: Node| -> InstancePath { scene.path(node) };
-    let left = selection.left.iter().map(|it| {
+    let left = selection.omitted.iter().map(|it| {
         let room = if it.is_too_long { "there is no room" } else { "others fit better" };
         ContextLeft { path: path(it.node), why: format!("{}; {room}", it.reason.to_sentence(path)) }
     });
     Context {
-        scripts: selection.chosen.iter().map(|it| context_script(index, scene, it)).collect(),
+        scripts: selection.selected.iter().map(|it| context_script(index, scene, it)).collect(),
         left: left.collect(),
         left_more: selection.more as u32,
         fitting: selection.fitting as u32,

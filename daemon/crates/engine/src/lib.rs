@@ -347,7 +347,7 @@ impl Engine {
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
         self.turn_to_proposal(proposal);
-        let yes = WorkflowInput::Approve { proposal, patch_id, by, twice };
+        let yes = WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice };
         match self.target {
             Target::File(_) | Target::Project(_) => self.handle_input(yes).map(drop),
             Target::Open(_) => self.approve_open(proposal, yes),
@@ -376,7 +376,7 @@ impl Engine {
 
     fn is_let_through(&self, proposal: Seq) -> bool {
         let pending = self.find_proposal(proposal);
-        pending.is_some_and(|(_, it)| policy::lets_through(self.at_most, &it.proposal))
+        pending.is_some_and(|(_, it)| policy::can_auto_approve(self.at_most, &it.proposal))
     }
 
     fn is_agent(&self) -> bool {
@@ -394,7 +394,7 @@ impl Engine {
         } else {
             let outcome = match self.current_workflow() {
                 Some(workflow) if workflow.refusals().next().is_some() => Finish::Failed,
-                Some(workflow) if workflow.was_rejected() => Finish::NotApproved,
+                Some(workflow) if workflow.has_rejected_call() => Finish::NotApproved,
                 _ => Finish::Done,
             };
             WorkflowInput::Finish { outcome }

@@ -107,7 +107,7 @@ fn token_budget(client: &ModelClient, max_output: Option<u32>) -> u64 {
 
 /// A prompt as a model takes it: with its own tools, or with calls as XML.
 fn with_xml_calls(prompt: ModelPrompt, has_tools: bool) -> ModelPrompt {
-    if has_tools { prompt } else { xml_call::spelled_out(prompt) }
+    if has_tools { prompt } else { xml_call::to_text_prompt(prompt) }
 }
 
 /// Gives a prompt the rules and the tools of what is to be done.
@@ -192,7 +192,7 @@ impl Engine {
                  answer; older messages are summed up already.",
                 client.name()
             ),
-            retryable: false,
+            is_retryable: false,
             hint: "Choose a model with a larger window, or begin a new conversation (ticked on the page, \
                    /new in the widget, /clear in the terminal) with less attached."
                 .to_owned(),
@@ -215,7 +215,7 @@ impl Engine {
             return Ok(Some(ModelTrouble {
                 code: FailureKind::TooMany,
                 message: format!("The model has written {limit} messages in this task."),
-                retryable: true,
+                is_retryable: true,
                 hint: format!(
                     "Look at what it does; say that it goes on for another {limit}, or what it should do \
                      instead. `turn_limit` in {FILE} is the number."
@@ -234,7 +234,7 @@ impl Engine {
                     "There is a cap on spending, and what {} costs is not known.",
                     client.name()
                 ),
-                retryable: true,
+                is_retryable: true,
                 hint: "Say its price in models.toml, take the cap away, or choose another model."
                     .to_owned(),
                 setting: Some(Setting::Model),

@@ -440,7 +440,7 @@ impl Engine {
                 && self.turn_to_proposal(proposal)
             {
                 let left = self.undo_files(proposal, again)?;
-                self.handle_input(WorkflowInput::Undone { proposal, again, left })?;
+                self.handle_input(WorkflowInput::Undone { proposal, is_redone: again, left })?;
                 self.take_back_settled();
             }
             return Ok(Ok(()));

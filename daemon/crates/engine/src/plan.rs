@@ -38,7 +38,7 @@ impl Engine {
         let base = self.plan_base();
         self.scene.forget_facts();
         self.scene.set_implicit_target(None);
-        code::read_by(&self.scene, reading::ON_ALL_CORES);
+        code::set_readers(&self.scene, reading::ON_ALL_CORES);
         let (tool, args) = (&call.tool, &call.args);
         let planned =
             tools::plan_call(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
@@ -108,7 +108,7 @@ impl Engine {
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
         self.scene.begin_scope(call);
-        code::read_by(&self.scene, reading::ON_ALL_CORES);
+        code::set_readers(&self.scene, reading::ON_ALL_CORES);
         self.know_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?

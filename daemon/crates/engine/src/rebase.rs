@@ -70,7 +70,7 @@ impl Engine {
     fn go_on_with(&mut self, scene: Scene) -> Result<(), EngineError> {
         self.drop_trial_from(0);
         let taken = self.deleted_texts(&self.all_proposal_seqs());
-        code::hand_over(&self.scene, &scene);
+        code::transfer_index(&self.scene, &scene);
         self.scene = scene;
         self.ids_are_new(self.last);
         self.retry_waiting();
@@ -99,7 +99,7 @@ impl Engine {
         }
         self.moves += 1;
         self.trial.clear();
-        code::hand_over(&self.scene, &scene);
+        code::transfer_index(&self.scene, &scene);
         (self.target, self.scene) = (target, scene);
         self.ids_are_new(self.last);
         self.retry_waiting();

@@ -167,7 +167,7 @@ fn settle_project(
 
 /// Whether the next daemon goes on with a workflow.
 fn goes_on(workflow: &Workflow) -> bool {
-    workflow.finished.is_none() && (workflow.served || workflow.agent_name().is_some())
+    workflow.finished.is_none() && (workflow.is_served || workflow.agent_name().is_some())
 }
 
 /// Whether files may have been written for a proposal.

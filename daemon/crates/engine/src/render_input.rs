@@ -89,7 +89,7 @@ pub fn sides_back(
     let (after, before) = on_trial(scene, &ack.inverse, |scene| {
         scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
-        draft.goes_back();
+        draft.mark_as_inverse();
         let witnesses = ack.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         let mut back = ack.inverse.iter().cloned().zip(witnesses);
         back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false))

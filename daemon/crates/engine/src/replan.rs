@@ -6,7 +6,7 @@ use scene_schemas::Refusal;
 use scene_schemas::entry::Seq;
 use scene_schemas::proposal::Proposal;
 use vector_core::proposal::{
-    MovedInstance, ProposalDraft, check_targets, chosen_again, draft_part, moved_instances,
+    MovedInstance, ProposalDraft, check_targets, draft_part, moved_instances, rematch_selection,
 };
 use vector_core::tools::Plan;
 use vector_place::JournalMark;
@@ -31,7 +31,7 @@ impl Engine {
         let proposal = workflow.proposal(seq)?.proposal.clone();
         let has_ids = seq > self.read_after;
         let elsewhere = if has_ids { moved_instances(&self.scene, &proposal) } else { Vec::new() };
-        let whole = workflow.chosen_from(seq);
+        let whole = workflow.revision_source(seq);
         let whole = whole.and_then(|it| Some((it, workflow.proposal(it)?.proposal.clone())));
         Some(PreviousPlan { proposal, whole, has_ids, elsewhere })
     }
@@ -50,7 +50,7 @@ impl Engine {
             return Ok(plan);
         };
         if let Some((from, whole)) = &earlier.whole {
-            let taken = chosen_again(whole, &earlier.proposal, &now, earlier.has_ids)?;
+            let taken = rematch_selection(whole, &earlier.proposal, &now, earlier.has_ids)?;
             self.scene.rollback(mark);
             self.scene.begin_scope(call);
             let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);

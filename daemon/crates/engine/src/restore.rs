@@ -68,7 +68,7 @@ impl Engine {
         self.scene.begin_scope(call);
         let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
         draft.set_title(title);
-        draft.goes_back();
+        draft.mark_as_inverse();
         let takes_back = since.iter().map(|it| it.seq).collect();
         for AppliedSince { seq, ack, .. } in since {
             let is_as_left = ack.after.as_ref().is_some_and(|after| known.contains(after));

@@ -59,7 +59,7 @@ impl Engine {
         self.scene.begin_scope(call);
         let mut draft = ProposalDraft::new(&mut self.scene, &self.blobs);
         draft.set_title(format!("Revert proposal {seq}: {title}"));
-        draft.goes_back();
+        draft.mark_as_inverse();
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
         for (command, left) in ack.inverse.into_iter().zip(witnesses) {
             if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
@@ -91,7 +91,7 @@ impl Engine {
         let mark = scene.mark();
         scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
-        draft.goes_back();
+        draft.mark_as_inverse();
         let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         let mut back = files.inverse.iter().cloned().zip(witnesses);
         let went = back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false));

@@ -172,7 +172,7 @@ impl Target {
             }
             (Self::Project(project), ReadyChange::Project(stored)) => {
                 if let Some(read) = project.commit_files(stored, scene)? {
-                    code::hand_over(scene, &read);
+                    code::transfer_index(scene, &read);
                     *scene = read;
                 }
             }

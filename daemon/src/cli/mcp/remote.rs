@@ -359,7 +359,7 @@ impl DaemonGate for RemoteDaemon {
         self.request(Method::GET, &path, NOTHING).await
     }
 
-    fn disconnected(&self, _connection: &str) -> CancellationToken {
+    fn disconnect_token(&self, _connection: &str) -> CancellationToken {
         self.gone.clone()
     }
 

@@ -75,7 +75,7 @@ impl<G: DaemonGate> McpAgent<G> {
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
         let until = Instant::now() + wait;
         let (connection, id) = (self.connection_id(&client, context), random_id()?);
-        let gone = self.gate.disconnected(&connection);
+        let gone = self.gate.disconnect_token(&connection);
         let own = CancelCall { connection: connection.clone(), id: id.clone() };
         let call = AgentCall {
             connection,
@@ -230,13 +230,17 @@ impl DecisionNotice {
             return Self { _until: None };
         }
         let (until, decided) = oneshot::channel();
-        tokio::spawn(elicit(peer.clone(), results::where_to_decide(view), decided));
+        tokio::spawn(elicit_decision(peer.clone(), results::decision_instructions(view), decided));
         Self { _until: Some(until) }
     }
 }
 
 /// Shows a message to the person until they have decided. Whatever they answer there decides nothing.
-async fn elicit(peer: Peer<RoleServer>, message: String, mut decided: oneshot::Receiver<()>) {
+async fn elicit_decision(
+    peer: Peer<RoleServer>,
+    message: String,
+    mut decided: oneshot::Receiver<()>,
+) {
     let is_decided = tokio::time::timeout(AT_ONCE, &mut decided).await.is_ok();
     let Some(requested_schema) = ElicitationSchema::builder().build().ok().filter(|_| !is_decided)
     else {

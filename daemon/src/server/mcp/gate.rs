@@ -36,39 +36,39 @@ pub trait DaemonGate: Send + Sync + 'static {
         cursor: Option<String>,
     ) -> impl Future<Output = Result<ScriptPage, Failure>> + Send;
     /// Cancelled when the client of a connection has gone: what it waits for is not taken back then.
-    fn disconnected(&self, connection: &str) -> CancellationToken;
+    fn disconnect_token(&self, connection: &str) -> CancellationToken;
     /// A connection has ended, and nobody waits for an answer.
     fn end_connection(&self, connection: &str);
 }
 
 /// The way within the daemon.
 #[derive(Debug)]
-pub(in crate::server) struct AtDesk {
-    pub(in crate::server) board: Arc<EventHub>,
-    pub(in crate::server) desk: DaemonHandle,
+pub(in crate::server) struct LocalGate {
+    pub(in crate::server) event_hub: Arc<EventHub>,
+    pub(in crate::server) daemon: DaemonHandle,
     pub(super) sessions: Arc<HttpSessions>,
 }
 
-impl DaemonGate for AtDesk {
+impl DaemonGate for LocalGate {
     async fn list_sessions(&self) -> Result<Sessions, Failure> {
-        self.desk.request(DaemonRequest::Sessions).await
+        self.daemon.request(DaemonRequest::Sessions).await
     }
 
     async fn call_tool(&self, call: AgentCall) -> Result<CallView, Failure> {
-        long_poll::call_tool(&self.desk, call).await
+        long_poll::call_tool(&self.daemon, call).await
     }
 
     async fn wait_for_call(&self, seq: Seq, hold: u64) -> Result<CallView, Failure> {
-        long_poll::wait_for_call(&self.board, &self.desk, seq, hold).await
+        long_poll::wait_for_call(&self.event_hub, &self.daemon, seq, hold).await
     }
 
     async fn cancel_call(&self, call: CancelCall) -> Result<(), Failure> {
-        self.desk.send(DaemonRequest::CancelCall(call));
+        self.daemon.send(DaemonRequest::CancelCall(call));
         Ok(())
     }
 
     async fn read_log(&self) -> Result<AgentLog, Failure> {
-        self.desk.request(DaemonRequest::AgentLog).await
+        self.daemon.request(DaemonRequest::AgentLog).await
     }
 
     async fn list_scripts(
@@ -76,14 +76,14 @@ impl DaemonGate for AtDesk {
         session: &SessionId,
         cursor: Option<String>,
     ) -> Result<ScriptPage, Failure> {
-        self.desk.request(|reply| DaemonRequest::Scripts(session.clone(), cursor, reply)).await
+        self.daemon.request(|reply| DaemonRequest::Scripts(session.clone(), cursor, reply)).await
     }
 
-    fn disconnected(&self, connection: &str) -> CancellationToken {
-        self.sessions.disconnected(connection)
+    fn disconnect_token(&self, connection: &str) -> CancellationToken {
+        self.sessions.disconnect_token(connection)
     }
 
     fn end_connection(&self, connection: &str) {
-        self.desk.send(DaemonRequest::AgentEnds(connection.to_owned()));
+        self.daemon.send(DaemonRequest::EndConnection(connection.to_owned()));
     }
 }

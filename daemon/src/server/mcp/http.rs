@@ -15,7 +15,7 @@ use scene_schemas::api::{Failure, FailureKind, MAX_BODY};
 use tokio_util::sync::CancellationToken;
 
 use super::McpAgent;
-use super::gate::AtDesk;
+use super::gate::LocalGate;
 use super::session_store::McpSessionStore;
 use super::sessions::HttpSessions;
 use crate::server::failure;
@@ -31,9 +31,9 @@ const IDLE: Duration = Duration::from_mins(30);
 
 /// The server behind `/mcp`.
 pub(in crate::server) struct McpHttp {
-    service: StreamableHttpService<McpAgent<AtDesk>, LocalSessionManager>,
-    kept: Arc<McpSessionStore>,
-    ends: CancellationToken,
+    service: StreamableHttpService<McpAgent<LocalGate>, LocalSessionManager>,
+    session_store: Arc<McpSessionStore>,
+    shutdown: CancellationToken,
     sessions: Arc<HttpSessions>,
 }
 
@@ -61,23 +61,23 @@ impl McpHttp {
     ) -> Self {
         let sessions = Arc::new(HttpSessions::new(board, desk));
         let (known, own) = (Arc::clone(&sessions), Arc::clone(board));
-        let gate = Arc::new(AtDesk { board: own, desk: desk.clone(), sessions: known });
+        let gate = Arc::new(LocalGate { event_hub: own, daemon: desk.clone(), sessions: known });
         let mut config =
             StreamableHttpServerConfig::default().with_max_request_body_bytes(MAX_BODY);
-        let kept = Arc::new(McpSessionStore::load(kept));
-        config.session_store = Some(Arc::clone(&kept) as Arc<dyn SessionStore>);
-        let ends = config.cancellation_token.clone();
+        let session_store = Arc::new(McpSessionStore::load(kept));
+        config.session_store = Some(Arc::clone(&session_store) as Arc<dyn SessionStore>);
+        let shutdown = config.cancellation_token.clone();
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(IDLE);
         let agent = move || Ok(McpAgent::new(Arc::clone(&gate), wait));
         let service = StreamableHttpService::new(agent, Arc::new(manager), config);
-        Self { service, kept, ends, sessions }
+        Self { service, session_store, shutdown, sessions }
     }
 
     /// Ends all sessions, and the streams that clients hold.
     pub(in crate::server) fn end_sessions(&self) {
         self.sessions.close_all();
-        self.ends.cancel();
+        self.shutdown.cancel();
     }
 
     /// Answers a request of this owner of sessions. Another owner's session is answered as one that
@@ -88,7 +88,7 @@ impl McpHttp {
         owner: String,
     ) -> Result<Response<Body>, Failure> {
         let session = session_of(request.headers());
-        if session.as_deref().is_some_and(|session| !self.kept.is_owned(session, &owner)) {
+        if session.as_deref().is_some_and(|session| !self.session_store.is_owned(session, &owner)) {
             let message = "There is no such session of MCP for this token.";
             return Err(failure(FailureKind::NotFound, message, "Initialize a new one."));
         }
@@ -104,7 +104,7 @@ impl McpHttp {
             self.sessions.end_session(&ended);
         }
         if let Some(begun) = session_of(response.headers()) {
-            self.kept.remember_owner(&begun, owner);
+            self.session_store.remember_owner(&begun, owner);
         }
         Ok(response)
     }

@@ -14,7 +14,7 @@ const LONGEST: usize = 100_000;
 /// A call that was waited for.
 pub(super) fn call_result(view: &CallView) -> CallToolResult {
     match &view.became {
-        AgentCallOutcome::Done { answer, applied: None } if !is_whole(answer) => {
+        AgentCallOutcome::Done { answer, applied: None } if !is_passed_whole(answer) => {
             error_result(format!(
                 "{}: The answer has {} bytes, and at most {LONGEST} are passed on. Ask for less: a smaller page \
              (maxNodes, limit), maxBytes, a range of lines, or a path further down.",
@@ -24,7 +24,7 @@ pub(super) fn call_result(view: &CallView) -> CallToolResult {
         }
         AgentCallOutcome::Done { answer, applied: None } => {
             let mut content = content_blocks(answer);
-            content.extend(as_it_would_be(view).map(ContentBlock::text));
+            content.extend(overlay_note(view).map(ContentBlock::text));
             CallToolResult::success(content)
         }
         AgentCallOutcome::Done { answer, applied: Some(change) } => {
@@ -112,7 +112,7 @@ pub(super) fn describe_pending(view: &CallView) -> String {
 }
 
 /// What an answer counts as done though it is not.
-fn as_it_would_be(view: &CallView) -> Option<String> {
+fn overlay_note(view: &CallView) -> Option<String> {
     let names: Vec<String> = view.on_top_of.iter().map(ToString::to_string).collect();
     let which = match names.len() {
         0 => return None,
@@ -137,7 +137,7 @@ fn describe_next_step(view: &CallView) -> String {
 }
 
 /// What the person is told in their client.
-pub(super) fn where_to_decide(view: &CallView) -> String {
+pub(super) fn decision_instructions(view: &CallView) -> String {
     let AgentCallOutcome::Pending { proposal, title, .. } = &view.became else {
         return describe_pending(view);
     };
@@ -237,7 +237,7 @@ pub(super) fn is_short(text: &str) -> bool {
 }
 
 /// Whether an answer can be passed on whole: JSON that is cut is none. A picture is no text.
-fn is_whole(answer: &Json) -> bool {
+fn is_passed_whole(answer: &Json) -> bool {
     picture_data(answer).is_some() || answer.is_string() || is_short(&answer.to_string())
 }
 

@@ -18,8 +18,8 @@ const RETURNS: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct HttpSessions {
-    board: Arc<EventHub>,
-    desk: DaemonHandle,
+    event_hub: Arc<EventHub>,
+    daemon: DaemonHandle,
     /// Cancelled when the daemon ends.
     closing: CancellationToken,
     clients: Mutex<HashMap<String, HttpClient>>,
@@ -27,22 +27,22 @@ pub(super) struct HttpSessions {
 
 #[derive(Debug)]
 struct HttpClient {
-    gone: CancellationToken,
+    disconnect_token: CancellationToken,
     /// How many requests are being answered.
-    held: usize,
+    open_requests: usize,
     /// How often something has begun or broken off.
     changes: u64,
 }
 
 /// A request that is being answered.
-struct HeldRequest {
+struct RequestGuard {
     sessions: Arc<HttpSessions>,
     session: String,
     /// Whether all of the answer was sent.
     is_answered: bool,
 }
 
-impl Drop for HeldRequest {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         HttpSessions::release_request(&self.sessions, &self.session, self.is_answered);
     }
@@ -51,8 +51,8 @@ impl Drop for HeldRequest {
 impl HttpSessions {
     pub(super) fn new(board: &Arc<EventHub>, desk: &DaemonHandle) -> Self {
         Self {
-            board: Arc::clone(board),
-            desk: desk.clone(),
+            event_hub: Arc::clone(board),
+            daemon: desk.clone(),
             closing: CancellationToken::new(),
             clients: Mutex::default(),
         }
@@ -69,18 +69,18 @@ impl HttpSessions {
 
     /// Cancelled when the client of a session is gone, or the daemon ends. One that begins each request by
     /// itself is never known to be.
-    pub(super) fn disconnected(&self, session: &str) -> CancellationToken {
-        let client = self.lock_clients().get(session).map(|client| client.gone.clone());
+    pub(super) fn disconnect_token(&self, session: &str) -> CancellationToken {
+        let client = self.lock_clients().get(session).map(|client| client.disconnect_token.clone());
         client.unwrap_or_else(|| self.closing.child_token())
     }
 
     /// A session is ended: its client is gone at once.
     pub(super) fn end_session(&self, session: &str) {
         if let Some(client) = self.lock_clients().remove(session) {
-            client.gone.cancel();
-            self.board.connected_clients().remove(session);
+            client.disconnect_token.cancel();
+            self.event_hub.connected_clients().remove(session);
         }
-        self.desk.send(DaemonRequest::AgentEnds(session.to_owned()));
+        self.daemon.send(DaemonRequest::EndConnection(session.to_owned()));
     }
 
     /// Answers a request of a session, which is there for as long.
@@ -94,16 +94,20 @@ impl HttpSessions {
         response.map(|body| held.hold_until_sent(body))
     }
 
-    fn hold_request(self: &Arc<Self>, session: String) -> HeldRequest {
+    fn hold_request(self: &Arc<Self>, session: String) -> RequestGuard {
         let mut clients = self.lock_clients();
         let client = clients.entry(session.clone()).or_insert_with(|| {
-            self.board.connected_clients().add(&session);
-            HttpClient { gone: self.closing.child_token(), held: 0, changes: 0 }
+            self.event_hub.connected_clients().add(&session);
+            HttpClient {
+                disconnect_token: self.closing.child_token(),
+                open_requests: 0,
+                changes: 0,
+            }
         });
-        client.held += 1;
+        client.open_requests += 1;
         client.changes += 1;
         drop(clients);
-        HeldRequest { sessions: Arc::clone(self), session, is_answered: false }
+        RequestGuard { sessions: Arc::clone(self), session, is_answered: false }
     }
 
     fn release_request(sessions: &Arc<Self>, session: &str, is_answered: bool) {
@@ -111,14 +115,14 @@ impl HttpSessions {
         let Some(client) = clients.get_mut(session) else {
             return;
         };
-        client.held -= 1;
-        if client.held > 0 || sessions.closing.is_cancelled() {
+        client.open_requests -= 1;
+        if client.open_requests > 0 || sessions.closing.is_cancelled() {
             return;
         }
         if is_answered {
             // Nothing is known of a client that holds nothing: it may be there, or not.
             clients.remove(session);
-            sessions.board.connected_clients().remove(session);
+            sessions.event_hub.connected_clients().remove(session);
             return;
         }
         client.changes += 1;
@@ -139,7 +143,7 @@ impl HttpSessions {
     }
 }
 
-impl HeldRequest {
+impl RequestGuard {
     /// Is held until all of a body was sent.
     fn hold_until_sent(mut self, body: Body) -> Body {
         if body.size_hint().exact().is_some() {

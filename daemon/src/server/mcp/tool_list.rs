@@ -18,7 +18,7 @@ pub fn list_tools() -> Vec<Tool> {
 }
 
 fn to_tool(offered: AgentTool) -> Tool {
-    let AgentTool { name, about, schema, reads, destroys } = offered;
+    let AgentTool { name, about, schema, is_read_only: reads, is_destructive: destroys } = offered;
     let tool = Tool::new(name, about, Arc::new(schema));
     // What is not said is that it may destroy.
     match (reads, destroys) {

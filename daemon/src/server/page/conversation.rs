@@ -9,7 +9,7 @@ use vector_core::prompt::REST;
 
 use super::format;
 use super::format::safe_text;
-use super::item::waiting_text;
+use super::item::phase_text;
 use super::log::ConversationLog;
 use crate::server::FoundInstance;
 
@@ -36,7 +36,7 @@ pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup
         workflows.workflows.iter().filter(|it| !known(it)).collect();
     others.sort_unstable_by_key(|it| std::cmp::Reverse(it.seq));
     html! {
-        @if sessions.sessions.is_empty() { (nothing_open()) }
+        @if sessions.sessions.is_empty() { (no_place_view()) }
         @for session in &sessions.sessions {
             section.session data-session=(session.session) aria-label=(format::place_name(&session.place.name)) {
                 (place_entry(session))
@@ -46,7 +46,7 @@ pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup
         @if !sessions.sessions.is_empty() {
             details.session.more {
                 summary { "Open another place" }
-                (start_view())
+                (open_form())
             }
         }
         @if !others.is_empty() {
@@ -61,17 +61,17 @@ pub(super) fn session_rail(sessions: &Sessions, workflows: &Workflows) -> Markup
     }
 }
 
-fn nothing_open() -> Markup {
+fn no_place_view() -> Markup {
     html! {
         section.session.empty {
             h2 { "No place is open" }
             p { "Open a place in Studio with the plugin, or give Vector a file or a project:" }
-            (start_view())
+            (open_form())
         }
     }
 }
 
-fn start_view() -> Markup {
+fn open_form() -> Markup {
     html! {
         form data-act="open" {
             label for="open-path" { "A place file or a Rojo project, by its full path" }
@@ -129,7 +129,7 @@ pub(super) fn conversation_view(talk: &Talk) -> Markup {
             div #head { (self::conversation_head(head)) }
             div.log #log role="log" aria-label="Conversation" { (ConversationLog::from_talk(talk).render_before(None)) }
             p.waits #waits role="status" {
-                @if waits_for_person(head.workflow.state) { (waiting_text(ThinkingPhase::Decision)) }
+                @if is_waiting_for_person(head.workflow.state) { (phase_text(ThinkingPhase::Decision)) }
             }
         }
     }
@@ -160,13 +160,13 @@ pub(super) fn conversation_head(talk: &TalkHead) -> Markup {
     }
 }
 
-fn waits_for_person(state: WorkflowState) -> bool {
+fn is_waiting_for_person(state: WorkflowState) -> bool {
     matches!(state, WorkflowState::Waiting | WorkflowState::Disconnected)
 }
 
 /// Whether a person is to decide upon a proposal.
 fn is_undecided(task: &WorkflowView) -> bool {
-    waits_for_person(task.state) && !task.proposals.is_empty()
+    is_waiting_for_person(task.state) && !task.proposals.is_empty()
 }
 
 fn task_actions(task: &WorkflowView) -> Markup {

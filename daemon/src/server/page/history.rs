@@ -24,7 +24,7 @@ pub(super) fn history_view(
                 button type="button" data-act="export" { "Export as JSON" }
             }
             (filter_form(&wanted.filter, history))
-            (list_checkpoints(&checkpoints.checkpoints))
+            (checkpoint_list(&checkpoints.checkpoints))
             @if history.entries.is_empty() && history.older.is_none() {
                 div.empty { h2 { "Nothing fits" } p { "Look for less" @if wanted.filter.is_brief { ", or tick Everything for calls and decisions too" } "." } }
             } @else {
@@ -85,7 +85,7 @@ fn select_field(
 }
 
 /// The checkpoints of the open places, which a person can go back to.
-fn list_checkpoints(checkpoints: &[Checkpoint]) -> Markup {
+fn checkpoint_list(checkpoints: &[Checkpoint]) -> Markup {
     html! {
         @if !checkpoints.is_empty() {
             details.panel.pad {
@@ -160,19 +160,19 @@ pub(super) fn entry_view(found: &HistoryRecord, about: Option<&ProposalView>) ->
                 }
             }
             @for path in scripts {
-                button type="button" data-act="script" data-place=(place_of(line)) data-path=(path) data-seq=(seq) { span { "Script at this point: " } code { (safe_text(&path.to_string())) } }
+                button type="button" data-act="script" data-place=(place_filter(line)) data-path=(path) data-seq=(seq) { span { "Script at this point: " } code { (safe_text(&path.to_string())) } }
             }
-            (link_beside("← Previous", found.previous)) (link_beside("Next →", found.next))
+            (entry_link("← Previous", found.previous)) (entry_link("Next →", found.next))
         }
         pre.json tabindex="0" aria-label={ "Entry " (seq) } { (safe_text(&text)) }
     }
 }
 
 /// By what its place is found: as it is open, or by its name.
-fn place_of(entry: &HistoryEntry) -> &str {
+fn place_filter(entry: &HistoryEntry) -> &str {
     entry.session.as_ref().map_or(entry.place.as_str(), |session| session.0.as_str())
 }
 
-fn link_beside(text: &str, seq: Option<Seq>) -> Markup {
+fn entry_link(text: &str, seq: Option<Seq>) -> Markup {
     html! { @if let Some(seq) = seq { a.button href={ "#/history/" (seq) } { (text) } } }
 }

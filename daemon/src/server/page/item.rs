@@ -78,7 +78,7 @@ pub(super) fn changes_of_event(record: &EventRecord) -> Vec<PageChange> {
             ]
         }
         Event::Thinking { phase } => {
-            vec![PageChange::Waits { text: waiting_text(*phase).to_owned() }]
+            vec![PageChange::Waits { text: phase_text(*phase).to_owned() }]
         }
         Event::Stalled { seconds } => {
             let text = format!("Nothing has come for {seconds} seconds");
@@ -280,7 +280,7 @@ fn done_item(key: &str, outcome: Finish, summary: Option<&str>) -> Markup {
 }
 
 /// What is waited for.
-pub(super) fn waiting_text(phase: ThinkingPhase) -> &'static str {
+pub(super) fn phase_text(phase: ThinkingPhase) -> &'static str {
     match phase {
         ThinkingPhase::Model => "Waiting for the model",
         ThinkingPhase::Planning => "Planning",

@@ -17,7 +17,7 @@ const PAGE: usize = 150;
 pub(super) struct ConversationLog {
     parts: Vec<LogPart>,
     /// Where the part of a key is.
-    at: HashMap<String, usize>,
+    index_by_key: HashMap<String, usize>,
 }
 
 /// A part of a conversation.
@@ -28,7 +28,7 @@ struct LogPart {
     /// What is known of it since it was put, where it is a call.
     call: Option<(&'static str, String)>,
     /// The text of a message that is still coming.
-    coming: String,
+    streaming_text: String,
     /// Whether it went again.
     is_gone: bool,
 }
@@ -46,14 +46,14 @@ impl ConversationLog {
     fn apply(&mut self, change: PageChange) {
         match change {
             PageChange::Put { key, html } => self.part_mut(key).html = html,
-            PageChange::More { key, text } => self.part_mut(key).coming.push_str(&text),
+            PageChange::More { key, text } => self.part_mut(key).streaming_text.push_str(&text),
             PageChange::Drop { key } => {
-                if let Some(at) = self.at.remove(&key) {
+                if let Some(at) = self.index_by_key.remove(&key) {
                     self.parts[at].is_gone = true;
                 }
             }
             PageChange::Call { key, state, html } => {
-                if let Some(at) = self.at.get(&key) {
+                if let Some(at) = self.index_by_key.get(&key) {
                     self.parts[*at].call = Some((state, html));
                 }
             }
@@ -63,9 +63,15 @@ impl ConversationLog {
 
     /// The part of a key, which begins here where there is none.
     fn part_mut(&mut self, key: String) -> &mut LogPart {
-        let at = *self.at.entry(key.clone()).or_insert_with(|| {
+        let at = *self.index_by_key.entry(key.clone()).or_insert_with(|| {
             let (html, coming) = (String::new(), String::new());
-            self.parts.push(LogPart { key, html, call: None, coming, is_gone: false });
+            self.parts.push(LogPart {
+                key,
+                html,
+                call: None,
+                streaming_text: coming,
+                is_gone: false,
+            });
             self.parts.len() - 1
         });
         &mut self.parts[at]
@@ -93,10 +99,10 @@ impl LogPart {
         html! {
             @if let Some((state, text)) = &self.call {
                 (PreEscaped(with_call_state(&self.html, state, text)))
-            } @else if self.coming.is_empty() {
+            } @else if self.streaming_text.is_empty() {
                 (PreEscaped(&self.html))
             } @else {
-                article.item.said.coming data-key=(self.key) { p.text { (self.coming) } }
+                article.item.said.coming data-key=(self.key) { p.text { (self.streaming_text) } }
             }
         }
     }

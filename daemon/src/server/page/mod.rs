@@ -50,7 +50,7 @@ use super::daemon_handle::{AccessRequest, DaemonHandle, DaemonRequest};
 use super::deploy as deploys;
 use super::deploy::DeployRequest;
 use super::failure::failure;
-use super::history_api::{DAYS, HistoryQuery, HistoryRequest, Parameters, ScriptWanted};
+use super::history_api::{DAYS, HistoryQuery, HistoryRequest, Parameters, ScriptQuery};
 use super::merges::MergeRequest;
 
 /// What the page may load and do: what is served here, and nothing from anywhere else. Pictures are asked
@@ -125,9 +125,9 @@ pub(super) async fn render_part(
         "settings" => {
             let settings = desk.request(DaemonRequest::Settings).await?;
             let access =
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::Access(reply))).await?;
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::Access(reply))).await?;
             let about =
-                desk.request(|reply| DaemonRequest::Door(AccessRequest::About(reply))).await?;
+                desk.request(|reply| DaemonRequest::Access(AccessRequest::About(reply))).await?;
             let keys = desk.request(DaemonRequest::Keys).await?;
             settings::settings_view(&settings, &keys, &access, &about)
         }
@@ -138,17 +138,17 @@ pub(super) async fn render_part(
             let found = desk.request(|reply| DaemonRequest::Find(session, wanted, reply)).await?;
             conversation::mention_list(&found, &typed)
         }
-        "waiting" => maud::html! { (desk.request(DaemonRequest::Waiting).await?.len()) },
+        "waiting" => maud::html! { (desk.request(DaemonRequest::PendingProposals).await?.len()) },
         "proposals" => review::proposals_page(desk).await?,
         "proposal" => review::proposal_page(desk, behind).await?,
         "card" => review::card_page(desk, behind).await?,
-        _ => looking_back(desk, name, behind).await?,
+        _ => render_history_part(desk, name, behind).await?,
     };
     Ok(html_response(part))
 }
 
 /// A part for who looks back, or deploys what was done.
-async fn looking_back(
+async fn render_history_part(
     desk: &DaemonHandle,
     name: &str,
     behind: &impl Parameters,
@@ -158,7 +158,7 @@ async fn looking_back(
             let wanted = HistoryQuery::from_parameters(behind)?;
             let past = desk
                 .request(|reply| {
-                    DaemonRequest::Past(HistoryRequest::History(wanted.clone(), reply))
+                    DaemonRequest::History(HistoryRequest::History(wanted.clone(), reply))
                 })
                 .await?;
             history::history_view(&wanted, &past, &desk.request(DaemonRequest::Checkpoints).await?)
@@ -167,14 +167,15 @@ async fn looking_back(
             let wanted = HistoryQuery::from_parameters(behind)?;
             history::history_rows(
                 &desk
-                    .request(|reply| DaemonRequest::Past(HistoryRequest::History(wanted, reply)))
+                    .request(|reply| DaemonRequest::History(HistoryRequest::History(wanted, reply)))
                     .await?,
             )
         }
         "entry" => {
             let of = page_target(behind)?;
-            let found =
-                desk.request(|reply| DaemonRequest::Past(HistoryRequest::Entry(of, reply))).await?;
+            let found = desk
+                .request(|reply| DaemonRequest::History(HistoryRequest::Entry(of, reply)))
+                .await?;
             let about = match found.line.proposal {
                 Some(seq) => Some(desk.request(|reply| DaemonRequest::Proposal(seq, reply)).await?),
                 None => None,
@@ -184,14 +185,16 @@ async fn looking_back(
         "usage" => {
             let days = behind.number_parameter("days")?.unwrap_or(DAYS);
             let figures = desk
-                .request(|reply| DaemonRequest::Past(HistoryRequest::Figures(days, reply)))
+                .request(|reply| DaemonRequest::History(HistoryRequest::Figures(days, reply)))
                 .await?;
             usage::usage_view(days, &figures)
         }
         "script" => {
-            let wanted = ScriptWanted::from_parameters(behind)?;
+            let wanted = ScriptQuery::from_parameters(behind)?;
             let past = desk
-                .request(|reply| DaemonRequest::Past(HistoryRequest::Script(wanted.clone(), reply)))
+                .request(|reply| {
+                    DaemonRequest::History(HistoryRequest::Script(wanted.clone(), reply))
+                })
                 .await?;
             script::script_view(&wanted, &past)
         }

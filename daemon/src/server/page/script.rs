@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 use scene_schemas::api::{ScriptAt, ScriptVersion};
 
-use super::super::history_api::ScriptWanted;
+use super::super::history_api::ScriptQuery;
 use super::format;
 use super::format::safe_text;
 use super::review;
 
 /// A script at a moment.
-pub(super) fn script_view(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+pub(super) fn script_view(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
     let path = found.path.to_string();
     html! {
         section.script.past aria-label={ "Script " (safe_text(&path)) } {
-            h3 { span.path { (safe_text(&path)) } " " span.dim { (moment_head(wanted, found)) } }
+            h3 { span.path { (safe_text(&path)) } " " span.dim { (version_head(wanted, found)) } }
             @if let Some(note) = &found.note { p.dim.pad { (safe_text(note)) } }
             @if !found.versions.is_empty() { (version_links(wanted, found)) }
             @match &found.text {
@@ -24,7 +24,7 @@ pub(super) fn script_view(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     }
 }
 
-fn moment_head(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+fn version_head(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
     html! {
         @match (found.seq, wanted.seq) {
             (Some(seq), _) => { "as entry " a href={ "#/history/" (seq) } { (seq) } " left it" },
@@ -37,7 +37,7 @@ fn moment_head(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
     }
 }
 
-fn version_links(wanted: &ScriptWanted, found: &ScriptAt) -> Markup {
+fn version_links(wanted: &ScriptQuery, found: &ScriptAt) -> Markup {
     let version = |it: &ScriptVersion| {
         let is_shown = found.seq == Some(it.seq);
         html! {

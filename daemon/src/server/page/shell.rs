@@ -88,7 +88,7 @@ fn page_document() -> Markup {
                     }
                     p.link #link role="status" data-state="connecting" { "Connecting" }
                 }
-                main #main tabindex="-1" { (waiting_view()) }
+                main #main tabindex="-1" { (loading_view()) }
                 div.toasts #toasts role="status" aria-live="polite" {}
                 dialog #dialog aria-labelledby="dialog-title" {}
                 noscript { p.empty { "The review page needs JavaScript, which comes from Vector itself." } }
@@ -97,6 +97,6 @@ fn page_document() -> Markup {
     }
 }
 
-fn waiting_view() -> Markup {
+fn loading_view() -> Markup {
     html! { div.loading role="status" { span.spinner aria-hidden="true" {} "Loading" } }
 }

@@ -110,9 +110,9 @@ impl PageMessage {
 
 /// What is told beside the events.
 struct SideChannel {
-    board: Arc<EventHub>,
-    news: watch::Receiver<ChangeCounters>,
-    told: ChangeCounters,
+    event_hub: Arc<EventHub>,
+    changes: watch::Receiver<ChangeCounters>,
+    reported: ChangeCounters,
     /// How long is waited until places are told of again, and where they have only grown; and since when.
     pauses: (Duration, Duration),
     since: Option<Instant>,
@@ -121,16 +121,16 @@ struct SideChannel {
 impl SideChannel {
     /// Tells what is otherwise from now on.
     fn from_hub(board: &Arc<EventHub>, pauses: (Duration, Duration)) -> Self {
-        let news = board.subscribe_changes();
-        let told = *news.borrow();
-        Self { board: Arc::clone(board), news, told, pauses, since: None }
+        let changes = board.subscribe_changes();
+        let reported = *changes.borrow();
+        Self { event_hub: Arc::clone(board), changes, reported, pauses, since: None }
     }
 
     /// What there is to tell, as soon as there is something; none where Vector closes.
     async fn next(&mut self) -> Option<String> {
         loop {
-            let missed = self.board.detect_absent();
-            let news = *self.news.borrow_and_update();
+            let missed = self.event_hub.detect_absent();
+            let news = *self.changes.borrow_and_update();
             if news.is_over {
                 return None;
             }
@@ -138,12 +138,12 @@ impl SideChannel {
                 self.since.map_or(Duration::ZERO, |since| pause.saturating_sub(since.elapsed()))
             });
             let mut text = String::new();
-            if news.settings != self.told.settings {
-                self.told.settings = news.settings;
+            if news.settings != self.reported.settings {
+                self.reported.settings = news.settings;
                 text += &signal_event("settings");
             }
             if left.is_some_and(|left| left.is_zero()) {
-                (self.told.places, self.told.sizes) = (news.places, news.sizes);
+                (self.reported.places, self.reported.sizes) = (news.places, news.sizes);
                 self.since = Some(Instant::now());
                 text += &signal_event("places");
             }
@@ -152,7 +152,7 @@ impl SideChannel {
             }
             let wakes = left.into_iter().chain(missed).min();
             tokio::select! {
-                changed = self.news.changed() => changed.ok()?,
+                changed = self.changes.changed() => changed.ok()?,
                 () = async { match wakes { Some(wakes) => sleep(wakes).await, None => pending().await } } => {}
             }
         }
@@ -161,8 +161,8 @@ impl SideChannel {
     /// How long is waited before places are told of that are others now; none where they are not.
     fn place_delay(&self, news: ChangeCounters) -> Option<Duration> {
         let (others, grown) = self.pauses;
-        let is_grown = news.sizes != self.told.sizes;
-        let is_other = news.places != self.told.places;
+        let is_grown = news.sizes != self.reported.sizes;
+        let is_other = news.places != self.reported.places;
         is_other.then_some(others).or(is_grown.then_some(grown))
     }
 }
@@ -221,7 +221,7 @@ mod tests {
         let (runtime, board) = (runtime(), board());
         let _in = runtime.enter();
         let window = SessionId("window".to_owned());
-        board.settings_change();
+        board.mark_settings_changed();
         let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, Duration::ZERO));
         assert_eq!(beside.next().now_or_never(), None, "nothing is otherwise since");
         let mut tells = |what: &[&str]| {
@@ -231,14 +231,14 @@ mod tests {
         };
         board.register(&window, 1, TokenHash::of_token("token"));
         tells(&["places"]);
-        board.settings_change();
-        board.settings_change();
+        board.mark_settings_changed();
+        board.mark_settings_changed();
         tells(&["settings"]);
-        board.sizes_change();
+        board.mark_sizes_changed();
         tells(&["places"]);
-        board.places_change();
-        board.sizes_change();
-        board.settings_change();
+        board.mark_places_changed();
+        board.mark_sizes_changed();
+        board.mark_settings_changed();
         tells(&["settings", "places"]);
         board.remove(&window);
         tells(&["places"]);
@@ -253,16 +253,16 @@ mod tests {
         let mut rarely = SideChannel::from_hub(&board, (SOON, SOON));
         let mut often = SideChannel::from_hub(&board, (Duration::from_millis(20), SOON));
         for beside in [&mut rarely, &mut often] {
-            board.places_change();
+            board.mark_places_changed();
             assert_eq!(
                 beside.next().now_or_never(),
                 Some(Some(signal_event("places"))),
                 "the first time"
             );
         }
-        board.places_change();
+        board.mark_places_changed();
         assert_eq!(rarely.next().now_or_never(), None);
-        board.settings_change();
+        board.mark_settings_changed();
         assert_eq!(rarely.next().now_or_never(), Some(Some(signal_event("settings"))));
         // The last change is not lost.
         let told = runtime.block_on(async {
@@ -281,20 +281,20 @@ mod tests {
         let (runtime, board) = (runtime(), board());
         let _in = runtime.enter();
         let mut beside = SideChannel::from_hub(&board, (Duration::ZERO, SOON));
-        board.sizes_change();
+        board.mark_sizes_changed();
         assert_eq!(
             beside.next().now_or_never(),
             Some(Some(signal_event("places"))),
             "the first time"
         );
-        board.sizes_change();
+        board.mark_sizes_changed();
         assert_eq!(beside.next().now_or_never(), None);
-        board.places_change();
+        board.mark_places_changed();
         assert_eq!(beside.next().now_or_never(), Some(Some(signal_event("places"))));
         assert_eq!(beside.next().now_or_never(), None, "how large they are was told with it");
         let mut soon = SideChannel::from_hub(&board, (SOON, Duration::from_millis(20)));
         for _ in 0..2 {
-            board.sizes_change();
+            board.mark_sizes_changed();
             let told = runtime.block_on(soon.next());
             assert_eq!(told, Some(signal_event("places")), "the last change is not lost");
         }
@@ -304,7 +304,7 @@ mod tests {
     fn the_stream_ends_when_vector_closes() {
         let (runtime, board) = (runtime(), board());
         let body = page_stream(Arc::clone(&board), Seq(0)).into_body();
-        board.settings_change();
+        board.mark_settings_changed();
         board.close();
         let all = axum::body::to_bytes(body, 1_000);
         let all = runtime.block_on(async { tokio::time::timeout(SOON, all).await });

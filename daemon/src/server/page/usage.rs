@@ -39,7 +39,7 @@ impl UsageSum {
 
 /// All figures of so many days.
 pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
-    let by_day = by_day(days, figures);
+    let by_day = sums_by_day(days, figures);
     html! {
         div.page.usage {
             header.head {
@@ -76,7 +76,7 @@ fn sum_by(
 }
 
 /// Each of these days, also where nothing was taken; no more than a chart has room for.
-fn by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
+fn sums_by_day(days: u64, figures: &Figures) -> BTreeMap<String, UsageSum> {
     let mut sums = sum_by(&figures.usage, |it| it.day.clone());
     let most = SPANS.into_iter().max().unwrap_or_default();
     if let Some(first) = parse_date(&figures.since).filter(|_| days <= most) {

@@ -30,9 +30,9 @@ pub struct ContextRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextSelection {
     /// The scripts, the most important first.
-    pub chosen: Vec<SelectedScript>,
+    pub selected: Vec<SelectedScript>,
     /// The best of those that were left out.
-    pub left: Vec<OmittedScript>,
+    pub omitted: Vec<OmittedScript>,
     /// How many scripts there are.
     pub scripts: usize,
     /// How many of them fit the request at all.
@@ -154,7 +154,7 @@ pub fn select_scripts(
 }
 
 /// The points for words, each with its reason.
-fn by_words<'a>(
+fn word_scores<'a>(
     words: &'a QueryWords,
     marks: &'a WordMatches,
 ) -> impl Iterator<Item = (f64, WordReason<'a>)> {
@@ -164,9 +164,9 @@ fn by_words<'a>(
             Some(6.0)
         } else {
             // What it stands in tells less.
-            has(marks.above).then_some(1.5)
+            has(marks.in_ancestors).then_some(1.5)
         };
-        let said = has(marks.said).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
+        let said = has(marks.in_code).then(|| if has(marks.defined) { 3.0 } else { 1.0 });
         let text = word.text.as_str();
         let named = named.map(|points| (points * word.weight, WordReason::Name(text)));
         let why =
@@ -205,7 +205,7 @@ fn explain_selection(
     all.extend(ranked.brought_by.map(|node| (0.5, SelectionReason::RequiredBy(node))));
     if ranked.fits {
         let marks = words.marks_of(index, scene, ranked.node);
-        all.extend(by_words(words, &marks).map(|(points, why)| (points, why.to_reason())));
+        all.extend(word_scores(words, &marks).map(|(points, why)| (points, why.to_reason())));
         all.extend(extra.get(&ranked.node).into_iter().flatten().cloned());
     }
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -268,7 +268,7 @@ fn rank_scripts(
         if marks.is_empty() && more.is_none() {
             continue;
         }
-        let by_words: f64 = by_words(words, marks).map(|(points, _)| points).sum();
+        let by_words: f64 = word_scores(words, marks).map(|(points, _)| points).sum();
         let more: f64 = more.into_iter().flatten().map(|(points, _)| points).sum();
         ranked.push((by_words + more, 0, *node));
     }
@@ -324,36 +324,36 @@ fn fill_budget(
     let room = asked.budget - left_room;
     for it in ranked.into_iter().take(TRIED) {
         let node = it.node;
-        let is_enough = selection.chosen.len() >= asked.most;
-        if is_enough && selection.left.len() >= LEFT {
+        let is_enough = selection.selected.len() >= asked.most;
+        if is_enough && selection.omitted.len() >= LEFT {
             break;
         }
         let reasons = reasons(&it);
-        let said = told_bytes(scene, node, &reasons);
+        let said = header_bytes(scene, node, &reasons);
         let definitions =
             if is_enough { Vec::new() } else { relevant_definitions(index, node, words) };
         let bytes = said + definition_bytes(index, node, &definitions);
         if !is_enough && selection.bytes + bytes <= room {
             selection.bytes += bytes;
-            selection.chosen.push(SelectedScript { node, reasons, definitions, has_text: false });
+            selection.selected.push(SelectedScript { node, reasons, definitions, has_text: false });
         } else if let Some(reason) = reasons.into_iter().next()
-            && selection.left.len() < LEFT
+            && selection.omitted.len() < LEFT
             && said <= left_room
         {
             left_room -= said;
-            selection.left.push(OmittedScript { node, reason, is_too_long: !is_enough });
+            selection.omitted.push(OmittedScript { node, reason, is_too_long: !is_enough });
         }
     }
     let left: usize = asked.budget - room - left_room;
     selection.bytes += left;
-    for chosen in &mut selection.chosen {
+    for chosen in &mut selection.selected {
         let bytes = scene.source_if_known(chosen.node).map_or(0, |text| text_bytes(&text));
         if bytes > 0 && selection.bytes + bytes <= asked.budget {
             selection.bytes += bytes;
             chosen.has_text = true;
         }
     }
-    selection.more = all - selection.chosen.len() - selection.left.len();
+    selection.more = all - selection.selected.len() - selection.omitted.len();
     selection
 }
 
@@ -376,7 +376,7 @@ fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Ve
 }
 
 /// How long what is said of a script is at most, but for its definitions: its path, and why.
-fn told_bytes(scene: &Scene, node: Node, reasons: &[SelectionReason]) -> usize {
+fn header_bytes(scene: &Scene, node: Node, reasons: &[SelectionReason]) -> usize {
     let why = reasons.iter().map(|it| it.to_sentence(|node| scene.path(node)).len() + 2);
     // Marks around it, how many more definitions there are, why there is no room.
     scene.path(node).to_string().len() + why.sum::<usize>() + 60

@@ -40,7 +40,7 @@ pub struct FoundDefinition {
     /// What it is, where it is a function or a type.
     pub kind: Option<DefinitionKind>,
     pub span: ByteSpan,
-    pub named: ByteSpan,
+    pub name_span: ByteSpan,
     /// Whether it is what was asked for, and not just called so.
     pub is_certain: bool,
 }
@@ -150,7 +150,7 @@ impl<'a> ScriptLookup<'a> {
     }
 
     /// Whether a name could be what is looked for, and whether it surely is.
-    fn is_meant(&self, it: &NameUse, symbol: &Symbol) -> Option<bool> {
+    fn match_certainty(&self, it: &NameUse, symbol: &Symbol) -> Option<bool> {
         let here = self.symbol_of_use(it);
         if here == *symbol {
             return Some(!self.is_own(it) && !matches!(symbol, Symbol::Loose(_)));
@@ -173,7 +173,7 @@ impl<'a> ScriptLookup<'a> {
             None => FxHashSet::default(),
         };
         for it in &self.names.uses {
-            let Some(is_certain) = self.is_meant(it, symbol) else { continue };
+            let Some(is_certain) = self.match_certainty(it, symbol) else { continue };
             let declares =
                 matches!(it.kind, UseKind::Declared(_) | UseKind::TypeDeclared | UseKind::Key(_));
             let is_definition = declares || defined.contains(&it.span);
@@ -208,13 +208,13 @@ pub fn symbol_at(index: &CodeIndex, scene: &Scene, node: Node, byte: u32) -> Opt
 /// Where a symbol is defined, the surest first.
 pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Vec<FoundDefinition> {
     match symbol {
-        Symbol::Local(node, number) => in_script(index, scene, *node, |script| {
+        Symbol::Local(node, number) => find_in_script(index, scene, *node, |script| {
             let binding = script.names.bindings.get(*number as usize)?;
             Some(binding.span)
         }),
-        Symbol::Field(node, ..) => in_script(index, scene, *node, |script| {
+        Symbol::Field(node, ..) => find_in_script(index, scene, *node, |script| {
             let mut uses = script.names.uses.iter();
-            uses.find(|it| script.is_meant(it, symbol) == Some(true)).map(|it| it.span)
+            uses.find(|it| script.match_certainty(it, symbol) == Some(true)).map(|it| it.span)
         }),
         Symbol::Member(module, name) => {
             let script = index.script_at(*module);
@@ -227,37 +227,44 @@ pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Ve
             let called = index::display_name(name);
             let mut types =
                 types.filter(|it| it.kind == DefinitionKind::Type && *it.name == called);
-            types.next().map(|it| of_definition(*node, it)).into_iter().collect()
+            types.next().map(|it| indexed_definition(*node, it)).into_iter().collect()
         }
         Symbol::Global(name) => {
             let called = index::display_name(name);
             let all = index.definitions().filter(|(_, it)| *it.name == called);
             let functions = all.filter(|(_, it)| it.kind == DefinitionKind::Function);
-            functions.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
+            functions.map(|(node, it)| mark_uncertain(indexed_definition(node, it))).collect()
         }
         Symbol::Loose(name) => {
             let is_called = |it: &index::IndexedDefinition| {
                 it.last_name() == &**name && it.name.len() > name.len()
             };
             let all = index.definitions().filter(|(_, it)| is_called(it));
-            all.map(|(node, it)| without_certainty(of_definition(node, it))).collect()
+            all.map(|(node, it)| mark_uncertain(indexed_definition(node, it))).collect()
         }
         Symbol::Module(node) => {
             let name = scene.name(*node).into();
             let (span, kind) = (ByteSpan::default(), None);
-            vec![FoundDefinition { node: *node, name, kind, span, named: span, is_certain: true }]
+            vec![FoundDefinition {
+                node: *node,
+                name,
+                kind,
+                span,
+                name_span: span,
+                is_certain: true,
+            }]
         }
         Symbol::Own(symbol) => {
-            find_definitions(index, scene, symbol).into_iter().map(without_certainty).collect()
+            find_definitions(index, scene, symbol).into_iter().map(mark_uncertain).collect()
         }
     }
 }
 
-fn without_certainty(found: FoundDefinition) -> FoundDefinition {
+fn mark_uncertain(found: FoundDefinition) -> FoundDefinition {
     FoundDefinition { is_certain: false, ..found }
 }
 
-fn in_script(
+fn find_in_script(
     index: &CodeIndex,
     scene: &Scene,
     node: Node,
@@ -278,19 +285,19 @@ fn definition_at(index: &CodeIndex, node: Node, named: ByteSpan, name: &str) -> 
     let definitions = index.script_at(node).map(|it| &it.definitions);
     let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
     match defined {
-        Some(it) => of_definition(node, it),
-        None => of_name(node, named, name),
+        Some(it) => indexed_definition(node, it),
+        None => unindexed_definition(node, named, name),
     }
 }
 
-fn of_definition(node: Node, it: &index::IndexedDefinition) -> FoundDefinition {
+fn indexed_definition(node: Node, it: &index::IndexedDefinition) -> FoundDefinition {
     let (name, kind) = (it.name.clone(), Some(it.kind));
-    FoundDefinition { node, name, kind, span: it.span, named: it.named, is_certain: true }
+    FoundDefinition { node, name, kind, span: it.span, name_span: it.named, is_certain: true }
 }
 
-fn of_name(node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
+fn unindexed_definition(node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
     let name = index::display_name(name).into();
-    FoundDefinition { node, name, kind: None, span: named, named, is_certain: true }
+    FoundDefinition { node, name, kind: None, span: named, name_span: named, is_certain: true }
 }
 
 /// The definitions of a name: `open`, `Shop.open`, `Shop:buy`. A module's name stands for what it
@@ -311,7 +318,7 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
                         || is_owner && it.exported
                         || it.name.replace(':', ".") == wanted);
             if is_it {
-                all.push((it.exported, of_definition(*node, it)));
+                all.push((it.exported, indexed_definition(*node, it)));
             }
         }
         // Members have one name each, so there is one such at most.
@@ -319,7 +326,7 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
         let is_known = |named: ByteSpan| script.definitions.iter().any(|it| it.named == named);
         let member = members.next().filter(|_| owner.is_empty() || is_owner);
         if let Some(it) = member.filter(|it| !is_known(it.named)) {
-            all.push((true, of_name(*node, it.named, last)));
+            all.push((true, unindexed_definition(*node, it.named, last)));
         }
     }
     all.sort_by_key(|(exported, _)| !exported);

@@ -107,7 +107,7 @@ pub fn with_index<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
 
 /// Asks something of the code of a scene as far as its texts are known: of a place that is open in
 /// Studio no text is asked for.
-pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
+pub fn with_known_texts<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
     scene.with_derived(|index: &mut CodeIndex| {
         index.update_known(scene);
         ask(index)
@@ -115,7 +115,7 @@ pub fn with_known<R>(scene: &Scene, ask: impl FnOnce(&CodeIndex) -> R) -> R {
 }
 
 /// Says who reads the texts of a scene from now on, where there are many.
-pub fn read_by(scene: &Scene, readers: TextReaders) {
+pub fn set_readers(scene: &Scene, readers: TextReaders) {
     scene.with_derived(|index: &mut CodeIndex| index.readers = Some(readers));
 }
 
@@ -134,7 +134,7 @@ pub fn match_texts(
 
 /// What was read of a scene is known of the one that takes its place: only texts that are others are
 /// read again.
-pub fn hand_over(from: &Scene, to: &Scene) {
+pub fn transfer_index(from: &Scene, to: &Scene) {
     let old = from.with_derived(|index: &mut CodeIndex| std::mem::take(index));
     let CodeIndex { readings, held, readers, read, .. } = old;
     to.with_derived(|index: &mut CodeIndex| {

@@ -63,7 +63,7 @@ fn defined(scene: &Scene, path: &str, text: &str, n: usize) -> Vec<String> {
     let found = find_definitions(&index, scene, &symbol);
     let told = |it: &FoundDefinition| {
         let text = scene.script_text(it.node).unwrap();
-        let line = text[..it.named.start as usize].matches('\n').count();
+        let line = text[..it.name_span.start as usize].matches('\n').count();
         let unsure = if it.is_certain { "" } else { "?" };
         format!("{}{unsure} {}:{line}", it.name, scene.name(it.node))
     };
@@ -379,7 +379,7 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
     let id = |id: &str| InstanceId(format!("studio:{id}"));
     let told =
         |at: &str, text: &str| ScriptText { id: id(at), text: text.to_owned(), is_dirty: false };
-    let users = |scene: &Scene| with_known(scene, |index| index.required_by(lib).to_vec());
+    let users = |scene: &Scene| with_known_texts(scene, |index| index.required_by(lib).to_vec());
     assert_eq!(users(&scene), []);
     assert!(scene.take_missing().is_empty());
     for _ in 0..2 {
@@ -413,7 +413,7 @@ fn a_scene_that_takes_the_place_of_another_has_its_readings() {
     let mut new = Scene::decode(&old.encode().unwrap()).unwrap();
     let main = at(&new, "game.ServerScriptService.Main");
     new.set_source(main, "print(1)".to_owned());
-    hand_over(&old, &new);
+    transfer_index(&old, &new);
     with_index(&new, |index| {
         assert_eq!(index.texts_read(), 6);
         assert_eq!(said(index, &new), said(&CodeIndex::new(&new), &new));
@@ -438,7 +438,7 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
     assert_eq!((by.texts_read(), said(&by, &scene)), (45, said(&CodeIndex::new(&scene), &scene)));
     let few = shop();
     let read: ReadAllFn = |_| panic!("five short texts are nobody else's business");
-    read_by(&few, TextReaders { read, fit });
+    set_readers(&few, TextReaders { read, fit });
     with_index(&few, |index| assert_eq!(index.texts_read(), 5));
     assert_eq!(
         super::match_texts(&few, &["a", "b", "ab"], &|text| text.contains('a')),
@@ -491,8 +491,8 @@ fn chosen(scene: &Scene, asked: &ContextRequest<'_>) -> Vec<String> {
         let text = if it.has_text { " with its text" } else { "" };
         format!("{}: {}{text}", scene.name(it.node), reason(it))
     };
-    let left = selection.left.iter().map(|it| format!("left {}", scene.name(it.node)));
-    selection.chosen.iter().map(told).chain(left).collect()
+    let left = selection.omitted.iter().map(|it| format!("left {}", scene.name(it.node)));
+    selection.selected.iter().map(told).chain(left).collect()
 }
 
 #[test]

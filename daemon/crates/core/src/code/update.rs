@@ -54,10 +54,10 @@ impl CodeIndex {
                 self.replace_script(node, stamp);
             }
             self.forget_gone();
-            self.follow_all(scene);
+            self.resolve_all(scene);
         } else {
             for (node, stamp) in changed {
-                self.take_and_follow(scene, node, stamp);
+                self.update_script(scene, node, stamp);
             }
         }
         self.forget_readings();
@@ -136,7 +136,7 @@ impl CodeIndex {
     }
 
     /// A script has another text, where nothing moved: who else requires what stays as it is.
-    fn take_and_follow(&mut self, scene: &Scene, node: Node, stamp: TextStamp) {
+    fn update_script(&mut self, scene: &Scene, node: Node, stamp: TextStamp) {
         let (Some(script), Some(file)) = (self.readings.get(&stamp), self.files.get_mut(&node))
         else {
             return;
@@ -149,11 +149,11 @@ impl CodeIndex {
             return;
         }
         for required in self.required_modules(node) {
-            self.use_ends(node, required);
+            self.remove_requirer(node, required);
         }
         self.resolve_script(scene, node);
         for required in self.required_modules(node) {
-            self.use_begins(node, required);
+            self.add_requirer(node, required);
         }
     }
 
@@ -171,7 +171,7 @@ impl CodeIndex {
     }
 
     /// Follows all requires, and notes who stands where.
-    fn follow_all(&mut self, scene: &Scene) {
+    fn resolve_all(&mut self, scene: &Scene) {
         let order = std::mem::take(&mut self.order);
         self.required_by.clear();
         for (at, node) in order.iter().enumerate() {
@@ -196,7 +196,7 @@ impl CodeIndex {
         self.required_by(required).binary_search_by_key(&at_node, |it| at(*it))
     }
 
-    fn use_ends(&mut self, node: Node, required: Node) {
+    fn remove_requirer(&mut self, node: Node, required: Node) {
         if let Ok(at) = self.requirer_position(node, required)
             && let Some(users) = self.required_by.get_mut(&required)
         {
@@ -204,7 +204,7 @@ impl CodeIndex {
         }
     }
 
-    fn use_begins(&mut self, node: Node, required: Node) {
+    fn add_requirer(&mut self, node: Node, required: Node) {
         if let Err(at) = self.requirer_position(node, required) {
             self.required_by.entry(required).or_default().insert(at, node);
         }

@@ -40,8 +40,8 @@ pub(super) struct QueryWords {
 pub(super) struct WordMatches {
     pub(super) name: u128,
     /// In the name of what it stands in.
-    pub(super) above: u128,
-    pub(super) said: u128,
+    pub(super) in_ancestors: u128,
+    pub(super) in_code: u128,
     /// In its code, in the name of a definition.
     pub(super) defined: u128,
 }
@@ -106,14 +106,14 @@ impl QueryWords {
                 last.1
             };
             let marks = |node: &Node| WordMatches {
-                above: above(scene.parent(*node)),
+                in_ancestors: above(scene.parent(*node)),
                 ..self.own_marks(index, scene, *node)
             };
             index.script_nodes().iter().map(marks).collect()
         };
         let mut having = vec![0_u32; self.all.len()];
         for marks in &all {
-            let mut said = marks.said;
+            let mut said = marks.in_code;
             while said != 0 {
                 having[said.trailing_zeros() as usize] += 1;
                 said &= said - 1;
@@ -129,7 +129,7 @@ impl QueryWords {
     /// Where a script has which.
     pub(super) fn marks_of(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
         let above = self.match_ancestors(scene, scene.parent(node));
-        WordMatches { above, ..self.own_marks(index, scene, node) }
+        WordMatches { in_ancestors: above, ..self.own_marks(index, scene, node) }
     }
 
     fn own_marks(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
@@ -139,8 +139,8 @@ impl QueryWords {
             if said == 0 { 0 } else { said & self.match_hashes(script.defined.iter().copied()) };
         WordMatches {
             name: self.match_hashes(word_hashes(scene.name(node))),
-            above: 0,
-            said,
+            in_ancestors: 0,
+            in_code: said,
             defined,
         }
     }

@@ -27,7 +27,7 @@ impl ProposalDraft<'_> {
     /// The scripts that do nothing by themselves yet, and may be run or required for what a command
     /// is about to change.
     pub(super) fn dormant_scripts(&self, command: &Command) -> Vec<Node> {
-        if self.goes_back {
+        if self.is_inverse {
             return Vec::new();
         }
         let (Command::Move { target, .. } | Command::Set { target, .. }) = command else {
@@ -41,7 +41,7 @@ impl ProposalDraft<'_> {
         let Command::Set { props, .. } = command else {
             return scripts().filter(|it| !runs_by_itself(scene, *it)).collect();
         };
-        let (is_named, is_switched) = (props.contains_key("Name"), switches_on(props));
+        let (is_named, is_switched) = (props.contains_key("Name"), can_enable(props));
         if !is_named && !is_switched {
             return Vec::new();
         }
@@ -55,7 +55,7 @@ impl ProposalDraft<'_> {
 
     /// The scripts in a copy that a command has just made.
     pub(super) fn copied_scripts(&self, command: &Command, node: Node) -> Vec<Node> {
-        if self.goes_back || !matches!(command, Command::Clone { .. }) {
+        if self.is_inverse || !matches!(command, Command::Clone { .. }) {
             return Vec::new();
         }
         self.scene.subtree(node).filter(|node| self.scene.is_script(*node)).collect()
@@ -118,7 +118,7 @@ pub(super) fn is_link(value: &Value) -> bool {
 }
 
 /// Whether properties can switch a script on, or have it run elsewhere.
-fn switches_on(props: &Props) -> bool {
+fn can_enable(props: &Props) -> bool {
     let is = |name: &str, on: bool| match props.get(name) {
         Some(Some(Value::Bool(value))) => *value == on,
         // Without a value it goes back to its default, which is on.

@@ -67,7 +67,7 @@ fn join_parts(parts: &[String]) -> String {
 
 #[derive(Default)]
 struct ChangeTally {
-    made: usize,
+    created: usize,
     deleted: usize,
     moved: usize,
     properties: usize,
@@ -85,15 +85,15 @@ impl ChangeTally {
             match command {
                 Command::Create { id, .. } => {
                     own.insert(id.clone());
-                    tally.made += 1;
+                    tally.created += 1;
                 }
                 Command::Clone { id, count, .. } | Command::Restore { id, count, .. } => {
                     own.insert(id.clone());
-                    tally.made += *count as usize;
+                    tally.created += *count as usize;
                 }
                 Command::Insert { id, holds, .. } => {
                     own.insert(id.clone());
-                    tally.made += holds.len();
+                    tally.created += holds.len();
                 }
                 Command::Delete { count, .. } => tally.deleted += *count as usize,
                 _ if is_own => {}
@@ -112,7 +112,8 @@ impl ChangeTally {
     }
 
     fn describe_added(&self) -> Option<String> {
-        (self.made > 0).then(|| format!("adds {}", count_noun(self.made, "instance", "instances")))
+        (self.created > 0)
+            .then(|| format!("adds {}", count_noun(self.created, "instance", "instances")))
     }
 
     fn describe_deleted(&self) -> Option<String> {

@@ -26,14 +26,14 @@ impl ProposalDraft<'_> {
             Command::Move { target, .. } | Command::Delete { target, .. } => target,
             _ => return,
         };
-        if self.requires.is_some() || self.goes_back {
+        if self.requires.is_some() || self.is_inverse {
             return;
         }
         let Ok(node) = self.scene.locate(target) else {
             return;
         };
         if self.scene.subtree(node).any(|it| self.scene.is_script(it)) {
-            self.requires = Some(code::with_known(self.scene, resolved_requires));
+            self.requires = Some(code::with_known_texts(self.scene, resolved_requires));
         }
     }
 
@@ -82,7 +82,7 @@ impl ProposalDraft<'_> {
         let stays = |node: Node| {
             self.scene.is_live(node) && !self.texts.iter().any(|text| text.node == node)
         };
-        code::with_known(self.scene, |index| {
+        code::with_known_texts(self.scene, |index| {
             let is_lost = |(script, modules): &&(Node, Vec<Option<Node>>)| {
                 stays(*script) && {
                     let now = index.required_modules(*script);
@@ -115,7 +115,7 @@ impl ProposalDraft<'_> {
 
     /// Warns of scripts that use a member of a module which its new text does not give any more.
     pub(super) fn judge_members(&mut self) {
-        if self.goes_back {
+        if self.is_inverse {
             return;
         }
         let mut sentences = Vec::new();
@@ -158,7 +158,7 @@ impl ProposalDraft<'_> {
 
     /// The other scripts that surely use a member of a module, as far as their texts are known.
     fn member_users(&self, module: Node, member: &str) -> Vec<Node> {
-        let mut users: Vec<Node> = code::with_known(self.scene, |index| {
+        let mut users: Vec<Node> = code::with_known_texts(self.scene, |index| {
             let symbol = Symbol::Member(module, member.into());
             let hits = code::find_references(index, self.scene, &symbol);
             hits.into_iter().filter(|it| it.is_certain).map(|it| it.node).collect()

@@ -44,13 +44,13 @@ impl ProposalDraft<'_> {
             return Ok(None);
         }
         let length = after.encode_utf16().count();
-        if !self.goes_back && length >= MAX_SCRIPT && after.len() > before.len() {
+        if !self.is_inverse && length >= MAX_SCRIPT && after.len() > before.len() {
             return refuse!(
                 "{path} would have {length} characters; Studio cannot hold a script of {MAX_SCRIPT} \
                  or more. Split it into ModuleScripts."
             );
         }
-        if !self.goes_back
+        if !self.is_inverse
             && let Some(first) = vector_luau::new_errors(before, &after).first()
         {
             return refuse!(
@@ -107,21 +107,21 @@ impl ProposalDraft<'_> {
             Some(Some(Value::String(name))) => Some(name),
             _ => name,
         };
-        if let Some(name) = named.filter(|_| !self.goes_back) {
+        if let Some(name) = named.filter(|_| !self.is_inverse) {
             self.judge_name(name);
         }
-        if !self.goes_back {
+        if !self.is_inverse {
             self.judge_ranges(command, props);
         }
         let path = &command.target().path;
         for (switch, what) in SWITCHES {
-            if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.goes_back {
+            if matches!(props.get(switch), Some(Some(Value::Bool(true)))) && !self.is_inverse {
                 let text = format!("{path}: {switch} is switched on, which {what}.");
                 self.add_warning(WarningKind::Security, text);
             }
         }
         let link = props.get("LinkedSource").and_then(Option::as_ref);
-        if link.is_some_and(activation::is_link) && !self.goes_back {
+        if link.is_some_and(activation::is_link) && !self.is_inverse {
             let path = match command {
                 Command::Create { name, .. } => path.child(name, None),
                 _ => path.clone(),
@@ -161,7 +161,7 @@ impl ProposalDraft<'_> {
 
     /// Warns of what is suspicious in a text and was not before.
     fn lint_change(&mut self, path: &InstancePath, before: &str, after: &str) {
-        if self.goes_back || self.linted + after.len() > MAX_LINTED {
+        if self.is_inverse || self.linted + after.len() > MAX_LINTED {
             return;
         }
         self.linted += after.len();

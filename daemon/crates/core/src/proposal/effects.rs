@@ -252,12 +252,12 @@ impl ProposalDraft<'_> {
     /// set after it was made.
     pub(super) fn judge_effects(&mut self) {
         // What comes back was there, and a person has it brought back.
-        if self.goes_back || self.class != Class::Additive || self.made.is_empty() {
+        if self.is_inverse || self.class != Class::Additive || self.created_ids.is_empty() {
             return;
         }
         let newcomers = NewInstances::from_roots(
             self.scene,
-            self.made.iter().filter_map(|id| self.scene.by_id(id)),
+            self.created_ids.iter().filter_map(|id| self.scene.by_id(id)),
         );
         if newcomers.own.iter().any(|node| newcomers.changes_others(*node)) {
             self.class = Class::Modifying;

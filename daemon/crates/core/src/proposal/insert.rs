@@ -54,7 +54,7 @@ impl ProposalDraft<'_> {
             (0..holds.len()).map(|k| find_inserted(self.scene, id, k)).collect();
         for (at, node) in nodes.iter().enumerate() {
             let Some(node) = *node else { continue };
-            self.made.insert(self.scene.id(node));
+            self.created_ids.insert(self.scene.id(node));
             self.judge_name(&holds.names[at]);
             let change = if holds.parents[at] == 0 {
                 let count = self.scene.subtree(node).count() as u32;
@@ -73,10 +73,10 @@ impl ProposalDraft<'_> {
             let node = nodes.get(script.at as usize - 1).copied().flatten()?;
             Some((node, script.text.as_str()))
         });
-        self.note_brought(command, asset, &scripts.collect::<Vec<_>>());
+        self.note_inserted_scripts(command, asset, &scripts.collect::<Vec<_>>());
     }
 
-    fn note_brought(&mut self, command: u32, asset: u64, scripts: &[(Node, &str)]) {
+    fn note_inserted_scripts(&mut self, command: u32, asset: u64, scripts: &[(Node, &str)]) {
         if scripts.is_empty() {
             return;
         }
@@ -103,7 +103,7 @@ impl ProposalDraft<'_> {
             let added = text.lines().count() as u32;
             let hunks =
                 if is_shown { vector_text_edit::diff_hunks("", text, CONTEXT) } else { Vec::new() };
-            self.brought.push(ScriptDiff { command, path, added, removed: 0, hunks });
+            self.inserted_scripts.push(ScriptDiff { command, path, added, removed: 0, hunks });
         }
     }
 }

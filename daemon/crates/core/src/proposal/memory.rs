@@ -37,7 +37,7 @@ impl ProposalDraft<'_> {
     ///
     /// # Errors
     /// It changes the memory of an open place, and the place too.
-    pub(super) fn is_of_one_piece(&self) -> Result<(), Refusal> {
+    pub(super) fn check_memory_alone(&self) -> Result<(), Refusal> {
         let mut others = self.commands.iter().filter(|it| !it.is_memory());
         if self.scene.is_open() && self.memory.is_some() && others.next().is_some() {
             return refuse!(

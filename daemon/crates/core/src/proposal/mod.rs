@@ -5,13 +5,13 @@
 //! not known here.
 
 mod activation;
-mod activations;
 mod affects;
 mod class_reason;
 mod conflict;
 mod dependents;
 mod diagnostics_gate;
 mod effects;
+mod indirect_activation;
 mod insert;
 mod inverse;
 mod memory;
@@ -45,8 +45,10 @@ pub use self::part::{
     relocate_command,
 };
 pub use self::perform::{BlobStore, PerformedCommand, perform_command, text_of, try_command};
-pub use self::replan::{MovedInstance, check_targets, chosen_again, moved_instances, piece_keys};
-pub use self::rows::{by_instance, change_note, short_values};
+pub use self::replan::{
+    MovedInstance, check_targets, moved_instances, piece_keys, rematch_selection,
+};
+pub use self::rows::{change_note, group_by_instance, short_values};
 pub use self::split::{Ownership, SplitProposal, split_by_owner};
 pub use self::text::preview_text;
 
@@ -72,7 +74,7 @@ pub struct ProposalDraft<'a> {
     rows: Vec<Row>,
     more_rows: u32,
     class: Class,
-    made: BTreeSet<InstanceId>,
+    created_ids: BTreeSet<InstanceId>,
     texts: Vec<DraftText>,
     /// The memory before, and the last command that changes it.
     memory: Option<(String, u32)>,
@@ -85,13 +87,13 @@ pub struct ProposalDraft<'a> {
     /// Scripts that commands bring to life, whose texts were looked through.
     woken: Vec<Node>,
     /// The scripts that assets bring.
-    brought: Vec<ScriptDiff>,
+    inserted_scripts: Vec<ScriptDiff>,
     warnings: Vec<Warning>,
     title: Option<String>,
-    meant: Option<ImplicitTarget>,
+    implicit_target: Option<ImplicitTarget>,
     names: usize,
-    goes_back: bool,
-    seen: SeenTexts,
+    is_inverse: bool,
+    seen_texts: SeenTexts,
     conflict: Option<Conflict>,
     linted: usize,
 }
@@ -116,19 +118,19 @@ impl<'a> ProposalDraft<'a> {
             rows: Vec::new(),
             more_rows: 0,
             class: Class::Additive,
-            made: BTreeSet::new(),
+            created_ids: BTreeSet::new(),
             texts: Vec::new(),
             memory: None,
             requires: None,
             meant_modules: None,
             woken: Vec::new(),
-            brought: Vec::new(),
+            inserted_scripts: Vec::new(),
             warnings: Vec::new(),
             title: None,
-            meant: None,
+            implicit_target: None,
             names: 0,
-            goes_back: false,
-            seen: SeenTexts::new(),
+            is_inverse: false,
+            seen_texts: SeenTexts::new(),
             conflict: None,
             linted: 0,
         }
@@ -156,18 +158,18 @@ impl<'a> ProposalDraft<'a> {
 
     /// Says whom the call means where it leaves out a path; the first stays.
     pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
-        self.meant = self.meant.take().or(meant);
+        self.implicit_target = self.implicit_target.take().or(meant);
     }
 
     /// Says that it only brings back what was there: texts are not judged, for they may have been
     /// too long, or not compile, before they were edited.
-    pub fn goes_back(&mut self) {
-        self.goes_back = true;
+    pub fn mark_as_inverse(&mut self) {
+        self.is_inverse = true;
     }
 
     /// Says which texts the call has seen, where they are others by now: its edits are carried over.
-    pub fn has_seen(&mut self, texts: SeenTexts) {
-        self.seen = texts;
+    pub fn set_seen_texts(&mut self, texts: SeenTexts) {
+        self.seen_texts = texts;
     }
 
     /// The text of a script that the call speaks of.
@@ -176,7 +178,7 @@ impl<'a> ProposalDraft<'a> {
     /// The instance is no script.
     pub fn seen_text(&self, node: Node) -> Result<Cow<'_, str>, Refusal> {
         let path = self.scene.path(node);
-        match self.seen.get(&path) {
+        match self.seen_texts.get(&path) {
             Some(text) => Ok(Cow::Borrowed(text)),
             None => text_of(self.scene, node, &path),
         }
@@ -189,14 +191,14 @@ impl<'a> ProposalDraft<'a> {
     /// Both changed the same lines.
     pub fn edit_seen(&mut self, node: Node, edits: Vec<TextEdit>) -> Result<(), Refusal> {
         let path = self.scene.path(node);
-        let Some(seen) = self.seen.get(&path) else {
+        let Some(seen) = self.seen_texts.get(&path) else {
             return self.edit_script(node, edits);
         };
         let wanted = vector_text_edit::apply_edits(seen, &edits).map_err(Refusal::new)?;
         let now = text_of(self.scene, node, &path)?.into_owned();
         let merged = vector_text_edit::merge_texts(seen, &now, &wanted);
         let is_moved = *seen != now;
-        self.seen.insert(path.clone(), wanted);
+        self.seen_texts.insert(path.clone(), wanted);
         if !is_moved {
             return self.edit_script(node, edits);
         }
@@ -334,7 +336,7 @@ impl<'a> ProposalDraft<'a> {
                  in several steps."
             );
         }
-        let own = self.touches_only_its_own(&command);
+        let own = self.is_self_contained(&command);
         let rows = self.describe_command(&command);
         self.judge_command(&command);
         let text = match &command {
@@ -346,7 +348,7 @@ impl<'a> ProposalDraft<'a> {
         };
         self.note_memory(&command, at);
         self.note_requires(&command);
-        self.note_meant_modules(&command);
+        self.note_path_targets(&command);
         let mut scripts = self.dormant_scripts(&command);
         let node = try_command(self.scene, &command, self.blobs)?;
         scripts.extend(self.copied_scripts(&command, node));
@@ -355,13 +357,13 @@ impl<'a> ProposalDraft<'a> {
         self.note_class(&command, own);
         match &command {
             Command::Create { id, class, props, .. } => {
-                self.made.insert(id.clone());
+                self.created_ids.insert(id.clone());
                 if perform::initial_source(class, props).is_some() {
                     self.note_text(node, String::new(), Vec::new(), at);
                 }
             }
             Command::Clone { id, .. } | Command::Restore { id, .. } => {
-                self.made.insert(id.clone());
+                self.created_ids.insert(id.clone());
             }
             Command::Insert { id, asset, holds, .. } => self.note_insert(at, id, *asset, holds),
             _ => {}
@@ -435,7 +437,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     fn is_known(&self, node: Node) -> bool {
-        !self.made.contains(&self.scene.id(node)) && !self.scene.is_unseen(node)
+        !self.created_ids.contains(&self.scene.id(node)) && !self.scene.is_unseen(node)
     }
 
     /// What a command expects of an instance that was there before this proposal.
@@ -459,7 +461,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     /// Whether a command changes just what this proposal has made.
-    fn touches_only_its_own(&self, command: &Command) -> bool {
+    fn is_self_contained(&self, command: &Command) -> bool {
         let id = &command.target().id;
         let is_deep = matches!(command, Command::Delete { .. });
         match self.scene.by_id(id) {
@@ -467,7 +469,7 @@ impl<'a> ProposalDraft<'a> {
             Some(node) if is_deep => {
                 self.scene.subtree(node).all(|below| part::is_own(&self.scene.id(below)))
             }
-            _ => self.made.contains(id),
+            _ => self.created_ids.contains(id),
         }
     }
 
@@ -538,8 +540,8 @@ impl<'a> ProposalDraft<'a> {
     /// # Errors
     /// A script would not compile any more, or is too long: nothing may be proposed.
     pub fn finish(mut self, base: &Fingerprint) -> Result<Proposal, Refusal> {
-        self.is_of_one_piece()?;
-        let mut scripts = std::mem::take(&mut self.brought);
+        self.check_memory_alone()?;
+        let mut scripts = std::mem::take(&mut self.inserted_scripts);
         let texts = std::mem::take(&mut self.texts);
         for text in &texts {
             if self.scene.is_live(text.node) {
@@ -548,7 +550,7 @@ impl<'a> ProposalDraft<'a> {
         }
         self.texts = texts;
         scripts.extend(self.judge_memory());
-        self.judge_wakes();
+        self.judge_indirect_activation();
         self.judge_requires();
         self.judge_members();
         self.judge_effects();
@@ -563,7 +565,7 @@ impl<'a> ProposalDraft<'a> {
             preview,
             warnings: self.warnings,
             after: Vec::new(),
-            meant: self.meant,
+            meant: self.implicit_target,
             files: None,
             from: None,
             takes_back: Vec::new(),

@@ -119,9 +119,8 @@ pub fn draft_again(
         if !is_edit && !keep(at) {
             continue;
         }
-        let renamed = with_targets(command.clone(), &mut |target| {
-            rename_target(draft.scene(), &ids, target)
-        })?;
+        let renamed =
+            map_targets(command.clone(), &mut |target| rename_target(draft.scene(), &ids, target))?;
         if !is_edit {
             let renamed = renumber_ids(draft.scene().next_new(), renamed, &mut ids);
             draft.push_command(renamed)?;
@@ -222,7 +221,7 @@ pub(super) fn is_own(id: &InstanceId) -> bool {
 /// # Errors
 /// A path does not lead to exactly one instance.
 pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refusal> {
-    with_targets(command, &mut |target| {
+    map_targets(command, &mut |target| {
         if is_own(&target.id) {
             return Ok(target);
         }
@@ -246,7 +245,7 @@ pub fn relocate_command(scene: &Scene, command: Command) -> Result<Command, Refu
 pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> Result<(), Refusal> {
     let mut ids: HashMap<InstanceId, InstanceId> = HashMap::new();
     for command in commands {
-        let named = with_targets(command, &mut |target| match ids.get(&target.id) {
+        let named = map_targets(command, &mut |target| match ids.get(&target.id) {
             Some(id) => Ok(Target { id: id.clone(), ..target }),
             None => Ok(target),
         })?;
@@ -271,13 +270,13 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
 }
 
 /// Changes every instance that a command names.
-pub(super) fn with_targets(
+pub(super) fn map_targets(
     command: Command,
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
 ) -> Result<Command, Refusal> {
     Ok(match command {
         Command::Create { id, parent, class, name, props, expect } => {
-            let (parent, props) = (change(parent)?, in_props(props, change)?);
+            let (parent, props) = (change(parent)?, map_prop_targets(props, change)?);
             Command::Create { id, parent, class, name, props, expect }
         }
         Command::Clone { id, source, parent, name, count, expect } => {
@@ -285,7 +284,7 @@ pub(super) fn with_targets(
             Command::Clone { id, source, parent, name, count, expect }
         }
         Command::Set { target, props, expect } => {
-            let (target, props) = (change(target)?, in_props(props, change)?);
+            let (target, props) = (change(target)?, map_prop_targets(props, change)?);
             Command::Set { target, props, expect }
         }
         Command::Move { target, parent, index, expect } => {
@@ -309,7 +308,7 @@ pub(super) fn with_targets(
     })
 }
 
-fn in_props(
+fn map_prop_targets(
     props: Props,
     change: &mut dyn FnMut(Target) -> Result<Target, Refusal>,
 ) -> Result<Props, Refusal> {

@@ -12,7 +12,7 @@ use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 use serde_json::{Value as Json, json};
 use vector_place::Scene;
 
-use super::part::{ProposalUnit, is_own, list_units, with_targets};
+use super::part::{ProposalUnit, is_own, list_units, map_targets};
 
 /// So many paths are named in a refusal.
 const NAMED: usize = 3;
@@ -46,7 +46,7 @@ fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [
     match unit {
         ProposalUnit::Command(at) => {
             let command = proposal.commands.get(at);
-            let about = command.map(|command| name(command.target(), by));
+            let about = command.map(|command| target_key(command.target(), by));
             [json!(about), stable_command(json!(command), by)]
         }
         ProposalUnit::Hunk { script, hunk } => {
@@ -57,7 +57,7 @@ fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [
             });
             let edit = script.and_then(|script| proposal.commands.get(script.command as usize));
             let about = match edit {
-                Some(edit) if by == InstanceKey::Id => Some(name(edit.target(), by)),
+                Some(edit) if by == InstanceKey::Id => Some(target_key(edit.target(), by)),
                 _ => script.map(|script| script.path.to_string()),
             };
             [json!(about), json!(lines)]
@@ -65,7 +65,7 @@ fn describe_piece(proposal: &Proposal, unit: ProposalUnit, by: InstanceKey) -> [
     }
 }
 
-fn name(target: &Target, by: InstanceKey) -> String {
+fn target_key(target: &Target, by: InstanceKey) -> String {
     if by == InstanceKey::Id && !is_own(&target.id) {
         return target.id.0.clone();
     }
@@ -109,7 +109,7 @@ fn replace_ids(json: &Json, by: InstanceKey) -> Json {
 ///
 /// # Errors
 /// Some of that is not there, or cannot be told from others.
-pub fn chosen_again(
+pub fn rematch_selection(
     whole: &Proposal,
     chosen: &Proposal,
     now: &Proposal,
@@ -311,7 +311,7 @@ fn describe_action(command: &Command) -> String {
 fn command_targets(command: &Command) -> Vec<Target> {
     let mut all = Vec::new();
     // Nothing is changed, and so nothing refused.
-    let _ = with_targets(command.clone(), &mut |target| {
+    let _ = map_targets(command.clone(), &mut |target| {
         all.push(target.clone());
         Ok(target)
     });

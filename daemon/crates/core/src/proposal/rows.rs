@@ -10,7 +10,7 @@ const TOLD: usize = 60;
 const BEFORE: usize = 12;
 
 /// Rows, gathered by instance in the order in which each first appears.
-pub fn by_instance<'a>(
+pub fn group_by_instance<'a>(
     proposal: &Proposal,
     rows: impl Iterator<Item = &'a Row>,
 ) -> Vec<Vec<&'a Row>> {

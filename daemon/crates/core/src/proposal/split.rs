@@ -11,7 +11,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{Command, Fingerprint, InstanceId, InstancePath, Target};
 use vector_place::{Node, Scene, reflection};
 
-use super::part::{is_own, renumber_ids, with_targets};
+use super::part::{is_own, map_targets, renumber_ids};
 use super::perform::{BlobStore, text_of, try_command};
 
 /// How a project holds one of its instances.
@@ -59,7 +59,7 @@ pub fn split_by_owner(
     let mut parted = SplitProposal::default();
     for (at, command) in (0..).zip(commands) {
         if !parting.is_of_files(files, command)? {
-            parting.check_apart(files, command)?;
+            parting.check_independent(files, command)?;
             let path = &command.target().path;
             if parting.is_loose(files, path) && !parted.loose.contains(path) {
                 parted.loose.push(path.clone());
@@ -67,7 +67,7 @@ pub fn split_by_owner(
             continue;
         }
         let own = parting.translate_command(files, command)?;
-        check_same(files, &own)?;
+        check_in_sync(files, &own)?;
         let node = try_command(files, &own, blobs)?;
         let is_moved = match &own {
             Command::Set { props, .. } => props.contains_key("Name"),
@@ -97,7 +97,7 @@ impl OwnerSplitter<'_> {
                 Ok(self.find_in_files(files, target)?.is_some())
             }
             Command::Set { target, props, .. } => match self.find_in_files(files, target)? {
-                Some(node) => self.are_file_properties(files, node, props),
+                Some(node) => self.can_files_hold(files, node, props),
                 None => Ok(false),
             },
             // What files were is brought back in files, and nowhere else.
@@ -155,7 +155,7 @@ impl OwnerSplitter<'_> {
         if is_own(&target.id) {
             return Ok(self.ids.get(&target.id).and_then(|id| files.by_id(id)));
         }
-        let Some(node) = by_path(files, &target.path)? else {
+        let Some(node) = find_by_path(files, &target.path)? else {
             return Ok(None);
         };
         let (here, there) = (self.class_of(target), files.class(node));
@@ -185,12 +185,7 @@ impl OwnerSplitter<'_> {
     }
 
     /// Whether files hold these properties.
-    fn are_file_properties(
-        &self,
-        files: &Scene,
-        node: Node,
-        props: &Props,
-    ) -> Result<bool, Refusal> {
+    fn can_files_hold(&self, files: &Scene, node: Node, props: &Props) -> Result<bool, Refusal> {
         let Some(Ownership::Node { properties, .. }) = (self.holder)(node) else {
             return Ok(true);
         };
@@ -211,7 +206,7 @@ impl OwnerSplitter<'_> {
 
     /// A command of the open place as the project does it now.
     fn translate_command(&mut self, files: &Scene, command: &Command) -> Result<Command, Refusal> {
-        let found = with_targets(command.clone(), &mut |target| {
+        let found = map_targets(command.clone(), &mut |target| {
             if let Some(node) = self.find_in_files(files, &target)? {
                 return Ok(files.target(node));
             }
@@ -242,8 +237,8 @@ impl OwnerSplitter<'_> {
     }
 
     /// Whether Studio can do a command before it has what files make.
-    fn check_apart(&self, files: &Scene, command: &Command) -> Result<(), Refusal> {
-        with_targets(command.clone(), &mut |target| {
+    fn check_independent(&self, files: &Scene, command: &Command) -> Result<(), Refusal> {
+        map_targets(command.clone(), &mut |target| {
             let is_moved = |moved: &InstancePath| {
                 target.path.segments.starts_with(&moved.segments) && !moved.segments.is_empty()
             };
@@ -273,7 +268,7 @@ impl OwnerSplitter<'_> {
     fn is_loose(&self, files: &Scene, path: &InstancePath) -> bool {
         let mut above = path.clone();
         loop {
-            if let Ok(Some(node)) = by_path(files, &above) {
+            if let Ok(Some(node)) = find_by_path(files, &above) {
                 return above.segments.len() < path.segments.len()
                     && (self.holder)(node) == Some(Ownership::Files { ignores_unknown: false });
             }
@@ -285,7 +280,7 @@ impl OwnerSplitter<'_> {
 }
 
 /// The instance of a path. Siblings of one name may stand in another order, or only some in files.
-fn by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> {
+fn find_by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> {
     let mut at = files.root();
     for segment in &path.segments {
         let named = files.count_named(at, &segment.name);
@@ -309,7 +304,7 @@ fn by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refusal> 
 }
 
 /// Whether what a command takes away or changes is in files what it is in Studio.
-fn check_same(files: &Scene, command: &Command) -> Result<(), Refusal> {
+fn check_in_sync(files: &Scene, command: &Command) -> Result<(), Refusal> {
     match command {
         Command::EditScript { target, expect, .. } => {
             let node = files.locate(target)?;

@@ -15,9 +15,9 @@ pub struct AgentTool {
     /// The schema of its arguments, with `session`.
     pub schema: Map<String, Json>,
     /// Whether it changes nothing.
-    pub reads: bool,
+    pub is_read_only: bool,
     /// Whether what it proposes may change or delete what is there, and not only add to it.
-    pub destroys: bool,
+    pub is_destructive: bool,
 }
 
 /// The tools that only add. All others that change something may take away what was there.
@@ -35,8 +35,8 @@ fn to_agent_tool(tool: &ToolSpec) -> AgentTool {
         name: tool.name,
         about: tool.about,
         schema: agent_schema(tool),
-        reads: !tool.is_change(),
-        destroys: tool.is_change() && !ADD.contains(&tool.name),
+        is_read_only: !tool.is_change(),
+        is_destructive: tool.is_change() && !ADD.contains(&tool.name),
     }
 }
 

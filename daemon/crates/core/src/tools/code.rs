@@ -124,8 +124,8 @@ pub(super) fn definition_json(scene: &Scene, found: &FoundDefinition) -> Json {
         "path": path_text(scene, found.node),
         "name": found.name,
         "range": range_json(&mut positions, found.span),
-        "position": positions.position_of(found.named.start),
-        "text": line_text(&positions, found.named.start),
+        "position": positions.position_of(found.name_span.start),
+        "text": line_text(&positions, found.name_span.start),
     });
     if let Some(kind) = found.kind {
         told["kind"] = json!(kind);

@@ -56,7 +56,7 @@ fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<J
     let page = &page[..page.len().min(limit)];
     let (mut scripts, mut shown, mut room) = (Vec::new(), 0, AnswerBudget::new());
     for of_one in page.chunk_by(|a, b| a.node == b.node) {
-        let told = of_script(scene, of_one, &mut room);
+        let told = script_references(scene, of_one, &mut room);
         shown += told.len();
         let is_all = told.len() == of_one.len();
         if !told.is_empty() {
@@ -126,7 +126,7 @@ fn exported_symbol(
 }
 
 /// The hits of one script, as far as there is room for them.
-fn of_script(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudget) -> Vec<Json> {
+fn script_references(scene: &Scene, hits: &[ReferenceHit], room: &mut AnswerBudget) -> Vec<Json> {
     let node = hits[0].node;
     let text = scene.script_text(node).unwrap_or_default();
     let mut positions = PositionTracker::new(&text);

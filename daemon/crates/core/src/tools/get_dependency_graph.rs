@@ -91,7 +91,7 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
     let page = total.saturating_sub(skip).min(limit);
     let mut scripts: Vec<Json> = Vec::new();
     for (node, steps) in graph.scripts.iter().skip(skip).take(limit) {
-        let (mut it, edges) = of_script(scene, index, *node);
+        let (mut it, edges) = script_edges(scene, index, *node);
         if below.is_none() {
             it["distance"] = (*steps).into();
         }
@@ -156,7 +156,7 @@ impl GraphBudget {
 const EACH: usize = 50;
 
 /// A script with its edges, and how many of these there are. One script fills a part of an answer.
-fn of_script(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
+fn script_edges(scene: &Scene, index: &CodeIndex, node: Node) -> (Json, usize) {
     let mut told = json!({ "path": told::path_text(scene, node) });
     let (mut edges, mut room) = (0, AnswerBudget::share(2));
     let mut list = |key: &str, nodes: &[Node]| {

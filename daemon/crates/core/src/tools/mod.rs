@@ -355,7 +355,7 @@ fn draft_change(
     seen: SeenTexts,
 ) -> Result<Plan, Refusal> {
     let mut draft = ProposalDraft::new(scene, blobs);
-    draft.has_seen(seen);
+    draft.set_seen_texts(seen);
     draft.set_implicit_target(meant);
     let mut answer = match (change(args, &mut draft), draft.take_conflict()) {
         (Err(refusal), Some(conflict)) => return Ok(Plan::Conflict(refusal, Box::new(conflict))),

@@ -62,8 +62,8 @@ struct FileSearch {
     pattern: RegexMatcher,
     limit: usize,
     skip: usize,
-    seen: usize,
-    told: Vec<Json>,
+    match_count: usize,
+    results: Vec<Json>,
     room: AnswerBudget,
     is_full: bool,
 }
@@ -76,8 +76,8 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
         pattern: build_matcher(args)?,
         limit: args.limit.get() as usize,
         skip: args::parse_cursor(args.cursor.as_deref())?,
-        seen: 0,
-        told: Vec::new(),
+        match_count: 0,
+        results: Vec::new(),
         room: AnswerBudget::new(),
         is_full: false,
     };
@@ -96,14 +96,14 @@ fn plan(args: &SearchFilesArgs, scene: &Scene) -> Result<Json, Refusal> {
         scripts += next.len() as u64;
         search.search_scripts(scene, &next, files_only);
     }
-    let told = search.told.len();
+    let told = search.results.len();
     let key = if files_only { "files" } else { "matches" };
-    let mut answer = json!({ key: search.told });
+    let mut answer = json!({ key: search.results });
     if search.is_full {
         answer["truncated"] = true.into();
         answer["cursor"] = (search.skip + told).to_string().into();
     } else {
-        answer["total"] = search.seen.into();
+        answer["total"] = search.match_count.into();
         answer["scriptsSearched"] = scripts.into();
     }
     Ok(answer)
@@ -119,7 +119,7 @@ impl FileSearch {
     ) {
         let texts: Vec<&str> = scripts.iter().map(|(_, text)| &**text).collect();
         let pattern = &self.pattern;
-        let has_match = |text: &str| next(pattern, text.as_bytes(), 0).is_some();
+        let has_match = |text: &str| next_match(pattern, text.as_bytes(), 0).is_some();
         let fit = code::match_texts(scene, &texts, &has_match);
         for ((node, text), _) in scripts.iter().zip(fit).filter(|(_, fits)| *fits) {
             if files_only {
@@ -137,14 +137,14 @@ impl FileSearch {
         let (bytes, mut from, mut line, mut counted) = (text.as_bytes(), 0, 0, 0);
         let mut path = None;
         while from <= bytes.len()
-            && let Some((start, end, at)) = next(&self.pattern, bytes, from)
+            && let Some((start, end, at)) = next_match(&self.pattern, bytes, from)
         {
             from = end + 1;
-            self.seen += 1;
-            if self.seen <= self.skip {
+            self.match_count += 1;
+            if self.match_count <= self.skip {
                 continue;
             }
-            if self.told.len() == self.limit {
+            if self.results.len() == self.limit {
                 self.is_full = true;
                 return;
             }
@@ -166,18 +166,18 @@ impl FileSearch {
 
     fn add_count(&mut self, scene: &Scene, node: Node, text: &str) {
         let bytes = text.as_bytes();
-        let Some((_, end, _)) = next(&self.pattern, bytes, 0) else { return };
-        self.seen += 1;
-        if self.seen <= self.skip {
+        let Some((_, end, _)) = next_match(&self.pattern, bytes, 0) else { return };
+        self.match_count += 1;
+        if self.match_count <= self.skip {
             return;
         }
-        if self.told.len() == self.limit {
+        if self.results.len() == self.limit {
             self.is_full = true;
             return;
         }
         let (mut lines, mut from) = (1, end + 1);
         while from <= bytes.len()
-            && let Some((_, end, _)) = next(&self.pattern, bytes, from)
+            && let Some((_, end, _)) = next_match(&self.pattern, bytes, from)
         {
             (lines, from) = (lines + 1, end + 1);
         }
@@ -188,14 +188,14 @@ impl FileSearch {
     fn try_add(&mut self, told: Json) -> bool {
         self.is_full = !self.room.try_take(&told);
         if !self.is_full {
-            self.told.push(told);
+            self.results.push(told);
         }
         !self.is_full
     }
 }
 
 /// The next line with a match from a byte on: where it begins and ends, and where the match begins.
-fn next(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
+fn next_match(pattern: &RegexMatcher, text: &[u8], from: usize) -> Option<(usize, usize, usize)> {
     // Behind the last line break there is no line.
     let found = pattern.find_at(text, from).ok()??;
     let at = found.start();

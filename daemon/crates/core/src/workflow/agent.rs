@@ -91,7 +91,7 @@ impl Workflow {
 
     /// Lets go of what an agent was told long ago. What has proposed something may be planned again, and
     /// keeps what it needs.
-    pub(super) fn forget_what_was_told(&mut self) {
+    pub(super) fn forget_old_answer(&mut self) {
         if self.agent_name().is_none() {
             return;
         }

@@ -156,19 +156,19 @@ impl Workflow {
         // What stands behind the first that is sent is sent, though it may have been said before it.
         let said = self.talk.turns().skip_while(|(seq, _)| *seq <= after);
         let mut turns: Vec<PromptTurn> = said.filter_map(|(_, said)| self.to_turn(said)).collect();
-        if let Some(word) = self.last_word().filter(|_| !turns.is_empty()) {
+        if let Some(word) = self.ending_note().filter(|_| !turns.is_empty()) {
             turns.push(PromptTurn::Asked(word));
         }
         turns
     }
 
     /// Whether a person said no to something, and nothing stands for that.
-    pub fn was_rejected(&self) -> bool {
+    pub fn has_rejected_call(&self) -> bool {
         self.calls.values().any(|call| self.is_rejected(call))
     }
 
     /// Whether a person said no to what was called last.
-    pub(super) fn ends_rejected(&self) -> bool {
+    pub(super) fn is_last_rejected(&self) -> bool {
         self.calls.last_key_value().is_some_and(|(_, call)| self.is_rejected(call))
     }
 
@@ -181,7 +181,7 @@ impl Workflow {
     }
 
     /// What is said of how it ended, where the conversation goes on.
-    fn last_word(&self) -> Option<String> {
+    fn ending_note(&self) -> Option<String> {
         let text = match self.finished? {
             Finish::Done => return None,
             Finish::NotApproved => "(The person stopped this here.)",

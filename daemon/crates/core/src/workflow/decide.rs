@@ -82,7 +82,7 @@ pub enum WorkflowInput {
         patch_id: Fingerprint,
         by: Approver,
         /// Whether they confirmed it a second time.
-        twice: bool,
+        is_confirmed_twice: bool,
     },
     /// A person says no.
     Reject { proposal: Seq, reason: Option<String> },
@@ -110,7 +110,7 @@ pub enum WorkflowInput {
     Undone {
         proposal: Seq,
         /// Whether it was redone.
-        again: bool,
+        is_redone: bool,
         /// What files could not follow in, and why.
         left: Option<String>,
     },
@@ -175,7 +175,7 @@ pub fn decide(
             }
             Ok(entries)
         }
-        WorkflowInput::Approve { proposal, patch_id, by, twice } => {
+        WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice } => {
             let entries = approve_proposal(workflow, proposal, patch_id, by, twice)?;
             match state.decided_before(proposal) {
                 None => Ok(entries),
@@ -202,7 +202,7 @@ pub fn decide(
             }
             _ => Ok(Vec::new()),
         },
-        WorkflowInput::Undone { proposal, again, left } => {
+        WorkflowInput::Undone { proposal, is_redone: again, left } => {
             Ok(undo_entries(workflow, proposal, again, left))
         }
         WorkflowInput::Failed { proposals, reason } => {
@@ -264,7 +264,7 @@ fn user_request(
 }
 
 fn trouble_entry(trouble: ModelTrouble) -> Entry {
-    let ModelTrouble { code, message, retryable, hint, setting } = trouble;
+    let ModelTrouble { code, message, is_retryable: retryable, hint, setting } = trouble;
     Entry::Unanswered { code, message, retryable, hint, setting }
 }
 
@@ -278,7 +278,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
         entries.push(Entry::Replied { model, tokens, cost: dollars, replay });
     }
     // What the person has said meanwhile is still to be answered.
-    let is_last = message.calls.is_empty() && !message.declined && !workflow.talk.has_queued();
+    let is_last = message.calls.is_empty() && !message.is_declined && !workflow.talk.has_queued();
     // What is needed before it is done is said once to a model that only stops.
     let flaw = message.flaw.or_else(|| {
         let missing = guards::missing_work(workflow)
@@ -308,7 +308,7 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
                 message: format!(
                     "{VAIN} answers of the model in a row were of no use. The last: {flaw}"
                 ),
-                retryable: true,
+                is_retryable: true,
                 hint: "Try again, say it in other words, or choose another model.".to_owned(),
                 setting: None,
             })
@@ -317,8 +317,8 @@ fn handle_message(workflow: &Workflow, message: ModelMessage) -> Vec<Entry> {
         });
     }
     if ends {
-        let outcome = match message.declined {
-            true if workflow.ends_rejected() => Finish::NotApproved,
+        let outcome = match message.is_declined {
+            true if workflow.is_last_rejected() => Finish::NotApproved,
             true => Finish::Failed,
             false => Finish::Done,
         };
@@ -362,7 +362,7 @@ fn handle_plan(
             vec![Entry::Refused { call, reason: refusal.0, conflict: Some(conflict) }]
         }
         Ok(Plan::Propose(mut proposal, answer)) => {
-            if let Some(reason) = offered_before(workflow, &proposal) {
+            if let Some(reason) = previous_offer(workflow, &proposal) {
                 return Ok(vec![refused_entry(call, reason)]);
             }
             proposal.after = after;
@@ -374,7 +374,7 @@ fn handle_plan(
 }
 
 /// An identical proposal on an unchanged base is not offered twice.
-fn offered_before(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
+fn previous_offer(workflow: &Workflow, proposal: &Proposal) -> Option<String> {
     let (seq, before) =
         workflow.proposals.iter().find(|(_, p)| p.proposal.patch_id == proposal.patch_id)?;
     match &before.status {
@@ -499,7 +499,7 @@ fn approve_proposal(
             patch_id.short()
         );
     }
-    if by == Approver::Mode && !policy::lets_through(workflow.mode, &pending.proposal) {
+    if by == Approver::Mode && !policy::can_auto_approve(workflow.mode, &pending.proposal) {
         return refuse!("The mode does not let proposal {proposal} through.");
     }
     if policy::needs_second_confirmation(&pending.proposal) && !twice {

@@ -80,12 +80,12 @@ pub fn events_of(record: &Record) -> Vec<Event> {
         Entry::Finished { outcome, summary } => {
             vec![Event::Done { outcome: *outcome, summary: summary.clone() }]
         }
-        entry => of_the_model(entry),
+        entry => conversation_events(entry),
     }
 }
 
 /// The events of a talk with a model, and of a client that has gone.
-fn of_the_model(entry: &Entry) -> Vec<Event> {
+fn conversation_events(entry: &Entry) -> Vec<Event> {
     match entry {
         Entry::Disconnected { client } => {
             vec![Event::ClientDisconnected { client: client.clone() }]

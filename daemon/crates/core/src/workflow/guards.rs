@@ -178,14 +178,14 @@ fn ordinal_word(n: usize) -> String {
 
 /// What is missing before the work is done: where parts were made that may have to behave, a script.
 pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
-    if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || opts_out(&own.goal) {
+    if !own.guards.as_ref().is_some_and(|guards| guards.needs_script) || has_opt_out(&own.goal) {
         return None;
     }
     let done =
         own.proposals().filter(|(_, it)| matches!(it.status, super::PendingStatus::Applied(_)));
     let done: Vec<&Proposal> = done.map(|(_, it)| &it.proposal).collect();
     let CreationStats { parts, has_behaviour } = count_creations(done.iter().copied());
-    if parts == 0 || has_behaviour || own.question_was_answered() {
+    if parts == 0 || has_behaviour || own.has_answered_question() {
         return None;
     }
     let parts = if parts == 1 { "1 part".to_owned() } else { format!("{parts} parts") };
@@ -197,7 +197,7 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
 }
 
 /// Whether the person said that they want no script.
-fn opts_out(goal: &str) -> bool {
+fn has_opt_out(goal: &str) -> bool {
     let goal = goal.to_lowercase();
     let said =
         ["no script", "without script", "without a script", "only geometry", "geometry only"];
@@ -273,7 +273,7 @@ fn check_scope(
         }
     }
     let limit = guards.scope as usize;
-    if own.question_was_answered() || scripts.len().max(subtrees.len()) <= limit {
+    if own.has_answered_question() || scripts.len().max(subtrees.len()) <= limit {
         return Ok(());
     }
     let (count, what) = if scripts.len() > limit {

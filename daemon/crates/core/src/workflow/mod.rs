@@ -64,7 +64,7 @@ pub struct Workflow {
     /// What a model is held to; none where no model calls the tools.
     pub guards: Option<Guards>,
     /// Whether it is a daemon's.
-    pub served: bool,
+    pub is_served: bool,
     /// The scripts that the model is told of at the beginning.
     pub context: Option<Context>,
     pub plan: Vec<Step>,
@@ -201,7 +201,7 @@ impl LedgerState {
                 stance: *stance,
                 follows: *follows,
                 guards: guards.clone(),
-                served: *served,
+                is_served: *served,
                 context: None,
                 plan,
                 finished: None,
@@ -305,7 +305,7 @@ impl Workflow {
     }
 
     /// Whether the person has answered a question of the model in this task.
-    fn question_was_answered(&self) -> bool {
+    fn has_answered_question(&self) -> bool {
         let is_answered = |call: &WorkflowCall| matches!(call.status, CallStatus::Answered(_));
         self.calls.values().any(|call| call.tool == "ask_clarification" && is_answered(call))
     }
@@ -363,7 +363,7 @@ impl Workflow {
                 self.calls.insert(seq, call);
                 self.open.insert(seq);
                 self.talk.apply_entry(seq, entry);
-                self.forget_what_was_told();
+                self.forget_old_answer();
             }
             Entry::Questioned { call, answers, .. } => {
                 self.settle_call(*call, CallStatus::Questioned(answers.clone()));
@@ -403,12 +403,12 @@ impl Workflow {
     /// What became of proposals.
     fn read_proposals(&mut self, entry: &Entry) {
         match entry {
-            Entry::Approved { proposal, .. } => self.become_(*proposal, PendingStatus::Approved),
+            Entry::Approved { proposal, .. } => self.set_status(*proposal, PendingStatus::Approved),
             Entry::Rejected { proposal, reason } => {
-                self.become_(*proposal, PendingStatus::Rejected(reason.clone()));
+                self.set_status(*proposal, PendingStatus::Rejected(reason.clone()));
             }
             Entry::Withdrawn { proposal, reason, again } => {
-                self.become_(*proposal, PendingStatus::Withdrawn(reason.clone()));
+                self.set_status(*proposal, PendingStatus::Withdrawn(reason.clone()));
                 if *again && let Some(pending) = self.proposals.get(proposal) {
                     let call = pending.call;
                     self.settle_call(call, CallStatus::Open);
@@ -416,17 +416,17 @@ impl Workflow {
             }
             Entry::Applying { proposals, acks, .. } => {
                 for (proposal, ack) in proposals.iter().zip(acks) {
-                    self.become_(*proposal, PendingStatus::Applying(Box::new(ack.clone())));
+                    self.set_status(*proposal, PendingStatus::Applying(Box::new(ack.clone())));
                 }
             }
             Entry::Applied { proposal, ack } => {
-                self.become_(*proposal, PendingStatus::Applied(ack.clone()));
+                self.set_status(*proposal, PendingStatus::Applied(ack.clone()));
             }
             Entry::Undone { proposal, .. } | Entry::Redone { proposal, .. } => {
                 self.note_undo(*proposal, matches!(entry, Entry::Redone { .. }));
             }
             Entry::Failed { proposal, reason } => {
-                self.become_(*proposal, PendingStatus::Failed(reason.clone()));
+                self.set_status(*proposal, PendingStatus::Failed(reason.clone()));
             }
             _ => {}
         }
@@ -459,7 +459,7 @@ impl Workflow {
         }
     }
 
-    fn become_(&mut self, proposal: Seq, status: PendingStatus) {
+    fn set_status(&mut self, proposal: Seq, status: PendingStatus) {
         if let Some(pending) = self.proposals.get_mut(&proposal) {
             pending.status = status;
         }
@@ -479,7 +479,7 @@ impl Workflow {
             let is_each = self.place.open().is_some() || self.agent_name().is_some();
             let is_due = is_each && self.approved_proposals().next().is_some();
             if let Some((seq, pending)) = waiting.filter(|_| !is_due) {
-                let by_mode = policy::lets_through(self.mode, &pending.proposal);
+                let by_mode = policy::can_auto_approve(self.mode, &pending.proposal);
                 return Some(if by_mode {
                     WantedWork::ApproveByMode(*seq)
                 } else {

@@ -26,7 +26,7 @@ struct KnownFact {
     step: usize,
     text: String,
     /// Whether it stays true when something else changes.
-    lasts: bool,
+    is_lasting: bool,
 }
 
 /// The block; none where nothing is known yet.
@@ -55,11 +55,11 @@ pub(super) fn newest_facts(chain: &TaskChain<'_>, after: Seq) -> Vec<String> {
     for step in chain.steps().filter(|step| step.seq > after) {
         if step.has_changed() {
             // What was listed or found before may be otherwise now.
-            facts.retain(|_, fact| fact.lasts);
+            facts.retain(|_, fact| fact.is_lasting);
         }
         for (key, fact) in facts_of_step(&step) {
             // A person may have changed the place between two tasks.
-            if fact.lasts || step.seq > task {
+            if fact.is_lasting || step.seq > task {
                 facts.insert(key, fact);
             }
         }
@@ -74,7 +74,7 @@ pub(super) fn newest_facts(chain: &TaskChain<'_>, after: Seq) -> Vec<String> {
 /// its place.
 fn facts_of_step(step: &CallStep<'_>) -> Vec<(String, KnownFact)> {
     let number = step.number;
-    let fact = |text: String, lasts: bool| KnownFact { step: number, text, lasts };
+    let fact = |text: String, lasts: bool| KnownFact { step: number, text, is_lasting: lasts };
     if let Some(answer) = step.answer() {
         if let (Some(path), Some(hash)) = (answer["path"].as_str(), answer["fingerprint"].as_str())
             && answer["text"].is_string()

@@ -9,7 +9,7 @@ use crate::prompt::UNMERGED;
 
 impl Workflow {
     /// Whether a person's choice or edit stands for a rejected proposal.
-    pub fn was_revised(&self, proposal: Seq) -> bool {
+    pub fn is_revised(&self, proposal: Seq) -> bool {
         self.proposals.values().any(|it| it.proposal.from == Some(proposal))
     }
 
@@ -20,7 +20,7 @@ impl Workflow {
 
     /// The proposal of the same call that a person has made one from, by choices or edits, one after the
     /// other. What takes something back is made from another call's.
-    pub fn chosen_from(&self, proposal: Seq) -> Option<Seq> {
+    pub fn revision_source(&self, proposal: Seq) -> Option<Seq> {
         let before = |it: &Seq| {
             let pending = self.proposals.get(it)?;
             let whole = pending.proposal.from.filter(|whole| whole < it)?;
@@ -53,7 +53,7 @@ impl Workflow {
     }
 
     /// Whether a withdrawn proposal's call was planned again.
-    pub fn was_replanned(&self, proposal: Seq) -> bool {
+    pub fn is_replanned(&self, proposal: Seq) -> bool {
         let Some(pending) = self.proposals.get(&proposal) else {
             return false;
         };

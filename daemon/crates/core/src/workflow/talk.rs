@@ -28,7 +28,7 @@ pub struct ModelTrouble {
     pub code: FailureKind,
     pub message: String,
     /// Whether the same may well succeed later.
-    pub retryable: bool,
+    pub is_retryable: bool,
     /// What to do next.
     pub hint: String,
     /// The setting that mends it, where one does.
@@ -158,7 +158,7 @@ impl ModelConversation {
                 self.trouble = Some(ModelTrouble {
                     code: *code,
                     message: message.clone(),
-                    retryable: *retryable,
+                    is_retryable: *retryable,
                     hint: hint.clone(),
                     setting: *setting,
                 });

@@ -87,7 +87,12 @@ impl Run {
     fn approve(&mut self, seq: Seq, by: Approver, twice: bool) -> Result<Vec<Entry>, String> {
         let proposal = self.state.workflow(WORKFLOW).unwrap().proposal(seq).unwrap();
         let patch_id = proposal.proposal.patch_id.clone();
-        self.input(WorkflowInput::Approve { proposal: seq, patch_id, by, twice })
+        self.input(WorkflowInput::Approve {
+            proposal: seq,
+            patch_id,
+            by,
+            is_confirmed_twice: twice,
+        })
     }
 
     fn status(&self, seq: Seq) -> PendingStatus {
@@ -145,7 +150,8 @@ fn only_what_was_seen_is_approved_and_only_once() {
     assert_eq!(run.wants(), Some(WantedWork::Ask(seq)));
     let other = Fingerprint::of(b"other");
     let by = Approver::Person;
-    let approve = WorkflowInput::Approve { proposal: seq, patch_id: other, by, twice: true };
+    let approve =
+        WorkflowInput::Approve { proposal: seq, patch_id: other, by, is_confirmed_twice: true };
     refused(run.input(approve), "is not what was approved");
     refused(run.approve(seq, Approver::Mode, true), "does not let");
     run.approve(seq, Approver::Person, false).unwrap();
@@ -246,7 +252,7 @@ fn a_revised_proposal_stands_for_the_old_one() {
         .unwrap();
     let new = run.records.last().unwrap().seq;
     assert!(matches!(run.status(old), PendingStatus::Rejected(_)));
-    assert!(run.state.workflow(WORKFLOW).unwrap().was_revised(old));
+    assert!(run.state.workflow(WORKFLOW).unwrap().is_revised(old));
     run.approve(new, Approver::Person, false).unwrap();
     assert_eq!(run.wants(), Some(WantedWork::Apply(vec![new])));
 }
@@ -260,7 +266,7 @@ fn what_a_no_has_ended_is_not_approved() {
         let text = Some("I stopped.".to_owned());
         run.input(WorkflowInput::Replied(ModelMessage {
             text,
-            declined: true,
+            is_declined: true,
             ..ModelMessage::default()
         }))
         .unwrap();
@@ -273,7 +279,7 @@ fn what_a_no_has_ended_is_not_approved() {
     let part = |run: &mut Run, seq| {
         run.input(WorkflowInput::Revise { proposal: seq, by: Box::new(proposal("part of a")) })
             .unwrap();
-        assert!(!run.state.workflow(WORKFLOW).unwrap().was_rejected());
+        assert!(!run.state.workflow(WORKFLOW).unwrap().has_rejected_call());
         no(run, run.records.last().unwrap().seq);
     };
     assert_eq!(outcome(&part), Some(Finish::NotApproved));
@@ -408,8 +414,12 @@ fn what_stands_on_another_workflows_proposal_is_decided_after_it() {
     assert_eq!(run.state.decided_before(first), None);
     assert_eq!(run.state.decided_before(second), Some(first));
     let patch_id = proposal("beside").patch_id;
-    let yes =
-        WorkflowInput::Approve { proposal: second, patch_id, by: Approver::Person, twice: false };
+    let yes = WorkflowInput::Approve {
+        proposal: second,
+        patch_id,
+        by: Approver::Person,
+        is_confirmed_twice: false,
+    };
     let refused = decide(&run.state, Seq(100), yes.clone()).unwrap_err().0;
     assert!(refused.ends_with(&format!("Decide upon proposal {first} first.")), "{refused}");
     run.approve(first, Approver::Person, false).unwrap();

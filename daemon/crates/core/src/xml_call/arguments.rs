@@ -36,7 +36,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         opening: &OpeningTag<'a>,
     ) -> Result<Option<usize>, CallFault> {
         let Some(tag) = &opening.tag else {
-            return Err(self.truncated(&format!("`<{}>`", self.tool.name)));
+            return Err(self.truncated_call(&format!("`<{}>`", self.tool.name)));
         };
         for (name, value) in &tag.attributes {
             let text = typed::decode_entities(value).unwrap_or_else(|| (*value).to_owned());
@@ -52,9 +52,9 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
             let rest = &self.reader.text[at..];
             match read_tag(rest) {
                 _ if rest.trim_matches(['`', '\n', '\r', ' ']).is_empty() => {
-                    return Err(self.truncated(&format!("`</{}>`", self.tool.name)));
+                    return Err(self.truncated_call(&format!("`</{}>`", self.tool.name)));
                 }
-                TagStart::Cut(..) => return Err(self.truncated("a tag")),
+                TagStart::Cut(..) => return Err(self.truncated_call("a tag")),
                 TagStart::Tag(tag) if tag.is_closing && is_same_name(tag.name, &self.tool.name) => {
                     return match self.around {
                         Some(_) => Err(self.stray_text(at)),
@@ -79,7 +79,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         }
     }
 
-    fn truncated(&self, what: &str) -> CallFault {
+    fn truncated_call(&self, what: &str) -> CallFault {
         CallFault::Cut(format!("it breaks off at {what} of `{}`", self.tool.name))
     }
 
@@ -195,7 +195,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         }
         match first {
             Some(why) => Err(CallFault::Malformed(format!("What stands in it {why}."))),
-            None => Err(self.truncated("the arguments")),
+            None => Err(self.truncated_call("the arguments")),
         }
     }
 
@@ -275,7 +275,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
             return self.stray_text(self.past_blanks(end));
         }
         if self.reader.find_closing(at, self.tool).is_none() {
-            return self.truncated(&format!("`<{name}>`"));
+            return self.truncated_call(&format!("`<{name}>`"));
         }
         CallFault::Malformed(format!(
             "`<{name}>` is not closed by `</{name}>` before `</{0}>`. Where the text holds such tags, \
@@ -300,7 +300,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
             let what = format!("`<{name}><![CDATA[` is not closed by `]]></{name}>`.");
             return Err(CallFault::Malformed(what));
         }
-        Err(self.truncated(&format!("`<{name}>`")))
+        Err(self.truncated_call(&format!("`<{name}>`")))
     }
 
     /// Whether an argument can end here: something of the call follows, or the text ends.

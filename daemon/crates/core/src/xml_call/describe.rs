@@ -81,10 +81,10 @@ fn describe_inner(schema: &Json, depth: usize) -> String {
     if kinds == ["null"] {
         return String::new();
     }
-    join_forms(kinds.into_iter().map(|kind| of_kind(kind, schema, depth)))
+    join_forms(kinds.into_iter().map(|kind| describe_kind(kind, schema, depth)))
 }
 
-fn of_kind(kind: &str, schema: &Json, depth: usize) -> String {
+fn describe_kind(kind: &str, schema: &Json, depth: usize) -> String {
     match kind {
         "null" => String::new(),
         "string" => "text".to_owned(),

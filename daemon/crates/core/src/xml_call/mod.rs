@@ -33,7 +33,7 @@ pub use self::read::{ParsedMessage, parse_message};
 /// A conversation as text alone: the tools are taught in the rules, and calls and what came of them
 /// are words.
 #[must_use]
-pub fn spelled_out(mut prompt: ModelPrompt) -> ModelPrompt {
+pub fn to_text_prompt(mut prompt: ModelPrompt) -> ModelPrompt {
     let tools = std::mem::take(&mut prompt.tools);
     prompt.rules = format!("{}\n{}", prompt.rules, describe_tools(&tools));
     let turns = std::mem::take(&mut prompt.turns);

@@ -62,7 +62,7 @@ pub(super) fn build_message(
     let is_runnable = answer.end.outcome == AnswerOutcome::Ok;
     let calls = answer.calls.into_iter().filter(|_| is_runnable || is_cut);
     let calls = calls.map(|it| to_call(it, is_cut)).collect();
-    ModelMessage { text, calls, declined, flaw, cost: Some(cost) }
+    ModelMessage { text, calls, is_declined: declined, flaw, cost: Some(cost) }
 }
 
 const SILENT: &str = "Your message was empty. Call a tool, or say what you have to say.";
@@ -130,7 +130,7 @@ pub(crate) fn missing_model(why: &str) -> ModelTrouble {
     ModelTrouble {
         code: FailureKind::Provider,
         message: why.to_owned(),
-        retryable: true,
+        is_retryable: true,
         hint: "Mend that, or choose another model, and go on.".to_owned(),
         setting: Some(Setting::Model),
     }
@@ -152,7 +152,7 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> Mo
     ModelTrouble {
         code: FailureKind::Provider,
         message: format!("{}: {error}.", client.name()),
-        retryable: true,
+        is_retryable: true,
         hint,
         setting: Some(Setting::Model),
     }
@@ -209,7 +209,7 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
     ModelTrouble {
         code,
         message: format!("{}{status}: {said}.", client.name()),
-        retryable: failure.retryable || is_page,
+        is_retryable: failure.retryable || is_page,
         hint,
         setting: Some(Setting::Model),
     }

@@ -304,7 +304,7 @@ const TOLD: usize = 20;
 
 /// Words with which I could not do what was asked for.
 fn text_message(text: String) -> ModelMessage {
-    ModelMessage { declined: true, ..final_message(text) }
+    ModelMessage { is_declined: true, ..final_message(text) }
 }
 
 /// Words with which all is done that was asked for.

@@ -280,12 +280,12 @@ fn where_only_an_answer_is_asked_for_it_says_what_it_would_do() {
         ("grid 50x50", "- and 31 more\nNothing was changed"),
     ] {
         let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt(goal, &[]) });
-        assert!(message.calls.is_empty() && !message.declined);
+        assert!(message.calls.is_empty() && !message.is_declined);
         let text = message.text.unwrap();
         assert!(text.contains(says), "{text}");
     }
     let message = next_message(&ModelPrompt { stance: Stance::Ask, ..prompt("dance", &[]) });
-    assert!(message.declined && message.text.unwrap().contains("I do not understand"));
+    assert!(message.is_declined && message.text.unwrap().contains("I do not understand"));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_plan_is_made_and_built_when_that_is_asked_for() {
             replay: None,
         }];
         let message = next_message(&ModelPrompt { turns: turns.clone(), ..planning });
-        assert!(message.calls.is_empty() && !message.declined);
+        assert!(message.calls.is_empty() && !message.is_declined);
         assert_eq!(message.text.as_deref(), Some(PLANNED));
         // The task behind it goes on where this one has ended.
         let said =

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 use scene_schemas::api::{ProposalStatus, ProposalView};
-use vector_core::proposal::by_instance;
+use vector_core::proposal::group_by_instance;
 use vector_core::safe_line::safe_line;
 use vector_text_edit::WordDiff;
 
-use super::proposal_view::{ELSEWHERE, decided_by, outcome_text, reason_view, warnings_view};
+use super::proposal_view::{ELSEWHERE, decision_group, outcome_text, reason_view, warnings_view};
 use super::{diff, proposal_url, table};
 use crate::server::page::format;
 use crate::server::pending::ChangeExtent;
@@ -39,12 +39,12 @@ pub(super) fn card_view(view: &ProposalView) -> Markup {
 
 fn instance_list(view: &ProposalView) -> Markup {
     let proposal = &view.proposal;
-    let groups = by_instance(proposal, proposal.preview.rows.iter());
+    let groups = group_by_instance(proposal, proposal.preview.rows.iter());
     let more = groups.len().saturating_sub(INSTANCES) + proposal.preview.more_rows as usize;
     html! {
         @if !groups.is_empty() {
             ul.instances {
-                @for rows in groups.iter().take(INSTANCES) { li { (table::group_headline(rows)) (table::in_short(rows, VALUES)) } }
+                @for rows in groups.iter().take(INSTANCES) { li { (table::group_headline(rows)) (table::short_changes(rows, VALUES)) } }
                 @if more > 0 { li.dim { a href=(proposal_url(view.seq)) { "… and " (more) " more" } } }
             }
         }
@@ -76,7 +76,7 @@ fn first_lines(view: &ProposalView) -> Markup {
 fn decision_buttons(view: &ProposalView) -> Markup {
     html! {
         @if view.session.is_some() {
-            (decided_by(view, html! {
+            (decision_group(view, html! {
                 button.main type="button" data-act="decide" data-say="approve" { "Accept" }
                 button type="button" data-act="decide" data-say="reject" { "Reject" }
                 a.button href=(proposal_url(view.seq)) { "Review" }

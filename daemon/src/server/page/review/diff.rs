@@ -52,13 +52,13 @@ fn text_change(
     let whole = ProposalUnit::Command(script.command as usize);
     let is_memory = is_memory(script);
     html! {
-        section.script data-key={ "s" (at) } aria-label=(name(script)) {
+        section.script data-key={ "s" (at) } aria-label=(script_name(script)) {
             h3 {
                 (text_head(script))
                 @if !is_memory {
                     button.plain type="button" data-act="whole-script" data-path=(script.path) { "Show whole script" }
                 }
-                label.viewed { input type="checkbox" data-viewed=(name(script)); "Viewed" }
+                label.viewed { input type="checkbox" data-viewed=(script_name(script)); "Viewed" }
             }
             div.whole {}
             @for number in 0..script.hunks.len() {
@@ -75,7 +75,7 @@ fn text_change(
 /// What stands above the change of a text.
 pub(super) fn text_head(script: &ScriptDiff) -> Markup {
     html! {
-        span.path { (name(script)) } " "
+        span.path { (script_name(script)) } " "
         span.good { "+" (script.added) } " " span.bad { "−" (script.removed) }
     }
 }
@@ -85,7 +85,7 @@ fn is_memory(script: &ScriptDiff) -> bool {
     script.path.segments.is_empty()
 }
 
-fn name(script: &ScriptDiff) -> String {
+fn script_name(script: &ScriptDiff) -> String {
     if is_memory(script) {
         "Memory".to_owned()
     } else {
@@ -108,11 +108,11 @@ fn hunk_section(
     let part = unit.map(unit_key);
     html! {
         section.hunk data-key={ "h" (at) "." (number) } data-stop="" tabindex="-1"
-            aria-label={ (label) " of " (name(script)) } {
+            aria-label={ (label) " of " (script_name(script)) } {
             @if let Some(part) = part {
                 label.take {
                     input type="checkbox" name="part" value=(part) data-part=(part) checked;
-                    span.hush { "Take " (label) " of " (name(script)) }
+                    span.hush { "Take " (label) " of " (script_name(script)) }
                 }
             }
             details open {
@@ -148,11 +148,11 @@ pub(super) fn plain_text(text: &str) -> Markup {
     let lines = text.lines().map(|line| DiffLine::Context(line.to_owned())).collect();
     let hunk = Hunk { old_start: 1, new_start: 1, lines };
     let pieces = color_lines(&hunk.lines);
-    let line_of = |(it, pieces): (&DiffLine, &LinePieces)| line_view(text_of(it), pieces, &[]);
+    let line_of = |(it, pieces): (&DiffLine, &LinePieces)| line_view(line_text(it), pieces, &[]);
     let cells = hunk.lines.iter().zip(&pieces).map(line_of).collect();
     let digits = hunk.lines.len().to_string().len().clamp(2, 7);
     let old: Vec<u32> = (1..).take(hunk.lines.len()).collect();
-    RenderedHunk { hunk: &hunk, cells, new: old.clone(), old, digits }.one_side()
+    RenderedHunk { hunk: &hunk, cells, new: old.clone(), old, digits }.render_side()
 }
 
 /// The first lines of a text's change, one below the other, and how many are left.
@@ -200,7 +200,7 @@ fn hunk_lines(
         .iter()
         .zip(&pieces)
         .zip(&marks)
-        .map(|((it, pieces), marks)| line_view(text_of(it), pieces, marks))
+        .map(|((it, pieces), marks)| line_view(line_text(it), pieces, marks))
         .collect();
     let shown = RenderedHunk { hunk, cells, old, new, digits };
     match layout {
@@ -209,7 +209,7 @@ fn hunk_lines(
     }
 }
 
-fn text_of(line: &DiffLine) -> &str {
+fn line_text(line: &DiffLine) -> &str {
     match line {
         DiffLine::Context(text) | DiffLine::Added(text) | DiffLine::Removed(text) => text,
     }
@@ -223,7 +223,7 @@ fn color_lines(lines: &[DiffLine]) -> Vec<LinePieces> {
             DiffLine::Removed(_) => gone,
             DiffLine::Added(_) => !gone,
         };
-        highlight_lines(lines.iter().filter(on).map(text_of)).into_iter()
+        highlight_lines(lines.iter().filter(on).map(line_text)).into_iter()
     };
     let (mut old, mut new) = (side(true), side(false));
     let pieces = lines.iter().map(|line| match line {
@@ -281,7 +281,7 @@ impl RenderedHunk<'_> {
         }
     }
 
-    fn one_side(&self) -> Markup {
+    fn render_side(&self) -> Markup {
         let all = self.hunk.lines.len();
         html! {
             div class={ "lines o w" (self.digits) } {

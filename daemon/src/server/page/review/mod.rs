@@ -39,7 +39,7 @@ use super::{Parameters, format, page_target};
 
 /// The proposals that wait.
 pub(super) async fn proposals_page(desk: &DaemonHandle) -> Result<Markup, Failure> {
-    let waiting = desk.request(DaemonRequest::Waiting).await?;
+    let waiting = desk.request(DaemonRequest::PendingProposals).await?;
     let sessions = desk.request(DaemonRequest::Sessions).await?;
     let mut tasks = BTreeMap::new();
     for view in &waiting {
@@ -64,7 +64,7 @@ pub(super) async fn proposal_page(
     let view = desk.request(|reply| DaemonRequest::Proposal(of, reply)).await?;
     let task = desk.request(|reply| DaemonRequest::Workflow(view.workflow, reply)).await?;
     let sessions = desk.request(DaemonRequest::Sessions).await?;
-    let replaced = desk.request(|reply| DaemonRequest::Replaced(of, reply)).await?;
+    let replaced = desk.request(|reply| DaemonRequest::ReplacedProposals(of, reply)).await?;
     Ok(proposal_view::proposal_view(&view, &replaced, &task, &sessions, layout))
 }
 

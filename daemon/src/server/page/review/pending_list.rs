@@ -18,9 +18,9 @@ pub(super) fn pending_list(
     sessions: &Sessions,
 ) -> Markup {
     if waiting.is_empty() {
-        return nothing_pending();
+        return no_pending_view();
     }
-    let plain = at_once(waiting);
+    let plain = batch_approvable(waiting);
     let behind = waiting.iter().filter(|it| it.is_plain()).count() - plain.len();
     html! {
         header.waiting {
@@ -43,7 +43,7 @@ pub(super) fn pending_list(
 }
 
 /// Those that take nothing away and stand on nothing else that waits: they can be accepted in one go.
-fn at_once(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
+fn batch_approvable(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     let mut taken = BTreeSet::new();
     for view in waiting {
         let waits = |seq: &Seq| waiting.binary_search_by_key(seq, |it| it.seq).is_ok();
@@ -55,7 +55,7 @@ fn at_once(waiting: &[PendingSummary]) -> BTreeSet<Seq> {
     taken
 }
 
-fn nothing_pending() -> Markup {
+fn no_pending_view() -> Markup {
     html! {
         div.empty #nothing-waits {
             h1 { "Nothing to review" }

@@ -232,7 +232,7 @@ fn decision_form(view: &ProposalView) -> Markup {
             p.decision.dim { (ELSEWHERE) }
         } @else if is_waiting {
             div.decision {
-                (decided_by(view, html! {
+                (decision_group(view, html! {
                     button.main type="button" data-act="accept" { span #accept { "Accept" } " " kbd { "a" } }
                     button type="button" data-act="reject" { "Reject " kbd { "r" } }
                     button type="button" data-act="next" { "Skip " kbd { "s" } }
@@ -244,7 +244,7 @@ fn decision_form(view: &ProposalView) -> Markup {
 }
 
 /// Buttons with what they decide upon: what was seen is what is decided.
-pub(super) fn decided_by(view: &ProposalView, buttons: Markup) -> Markup {
+pub(super) fn decision_group(view: &ProposalView, buttons: Markup) -> Markup {
     html! {
         div.buttons role="group" aria-label="Decide" data-seq=(view.seq) data-patch=(view.proposal.patch_id.0)
             data-base=(view.proposal.base.0) data-title=(safe_line(&view.proposal.title)) data-twice=[second_question(view)] {

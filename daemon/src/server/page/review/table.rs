@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scene_schemas::proposal::Proposal;
 use scene_schemas::proposal::{Change, Row};
 use scene_schemas::{InstancePath, Value};
-use vector_core::proposal::{ProposalUnit, by_instance, change_note, short_values};
+use vector_core::proposal::{ProposalUnit, change_note, group_by_instance, short_values};
 use vector_core::safe_line::safe_line;
 
 use super::unit_key;
@@ -21,7 +21,7 @@ pub(super) fn operation_table(proposal: &Proposal, pieces: &[ProposalUnit]) -> M
                 @if rows.iter().any(has_values) {
                     thead { tr { th scope="col" { "Instance, property" } th scope="col" { "Before" } th scope="col" { "After" } }
                 } }
-                @for (at, group) in by_instance(proposal, rows.iter()).iter().enumerate() {
+                @for (at, group) in group_by_instance(proposal, rows.iter()).iter().enumerate() {
                     (instance_group(at, group, pieces))
                 }
             }
@@ -44,7 +44,7 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
     let Some(first) = rows.first() else {
         return html! {};
     };
-    let mark = group_mark(rows);
+    let mark = group_verb(rows);
     html! {
         span.mark data-mark=(mark) { (mark) } " "
         span.path { (path_text(&first.path)) } " " span.dim { (safe_line(&first.class)) }
@@ -52,7 +52,7 @@ pub(super) fn group_headline(rows: &[&Row]) -> Markup {
 }
 
 /// What besides that happens to it: its first values, before and after.
-pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
+pub(super) fn short_changes(rows: &[&Row], most: usize) -> Markup {
     let arrow = |property: &str, before: Option<&Value>, after: Option<&Value>| {
         let (was, now) = short_values(before, after, Value::brief);
         html! {
@@ -85,7 +85,7 @@ pub(super) fn in_short(rows: &[&Row], most: usize) -> Markup {
 }
 
 /// What happens to an instance, in a word.
-fn group_mark(rows: &[&Row]) -> &'static str {
+fn group_verb(rows: &[&Row]) -> &'static str {
     let mut mark = "changed";
     for row in rows {
         mark = match row.change {

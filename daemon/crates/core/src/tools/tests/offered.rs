@@ -12,7 +12,7 @@ const MOST_TOOLS: usize = 38;
 const MOST: usize = 18_000;
 
 fn as_listed(tool: &AgentTool) -> Json {
-    let annotations = match (tool.reads, tool.destroys) {
+    let annotations = match (tool.is_read_only, tool.is_destructive) {
         (true, _) => json!({ "readOnlyHint": true }),
         (false, false) => json!({ "destructiveHint": false }),
         (false, true) => json!({}),
@@ -91,7 +91,7 @@ fn others_are_offered_all_but_talk_and_the_web() {
     assert!(!names.contains(&"message") && !names.contains(&"update_plan"));
     let hints = |name: &str| {
         let tool = agent_tools().into_iter().find(|tool| tool.name == name).unwrap();
-        (tool.reads, tool.destroys)
+        (tool.is_read_only, tool.is_destructive)
     };
     assert_eq!(hints("show_diff"), (true, false));
     assert_eq!(hints("clone_instance"), (false, false));

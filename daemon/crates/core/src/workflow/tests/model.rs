@@ -384,7 +384,7 @@ fn a_failure_waits_for_a_person() {
     let trouble = ModelTrouble {
         code: FailureKind::Provider,
         message: "It is overloaded.".to_owned(),
-        retryable: true,
+        is_retryable: true,
         hint: "Try again.".to_owned(),
         setting: None,
     };

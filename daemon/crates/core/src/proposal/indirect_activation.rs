@@ -29,13 +29,13 @@ struct NewlyReached {
 impl ProposalDraft<'_> {
     /// Notes which module each path means, before the first command after which it may be another: one
     /// of its name goes, or the script that says it. Nothing is asked for.
-    pub(super) fn note_meant_modules(&mut self, command: &Command) {
+    pub(super) fn note_path_targets(&mut self, command: &Command) {
         let target = match command {
             Command::Set { target, props, .. } if props.contains_key("Name") => target,
             Command::Move { target, .. } | Command::Delete { target, .. } => target,
             _ => return,
         };
-        if self.meant_modules.is_some() || self.goes_back {
+        if self.meant_modules.is_some() || self.is_inverse {
             return;
         }
         let Ok(node) = self.scene.locate(target) else {
@@ -47,16 +47,16 @@ impl ProposalDraft<'_> {
             .is_some_and(|parent| scene.count_named(parent, scene.name(node)) > 1);
         if has_twin || scene.subtree(node).any(|it| scene.is_script(it)) {
             self.meant_modules =
-                Some(code::with_known(scene, |index| path_references(scene, index)));
+                Some(code::with_known_texts(scene, |index| path_references(scene, index)));
         }
     }
 
     /// Warns of what dormant scripts do that this proposal brings to life by other scripts.
-    pub(super) fn judge_wakes(&mut self) {
+    pub(super) fn judge_indirect_activation(&mut self) {
         let before = self.meant_modules.take();
         let woken = std::mem::take(&mut self.woken);
         let has_text = self.texts.iter().any(|text| self.scene.is_live(text.node));
-        if self.goes_back || (before.is_none() && woken.is_empty() && !has_text) {
+        if self.is_inverse || (before.is_none() && woken.is_empty() && !has_text) {
             return;
         }
         let scene = &*self.scene;
@@ -65,7 +65,7 @@ impl ProposalDraft<'_> {
             reached.add_text(scene, text);
         }
         let live_woken: Vec<Node> = woken.iter().copied().filter(|it| scene.is_live(*it)).collect();
-        let dormant = code::with_known(scene, |index| {
+        let dormant = code::with_known_texts(scene, |index| {
             if let Some(before) = before {
                 let before: RequirePairs = before.into_iter().collect();
                 for pair in

@@ -13,21 +13,21 @@ use super::DaemonActor;
 /// The sessions whose file was gone when it was last looked for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MissingFiles {
-    gone: Arc<Mutex<Vec<SessionId>>>,
+    missing: Arc<Mutex<Vec<SessionId>>>,
     /// Held by whoever looks.
-    looking: Arc<Mutex<()>>,
+    check_lock: Arc<Mutex<()>>,
 }
 
 impl MissingFiles {
     pub(super) fn is_gone(&self, session: &SessionId) -> bool {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
 }
 
 impl DaemonActor {
     /// Looks for the files of open places, on a thread of its own: a disk may not answer. Whoever looks at
     /// the places is told where it is another answer than before.
-    pub(super) fn look_for_files(&self) {
+    pub(super) fn check_files(&self) {
         let file = |place: &Place| match place {
             Place::File(file) => Some(file.out.as_ref().unwrap_or(&file.file).into()),
             Place::Project(project) => Some((&project.project).into()),
@@ -40,9 +40,9 @@ impl DaemonActor {
         if known.is_empty() {
             return;
         }
-        let (files, board) = (self.files.clone(), Arc::clone(&self.board));
+        let (files, board) = (self.files.clone(), Arc::clone(&self.event_hub));
         thread::spawn(move || {
-            let _looking = match files.looking.try_lock() {
+            let _looking = match files.check_lock.try_lock() {
                 Ok(looking) => looking,
                 Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
                 // The last look has no answer yet.
@@ -52,11 +52,11 @@ impl DaemonActor {
             let is_gone = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
             let gone = known.into_iter().filter(|(_, path)| is_gone(path));
             let gone: Vec<SessionId> = gone.map(|(session, _)| session).collect();
-            let mut before = files.gone.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut before = files.missing.lock().unwrap_or_else(PoisonError::into_inner);
             if *before != gone {
                 *before = gone;
                 drop(before);
-                board.places_change();
+                board.mark_places_changed();
             }
         });
     }
