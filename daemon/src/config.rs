@@ -18,6 +18,6 @@ pub fn data_folder(said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
         return Ok(home);
     }
     let folders = directories::ProjectDirs::from("", "", "vector")
-        .context("there is no home directory; say where the ledger is to be with --home DIR")?;
+        .context("there is no home directory; choose the ledger's folder with --home DIR")?;
     Ok(folders.data_dir().to_owned())
 }

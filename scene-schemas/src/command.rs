@@ -149,7 +149,7 @@ impl AssetContents {
         class.map_or("", String::as_str)
     }
 
-    /// Whether the columns fit each other, every instance stands behind its parent and what is below
+    /// Whether the columns fit each other, every instance is behind its parent and what is below
     /// that, and the scripts are in the order of the list.
     pub fn is_sound(&self) -> bool {
         let len = self.len();

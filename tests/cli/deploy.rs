@@ -223,7 +223,7 @@ fn what_cannot_be_committed_is_said() {
     bench.edit("replace \"return 1\" with \"return 10\" in game.ServerStorage.One");
     let named = bench.run(&["deploy", "GAME", "--branch", "not a name"]);
     assert_eq!(named.code, 1);
-    assert!(named.stderr.contains("is no name for a branch"), "{}", named.stderr);
+    assert!(named.stderr.contains("is not a branch name"), "{}", named.stderr);
     fs::remove_dir_all(bench.project.folder.join(".git")).unwrap();
     let alone = bench.run(&["deploy", "GAME"]);
     assert_eq!(alone.code, 1);

@@ -223,7 +223,7 @@ fn access_is_listed_given_and_taken_with_a_daemon_and_without_one() {
     let sessions = |args: &[&str]| home.run(&[&["sessions"], args].concat(), "");
     let listed = || -> Json { serde_json::from_str(&sessions(&["--json"]).stdout).unwrap() };
     assert_eq!(listed()["clients"], serde_json::json!([]));
-    assert_eq!(sessions(&["revoke", "--all"]).stdout, "Nobody had access.\n");
+    assert_eq!(sessions(&["revoke", "--all"]).stdout, "No access was revoked.\n");
     ended(&sessions(&["revoke", "nobody"]), 1);
     assert!(!ledger(&home).exists(), "what only takes away makes nothing");
     let token = |name: &str| -> Json {

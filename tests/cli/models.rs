@@ -55,7 +55,7 @@ fn a_key_of_the_environment_is_used_and_not_shown() {
 fn what_was_chosen_and_has_no_key_is_said() {
     let home = Home::new();
     let listed = with(&home, "VECTOR_MODEL", "gemini", &["models"]);
-    let said = "Nobody answers. gemini was chosen by the variable VECTOR_MODEL: no key";
+    let said = "No model is available. gemini was chosen by the variable VECTOR_MODEL: no key";
     assert!(listed.stdout.contains(said), "{}", listed.stdout);
 }
 

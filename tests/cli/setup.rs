@@ -265,7 +265,7 @@ fn a_file_that_cannot_be_read_is_left_alone_and_the_others_are_written() {
     let broken = [
         ("cursor", "{\"mcpServers\": {", "it is not JSON"),
         ("gemini", "[]", "it is not an object"),
-        ("windsurf", "{\"mcpServers\": []}", "its `mcpServers` is no object"),
+        ("windsurf", "{\"mcpServers\": []}", "its `mcpServers` is not an object"),
         ("codex", "a = 1\nmcp_servers = {}\n", "not written as tables"),
     ];
     let person = Person::new();

@@ -86,7 +86,7 @@ fn what_is_rejected_or_does_not_fit_changes_nothing() {
     assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     let reasons: Vec<_> =
         engine.current_workflow().unwrap().refusals().map(|(_, why)| why.to_owned()).collect();
-    assert!(reasons.iter().any(|why| why.contains("`x` is no entry of Todo")), "{reasons:?}");
+    assert!(reasons.iter().any(|why| why.contains("`x` is not an entry of Todo")), "{reasons:?}");
     assert!(reasons.iter().any(|why| why.contains("add takes `text`")), "{reasons:?}");
     assert_eq!(read(&file), None);
 }

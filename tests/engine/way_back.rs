@@ -30,7 +30,7 @@ fn delete(path: &str) -> Json {
     json!(["delete_instance", { "path": path }])
 }
 
-/// Why a proposal cannot be taken back; the file is as it was.
+/// Why a proposal cannot be reverted; the file is as it was.
 #[track_caller]
 fn refused(bench: &Bench, file: &std::path::Path, proposal: Seq) -> String {
     let before = std::fs::read(file).unwrap();

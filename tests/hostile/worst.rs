@@ -125,7 +125,7 @@ pub(crate) fn file(chunks: &[Chunk]) -> Vec<u8> {
     bytes
 }
 
-/// A file of one class, all of whose instances stand at the top.
+/// A file of one class, all of whose instances are at the top.
 fn flat(class: &str, count: usize, props: Vec<Chunk>) -> Vec<u8> {
     let numbers: Vec<i32> = (0..count as i32).collect();
     let mut chunks = vec![inst(0, class, &numbers)];

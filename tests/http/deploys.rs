@@ -124,7 +124,7 @@ fn what_was_accepted_is_shown_and_then_committed() {
 fn what_cannot_be_deployed_says_why() {
     let Some(mut bench) = Bench::new() else { return };
     bench.apply("One", 1, 11);
-    refused(&bench.planned("&branch=a..b"), 409, "is no name for a branch");
+    refused(&bench.planned("&branch=a..b"), 409, "is not a branch name");
     let failed = bench.over(&bench.deploy(json!("a..b")).ok());
     assert!(failed["failure"]["message"].as_str().unwrap().contains("is no name"), "{failed}");
     assert_eq!(failed["commit"], Json::Null);

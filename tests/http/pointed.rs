@@ -125,7 +125,7 @@ fn what_is_attached_and_gone_is_refused() {
     let gone = ask(&plugin, json!({ "kind": "instance", "id": "studio:2" }));
     assert_eq!(gone.status, 409);
     let other = ask(&plugin, quote("print(1)\n", "print(2)"));
-    assert_eq!(message(&other), (409, "What you attached does not stand in game.Workspace.Main."));
+    assert_eq!(message(&other), (409, "The text that you attached is not in game.Workspace.Main."));
     let workflows = plugin.call("GET", "/api/workflows", &Json::Null).ok();
     assert_eq!(workflows["workflows"], json!([]), "nothing was begun");
 }

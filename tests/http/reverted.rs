@@ -89,7 +89,7 @@ fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
     outcomes(&bench, &[(fade, "reverted"), (clear, "reverted"), (back, "applied")]);
     refused(&revert(&bench.human, fade), 409, &[&format!("by proposal {back}")]);
     let log = bench.home.run(&["log"], "").stdout;
-    assert_eq!(log.matches(&format!("taken back by {back}")).count(), 2, "{log}");
+    assert_eq!(log.matches(&format!("reverted by {back}")).count(), 2, "{log}");
     let refused = bench.home.run(&["revert", &fade.to_string(), "--yes"], "");
     assert!(refused.stderr.contains(&format!("taken back already, by proposal {back}")));
     // What was taken back stays out of the next way.
@@ -127,7 +127,7 @@ fn what_cannot_be_taken_back_is_told_in_a_sentence() {
     assert_eq!((&view["state"], &view["outcome"]), (&json!("finished"), &json!("failed")));
     let refusals = bench.get("/api/history?kind=refused");
     let said = refusals["entries"][0]["title"].as_str().unwrap().to_owned();
-    assert!(said.contains("cannot be taken back") && said.contains("changed"), "{said}");
+    assert!(said.contains("cannot be reverted") && said.contains("changed"), "{said}");
     // A daemon that has not opened it.
     let Bench { home, daemon, file, .. } = bench;
     daemon.kill();

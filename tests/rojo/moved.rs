@@ -159,7 +159,7 @@ fn proposals_stand_on_each_other() {
     assert!(!bench.file("main.luau").exists());
 }
 
-/// What cannot be noted cannot be taken back, and so it is not begun.
+/// What cannot be noted cannot be reverted, and so it is not begun.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {

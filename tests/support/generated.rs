@@ -13,7 +13,7 @@ use scene_schemas::InstancePath;
 
 /// How many models stand in one folder.
 const MODELS: usize = 50;
-/// How many instances stand in one model, itself included.
+/// How many instances are in one model, itself included.
 const IN_MODEL: usize = 20;
 /// One instance in so many is a script.
 const SCRIPTS: usize = 100;

@@ -30,7 +30,7 @@ Within the conversation:
   /plan TEXT      make a plan, and change nothing
   /ask TEXT       answer a question, and change nothing
   /build          carry out the plan
-  /fix TEXT       find what is wrong, and mend it
+  /fix TEXT       find what is wrong and fix it
   /explain TEXT   explain something
   /model NAME     ask another model from now on
   /clear          begin a new conversation

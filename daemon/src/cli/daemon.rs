@@ -91,7 +91,7 @@ impl DaemonClient {
         let mut words = text.split_whitespace();
         let port = words.next().and_then(|port| port.parse().ok());
         let (Some(port), Some(token)) = (port, words.next()) else {
-            bail!("{} is not what `vector serve` writes; start it anew", home.join(TOKEN).display())
+            bail!("{} is not what `vector serve` writes; restart it", home.join(TOKEN).display())
         };
         Ok(Self { port, token: token.to_owned(), is_started_here: false })
     }
@@ -128,8 +128,8 @@ impl DaemonClient {
         }
         let process = self.about().map_or(String::new(), |it| format!("process {}, ", it.process));
         print_status(&format!(
-            "note: a daemon was started in the background ({process}port {}). It stays until nobody has \
-             used it for {IDLE} minutes; `vector stop` ends it.",
+            "note: a daemon was started in the background ({process}port {}). It stops after {IDLE} \
+             minutes without use; `vector stop` ends it.",
             self.port
         ));
     }
@@ -168,7 +168,7 @@ impl DaemonClient {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        let away = || format!("nobody answers on port {}; start `vector serve` anew", self.port);
+        let away = || format!("no answer on port {}; restart `vector serve`", self.port);
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).with_context(away)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let body = if method == "GET" { String::new() } else { serde_json::to_string(body)? };
@@ -183,8 +183,8 @@ impl DaemonClient {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(|why| match why.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => anyhow!(
-                "Vector on port {} is at it still after {} seconds, and what you asked for may be done: look, \
-                 and ask again where it is not",
+                "no response from Vector on port {} within {} s. The request may still complete; \
+                 check its result before you retry",
                 self.port,
                 PATIENCE.as_secs()
             ),

@@ -96,7 +96,7 @@ fn print_request(number: Seq, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let Some(RebuiltRequest { body, is_exact }) = rebuild_request(&ledger, number, &catalogue)?
     else {
-        bail!("{number} is no request; `vector log --json` names those that are `requested`");
+        bail!("{number} is not a request; `vector log --json` names those that are `requested`");
     };
     print_stdout(&format!("{}\n", String::from_utf8_lossy(&body)))?;
     if is_exact {
@@ -148,7 +148,7 @@ fn decode_line(line: &str) -> Json {
                 Err(error) => refused(id, error.to_string()),
             }
         }
-        Err(error) => refused(Json::Null, format!("The line is no recorded response: {error}.")),
+        Err(error) => refused(Json::Null, format!("The line is not a recorded response: {error}.")),
     }
 }
 
@@ -157,7 +157,7 @@ fn decode_response(recorded: &RecordedResponse) -> anyhow::Result<(WireFormat, M
     let body = match recorded.body_encoding.as_deref() {
         Some("base64") => base64::engine::general_purpose::STANDARD
             .decode(recorded.body.trim())
-            .context("the body is no base64")?,
+            .context("the body is not base64")?,
         None | Some("utf8" | "utf-8") => recorded.body.as_bytes().to_vec(),
         Some(other) => bail!("body_encoding is utf8 or base64, not {other}"),
     };
@@ -302,7 +302,7 @@ mod tests {
     fn a_line_that_is_none_is_answered_too() {
         for (more, why) in [
             (json!({"wire": "telex"}), "there is no wire \"telex\""),
-            (json!({"body_encoding": "base64", "body": "?"}), "the body is no base64"),
+            (json!({"body_encoding": "base64", "body": "?"}), "the body is not base64"),
             (json!({"body_encoding": "rot13"}), "body_encoding is utf8 or base64, not rot13"),
         ] {
             let answer = line(more);

@@ -29,12 +29,12 @@ pub(super) enum PromptFlow {
 const KEYS: &str = "[y]es [n]o [a]ll [s]plit [e]dit [q]uit";
 
 const HELP: &str = "  y  apply this proposal
-  n  do not apply it; you can say why, and the model is told
-  a  apply this one and all that follow in this run
-  s  split it: take or leave each operation and each change of a script
-  e  edit what is proposed in your editor ($VISUAL or $EDITOR), then decide on the result
-  v  view the whole card, where it was cut
-  q  quit: nothing more is applied in this run";
+  n  reject it; the model receives your reason
+  a  apply this one and all later ones in this run
+  s  split it: choose the operations and script changes to apply
+  e  edit it in your editor ($VISUAL or $EDITOR), then decide on the result
+  v  view the whole card
+  q  quit: nothing else is applied in this run";
 
 /// Asks about one proposal until there is an answer.
 pub(super) fn ask_decision(
@@ -133,7 +133,7 @@ fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow
 /// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
 pub(super) fn why_not(terminal: &Terminal, is_heard: bool) -> anyhow::Result<Option<String>> {
     let question =
-        if is_heard { "Reason (optional; the model is told):" } else { "Reason (optional):" };
+        if is_heard { "Reason (optional; the model receives it):" } else { "Reason (optional):" };
     let reason = terminal.ask_line(question)?;
     Ok(reason.filter(|it| !it.is_empty()))
 }
@@ -205,7 +205,7 @@ pub(super) fn choose_pieces(
             ProposalUnit::Hunk { .. } => None,
         };
         if command.is_some_and(|it| required_ids(it).any(|id| left_out.contains(id))) {
-            print_status("  left out, with what it stands on");
+            print_status("  left out, with what it depends on");
             left_out.extend(command.into_iter().flat_map(created_ids));
             at += 1;
             continue;

@@ -51,7 +51,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let ready = prepare_deploy(&ledger, wanted, &mut tell)?;
     if ready.files.is_empty() {
         print_status(
-            "Nothing is to be committed: what was accepted is committed already, or taken back.",
+            "Nothing is to be committed: the accepted changes are already committed or reverted.",
         );
         return Ok(ExitStatus::Done);
     }

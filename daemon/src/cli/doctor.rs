@@ -39,14 +39,14 @@ const CHECKS: [(&str, CheckFn); 8] = [
 /// A check may decode files.
 const STACK: usize = 16 << 20;
 
-/// Say what is in order, what is not, and what mends it.
+/// Diagnose the installation and suggest fixes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   vector doctor
   vector doctor --json | jq '.findings[] | select(.state == \"problem\")'
 
-The exit code is 1 where there is a problem. Notes are no problems: what is not there may not be needed.")]
+The exit code is 1 if there is a problem. Notes are not problems: what is missing may not be needed.")]
 pub(super) struct DoctorArgs {
     /// The port that the daemon is to listen on
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]

@@ -422,7 +422,7 @@ fn decide_one(
     }
     if session.all.is_some() {
         // The run goes on: what comes later may need no second look.
-        let reason = "It has a warning that needs a second confirmation, and nobody gave one.";
+        let reason = "It has a warning that needs a second confirmation, and there was none.";
         engine.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
         print_status(&format!(
             "Proposal {proposal} has a warning that needs a second confirmation. Read it, and run \

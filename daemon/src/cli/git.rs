@@ -80,7 +80,7 @@ fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
 
 fn install_driver() -> anyhow::Result<ExitStatus> {
     let tree = WorkTree::find_work_tree(Path::new("."))
-        .context("this is no Git repository; go into one and run it again")?;
+        .context("this is not a Git repository; change to one and run the command again")?;
     let program = merges::program_command()?;
     tree.run_git(&["config", "merge.vector.name", "Roblox places, merged by Vector"])?;
     tree.run_git(&[

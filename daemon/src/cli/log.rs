@@ -59,7 +59,7 @@ enum OutcomeFilter {
     Waiting,
     /// It was applied
     Applied,
-    /// It was applied, and taken back since
+    /// It was applied and later reverted
     Reverted,
     /// It was rejected
     Rejected,
@@ -329,11 +329,11 @@ fn render_proposal(
         PendingStatus::Waiting => ("waiting", None),
         PendingStatus::Approved | PendingStatus::Applying(_) => ("approved", None),
         PendingStatus::Applied(_) => {
-            ("applied", reverted.get(&seq).map(|by| format!("taken back by {by}")))
+            ("applied", reverted.get(&seq).map(|by| format!("reverted by {by}")))
         }
         PendingStatus::Undone(_) => ("undone", Some("in Studio".to_owned())),
         PendingStatus::Rejected(_) if workflow.is_revised(seq) => {
-            ("changed", Some("a part or a changed form stands for it".to_owned()))
+            ("changed", Some("replaced by a part or a changed version".to_owned()))
         }
         PendingStatus::Rejected(reason) => ("rejected", reason.clone()),
         PendingStatus::Withdrawn(reason) => ("withdrawn", Some(reason.clone())),

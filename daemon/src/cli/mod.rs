@@ -138,7 +138,7 @@ enum CliCommand {
     Mcp(mcp::McpArgs),
     /// Tell MCP clients about Vector and put the plugin into Studio, or take both back
     Setup(setup::SetupArgs),
-    /// Decide on whatever waits in the daemon, whoever asked for it
+    /// Decide on all pending proposals in the daemon
     Review(review::ReviewArgs),
     /// Open the review page in your browser: see, decide and look back
     Open(open::OpenArgs),
@@ -146,7 +146,7 @@ enum CliCommand {
     Pair(pair::PairArgs),
     /// List who has access to the daemon; make tokens for clients, and take access away
     Sessions(sessions::SessionsArgs),
-    /// Say what is in order, what is not, and what mends it
+    /// Diagnose the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
     /// Build the Studio plugin, or put it where Studio finds it
     Plugin(plugin::PluginArgs),

@@ -108,7 +108,7 @@ pub(super) fn answer_question(
     let Some(said) = terminal.ask_line(text)?.filter(|said| !said.is_empty()) else {
         if !interrupt::is_pressed() {
             print_status(
-                "The model asks, and nobody answered; say it in the request, and run again.",
+                "The model asked a question that was not answered. Put the answer into the request and run the command again.",
             );
         }
         return Ok(false);

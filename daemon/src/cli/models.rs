@@ -83,7 +83,7 @@ fn chosen_model_line(choice: &Result<ModelChoice, ChoiceError>) -> String {
             let (provider, id) = (&chosen.service.name, &chosen.model.id);
             format!("{provider}/{id} answers, {}.", chosen.reason.describe())
         }
-        Err(error) => format!("Nobody answers. {error}"),
+        Err(error) => format!("No model is available. {error}"),
     }
 }
 

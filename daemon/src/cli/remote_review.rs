@@ -44,9 +44,9 @@ pub(super) enum CardOutcome {
 }
 
 const HELP: &str = "  y  apply this proposal
-  n  do not apply it; you can say why, and whoever asked is told
-  s  split it: take or leave each operation and each change of a script
-  v  view the whole card, where it was cut";
+  n  reject it; the requester receives your reason
+  s  split it: choose the operations and script changes to apply
+  v  view the whole card";
 
 impl RemoteReview<'_> {
     /// A proposal as it is now.

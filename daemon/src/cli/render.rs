@@ -48,7 +48,7 @@ pub(super) struct RenderArgs {
     /// What is drawn, with all below it [default: the Workspace; of a model, all of it]
     #[arg(default_value = "game", hide_default_value = true)]
     path: InstancePath,
-    /// The picture; - for stdout. A file that is no PNG is not replaced
+    /// The picture; - for stdout. A file that is not a PNG is not replaced
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// From where
@@ -257,7 +257,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     };
     if !front.is_empty() && front != SIGNATURE {
         bail!(
-            "{} is there and is no PNG, so it is not replaced; name another file",
+            "{} exists and is not a PNG, so it is not replaced. Choose another file",
             output.display()
         );
     }

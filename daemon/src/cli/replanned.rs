@@ -17,7 +17,7 @@ pub(super) fn replan_notice(workflow: &Workflow, seq: Seq, proposal: &Proposal) 
         _ => "It was planned again",
     };
     Some(format!(
-        "{why}. Proposal {seq} stands for proposal {before}: {}",
+        "{why}. Proposal {seq} replaces proposal {before}: {}",
         describe_difference(&old.proposal, proposal)
     ))
 }

@@ -85,8 +85,8 @@ fn go_back(
     let opened = at.open_target(&terminal, out.filter(|_| !is_project), args.dry_run)?;
     if Some(opened.0.plan_base()) != last.after {
         print_status(&format!(
-            "note: {} was changed since; what was done is taken back only where nothing else has \
-             touched the same things.",
+            "note: {} was changed since. Only what nothing else has \
+             changed is reverted.",
             file.display()
         ));
     }
@@ -141,7 +141,7 @@ fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
         let (title, last) = applied_ack(ledger, number)??;
         if let Some(by) = reverted.get(&number) {
             bail!(
-                "proposal {number} was taken back already, by proposal {by}; `vector revert {by}` \
+                "proposal {number} was already reverted by proposal {by}; `vector revert {by}` \
                  reapplies it"
             );
         }
@@ -154,7 +154,7 @@ fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
     });
     let left: Vec<_> = left.collect();
     let Some((_, last)) = left.last() else {
-        bail!("run {number} has nothing to take back; `vector log` shows what it did");
+        bail!("run {number} has nothing to revert; `vector log` shows what it did");
     };
     let last = Ack::clone(last);
     let proposals = left.into_iter().rev().map(|(seq, _)| seq).collect();

@@ -32,7 +32,7 @@ const KEYS: ExtraKeys = ExtraKeys {
   q  quit: what was not decided goes on waiting",
 };
 
-/// Decide on whatever waits in the daemon, whoever asked for it
+/// Decide on all pending proposals in the daemon
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 nothing is left to be decided, 1 something failed, 2 usage, 3 something is left.")]

@@ -41,14 +41,14 @@ pub(super) struct ServeArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
-    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; may be said several times. A
+    /// A place or model file to work on: .rbxl, .rbxlx, .rbxm or .rbxmx; can be repeated. A
     /// daemon that runs already opens it
     #[arg(long, value_name = "FILE")]
     place: Vec<PathBuf>,
-    /// A Rojo project to work on: its file, or its folder; may be said several times
+    /// A Rojo project to work on: its file, or its folder; can be repeated
     #[arg(long, value_name = "PATH")]
     project: Vec<PathBuf>,
-    /// End when nobody has asked anything for so many minutes
+    /// Stop after this many minutes without a request
     #[arg(long, value_name = "MINUTES")]
     idle: Option<u64>,
     /// How long a call over MCP waits for your decision before it answers `pending`, in seconds

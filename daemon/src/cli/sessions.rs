@@ -54,7 +54,7 @@ enum SessionsCommand {
     },
     /// Take access away, at once
     Revoke(RevokeArgs),
-    /// Make the tokens anew by which the terminal and `vector mcp` find the daemon that runs
+    /// Renew the tokens that the terminal and `vector mcp` use for the running daemon
     Rotate,
 }
 
@@ -81,7 +81,9 @@ pub(super) fn run(args: &SessionsArgs, home: &Path) -> anyhow::Result<ExitStatus
         Some(SessionsCommand::Revoke(whom)) => revoke_access(home, whom)?,
         Some(SessionsCommand::Rotate) => {
             let Some((daemon, _)) = find_daemon(home) else {
-                bail!("no daemon runs, and one that starts makes its tokens anew: `vector serve`")
+                bail!(
+                    "no daemon is running; a daemon renews its tokens when it starts: `vector serve`"
+                )
             };
             daemon.call::<Revoked>("POST", "/api/access/revoke", &Revoke::Run {})?;
             print_line(
@@ -231,7 +233,7 @@ fn revoke_access(home: &Path, whom: &RevokeArgs) -> anyhow::Result<()> {
         }
     };
     if revoked.names.is_empty() {
-        print_line("Nobody had access.");
+        print_line("No access was revoked.");
     } else {
         print_line(&format!("Revoked {}", revoked.names.join(", ")));
     }

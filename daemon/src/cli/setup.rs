@@ -41,16 +41,16 @@ Examples:
   vector setup --remove                 # leaves what was there before
 Run it again when the binary has moved. What it cannot read it leaves alone.")]
 pub(super) struct SetupArgs {
-    /// A client, also where it was not found; may be said several times
+    /// A client, also where it was not found; can be repeated
     #[arg(long, value_enum, value_name = "NAME")]
     client: Vec<McpClient>,
-    /// Take back what setup has done
+    /// Undo what setup has done
     #[arg(long)]
     remove: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Replace an entry `vector` of somebody else, or with --remove take it out
+    /// Replace an entry `vector` that another program wrote; with --remove, remove it
     #[arg(long)]
     force: bool,
     /// Leave Studio alone
@@ -163,12 +163,12 @@ fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> St
     } else if has_failed {
         "Where it says error, nothing was changed. Mend that, and run it again."
     } else if args.remove {
-        "Start clients anew that are running, and Studio."
+        "Restart Studio and any running MCP clients."
     } else if is_plugin_there {
-        "Start clients anew that are running, and Studio. What they propose waits for you in Vector's widget \
+        "Restart Studio and any running MCP clients. Their proposals wait for you in Vector's widget \
          in Studio, and in `vector review`."
     } else {
-        "Start clients anew that are running. What they propose waits for you in `vector review`."
+        "Restart any running MCP clients. Their proposals wait for you in `vector review`."
     };
     format!("\n{next}")
 }

@@ -34,7 +34,7 @@ pub(super) struct SourcemapArgs {
     /// Write to this file, and not to stdout
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// Also instances that are no scripts
+    /// Also instances that are not scripts
     #[arg(long)]
     include_non_scripts: bool,
     /// Paths from the root of the disk, not from the project's folder

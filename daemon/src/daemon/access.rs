@@ -206,7 +206,7 @@ impl GrantStore {
         match what {
             Revoke::Named { name } if gone.is_empty() => Err(failure(
                 FailureKind::NotFound,
-                format!("Nobody called {name} has access."),
+                format!("No access is granted under the name {name}."),
                 "`vector sessions` lists who has.",
             )),
             _ => Ok(gone.into_iter().map(|it| it.name).collect()),
@@ -257,10 +257,10 @@ fn check_token_name(name: &str) -> Result<(), Failure> {
     }
     Err(failure(
         FailureKind::BadRequest,
-        format!("`{name}` is no name for a token."),
+        format!("`{name}` is not a name for a token."),
         format!(
-            "Take 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, of which the first is \
-             no dash; `{PLUGIN}` and `{PAGE}` begin the names of plugins and pages."
+            "Take 1 to {MAX_NAME} letters, digits, dots, dashes and underscores, and do not begin \
+             with a dash; `{PLUGIN}` and `{PAGE}` begin the names of plugins and pages."
         ),
     ))
 }

@@ -251,7 +251,7 @@ fn check_call(call: &AgentCall) -> Result<(), Failure> {
     }
     let why = match tools::find_tool(&call.tool) {
         Ok(tool) if tool.is_for_agents() => return Ok(()),
-        Ok(_) => format!("`{}` is no tool for an agent of its own.", call.tool),
+        Ok(_) => format!("`{}` is not a tool for MCP clients.", call.tool),
         Err(_) => tools::unknown_tool(&call.tool, &tools::OF_THE_SERVER),
     };
     Err(failure(FailureKind::NotFound, why, "tools/list lists all tools."))

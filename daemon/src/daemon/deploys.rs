@@ -109,7 +109,7 @@ impl DaemonActor {
             Some(Place::Project(project)) => Ok(project.project.clone()),
             Some(_) => Err(failure(
                 FailureKind::Settled,
-                format!("Session {session} is no Rojo project."),
+                format!("Session {session} is not a Rojo project."),
                 "Deploy the session of the project whose files were changed.",
             )),
             None => Err(failure(

@@ -191,7 +191,7 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
     match seen.way_back(ledger, seq).map_err(|error| ledger_failure(&error))? {
         None => Ok(title),
         Some(RevertBlock::Taken(by)) => Err(settled(
-            format!("Proposal {seq} was taken back already, by proposal {by}."),
+            format!("Proposal {seq} was already reverted by proposal {by}."),
             format!("Take proposal {by} back to have it again."),
         )),
         Some(RevertBlock::Waits(by)) => Err(settled(

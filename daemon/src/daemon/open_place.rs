@@ -28,10 +28,10 @@ pub enum NotOpened {
     #[error("there is no file {}", .0.display())]
     Missing(PathBuf),
     /// It is no file.
-    #[error("{} is no file that could be a place (a folder, or a device)", .0.display())]
+    #[error("{} is not a file (a folder or a device)", .0.display())]
     NoFile(PathBuf),
     /// It is another file than that of a project.
-    #[error("{} is no project: that is a folder, or a file like game.project.json", .0.display())]
+    #[error("{} is not a project: choose a folder or a file like game.project.json", .0.display())]
     NoProject(PathBuf),
     /// It cannot be written.
     #[error("{} is read-only", .0.display())]

@@ -153,7 +153,7 @@ fn format_code(code: &str) -> String {
 }
 
 fn internal_failure(error: &std::io::Error) -> Failure {
-    let message = format!("It cannot be kept, or made: {error}.");
+    let message = format!("It cannot be created or stored: {error}.");
     failure(FailureKind::Internal, message, "Try again.")
 }
 
@@ -347,7 +347,7 @@ impl DaemonActor {
         let Some(run) = &mut self.run else {
             return Err(failure(
                 FailureKind::Settled,
-                "This Vector has no tokens of its own to make anew.",
+                "There are no daemon tokens to renew.",
                 "Start it with `vector serve`.",
             ));
         };

@@ -306,7 +306,7 @@ impl ScriptTimeline {
                 at.text = Some(now.clone());
                 at.note = last.map(|last| {
                     let by = self.changes[last].proposal;
-                    format!("Somebody else has changed it since proposal {by} was applied.")
+                    format!("It was changed by others since proposal {by} was applied.")
                 });
             }
             (Some(last), _) => self.left_by(last, &mut at),
@@ -366,11 +366,11 @@ impl ScriptTimeline {
         let later = self.steps.iter().skip(change + 1).position(is_known);
         match later.map(|later| self.changes[change + 1 + later].seq) {
             Some(seq) => format!(
-                "What it said then is not on record, and somebody else has changed it since; it is known \
-                 from entry {seq} on."
+                "Its text at that time is not recorded, and others have changed it since. \
+                 It is known from entry {seq} on."
             ),
-            None if self.now.is_some() => "What it said then is not on record, and somebody else has \
-                                           changed it since."
+            None if self.now.is_some() => "Its text at that time is not recorded, \
+                                           and others have changed it since."
                 .to_owned(),
             None => "The ledger has the changes and not the text. Open the place and ask again: what it \
                      says now leads back."

@@ -271,7 +271,7 @@ fn identify_caller(headers: &HeaderMap, board: &EventHub) -> Result<Caller, Fail
 
 /// The token is nobody's, or nobody's any more.
 pub(super) fn unknown_token() -> Failure {
-    unauthorized_failure("The token is not known: it was taken back, or Vector was started anew.")
+    unauthorized_failure("The token is unknown: it was revoked, or Vector was restarted.")
 }
 
 /// Whether a method only reads.

@@ -72,8 +72,8 @@ impl CheckedRequest<'_> {
         id.parse().map(Seq).map_err(|_| {
             failure(
                 FailureKind::BadRequest,
-                format!("`{id}` is no number."),
-                "Proposals, workflows and checkpoints are called by their numbers.",
+                format!("`{id}` is not a number."),
+                "IDs of proposals, workflows and checkpoints are integers.",
             )
         })
     }
@@ -125,7 +125,7 @@ impl Parameters for CheckedRequest<'_> {
         let text = percent_decode_str(&sent).decode_utf8().map_err(|_| {
             failure(
                 FailureKind::BadRequest,
-                format!("`{name}` is no UTF-8."),
+                format!("`{name}` is not UTF-8."),
                 "Encode it as a browser does.",
             )
         })?;
@@ -139,7 +139,7 @@ impl Parameters for CheckedRequest<'_> {
         value.parse().map(Some).map_err(|_| {
             failure(
                 FailureKind::BadRequest,
-                format!("`{name}` is no number."),
+                format!("`{name}` is not a number."),
                 "Leave it out, or give a whole number.",
             )
         })

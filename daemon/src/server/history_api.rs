@@ -95,7 +95,7 @@ impl ScriptQuery {
             missing("The script is not said.", "Give its `path`, as game.Workspace.Main.")
         })?;
         let path = path.parse::<InstancePath>().map_err(|error| {
-            let message = format!("`{path}` is no path: {error}.");
+            let message = format!("`{path}` is not a path: {error}.");
             missing(&message, "Write it as game.Workspace[\"My Script\"].")
         })?;
         let seq = asked.number_parameter("seq")?.filter(|seq| *seq > 0).map(Seq);
@@ -129,7 +129,7 @@ impl EntryFilter {
             .transpose()?;
         let day = asked.text_parameter("day")?.map(|date| {
             calendar::parse_date(&date).ok_or_else(|| {
-                let message = format!("`{date}` is no day.");
+                let message = format!("`{date}` is not a date.");
                 failure(FailureKind::BadRequest, message, "Write it as 2026-12-01, in UTC.")
             })
         });
@@ -175,7 +175,7 @@ impl FromStr for OutcomeParameter {
         let found = HistoryOutcome::ALL.into_iter().find(|it| it.as_str() == name);
         found.map(Self).ok_or_else(|| {
             let all = HistoryOutcome::ALL.map(HistoryOutcome::as_str).join(", ");
-            let message = format!("`{name}` is no outcome.");
+            let message = format!("`{name}` is not an outcome.");
             failure(FailureKind::BadRequest, message, format!("It is one of: {all}."))
         })
     }

@@ -78,7 +78,7 @@ pub(super) async fn call_tool(desk: &DaemonHandle, call: AgentCall) -> Result<Ca
     number.try_recv().map_err(|_| {
         failure(
             FailureKind::Settled,
-            "The place is busy with something else, and the call was not made.",
+            "The place is busy; the call was not started.",
             "Call again in a moment.",
         )
     })
@@ -115,7 +115,7 @@ pub(super) async fn wait_for_call(
 pub(super) fn stale_session(session: &SessionId) -> Failure {
     failure(
         FailureKind::Stale,
-        format!("Session {session} has ended or began anew."),
+        format!("Session {session} has ended or was restarted."),
         "Say hello again.",
     )
 }

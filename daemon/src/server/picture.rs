@@ -59,7 +59,7 @@ pub(super) fn parse_side(name: Option<String>) -> Result<ChangeSide, Failure> {
 pub(super) fn parse_path(path: Option<String>) -> Result<InstancePath, Failure> {
     path.map_or(Ok(InstancePath::root()), |text| {
         text.parse().map_err(|error| {
-            let message = format!("`path` is no path: {error}.");
+            let message = format!("`path` is not a path: {error}.");
             failure(FailureKind::BadRequest, message, "Write it as game.Workspace[\"My.Part\"].")
         })
     })

@@ -348,7 +348,7 @@ impl SessionActor {
                     let kind = if is_off { FailureKind::Internal } else { FailureKind::Lost };
                     let message = trouble.unwrap_or("The call is not at work any more.");
                     let hint =
-                        "proposal_status lists what there is; where it stays, start Vector anew.";
+                        "proposal_status lists what there is; if this persists, restart Vector.";
                     let _ = reply.send(Err(failure(kind, message, hint)));
                 }
             }

@@ -271,7 +271,7 @@ fn quote_selection(
 ) -> Result<Attached, Failure> {
     let path = &target.path;
     let Some(text) = scene.script_text(node) else {
-        let message = format!("{path} is no script, so no text of it can be attached.");
+        let message = format!("{path} is not a script, so its text cannot be attached.");
         return Err(attachment_refused(message, "Attach the instance itself."));
     };
     if Fingerprint::of(text.as_bytes()) != *hash {
@@ -284,7 +284,7 @@ fn quote_selection(
     }
     let mut places = text.match_indices(selected);
     let Some((at, _)) = places.next().filter(|_| !selected.is_empty()) else {
-        let message = format!("What you attached does not stand in {path}.");
+        let message = format!("The text that you attached is not in {path}.");
         return Err(attachment_refused(message, "Select it again."));
     };
     let line = text[..at].matches('\n').count() as u32 + 1;

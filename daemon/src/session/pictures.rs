@@ -55,7 +55,7 @@ impl SessionActor {
         reply: Reply<Vec<u8>>,
     ) {
         if self.pictures.requests.len() >= MAX_WAITING {
-            let message = format!("{MAX_WAITING} pictures of this place are being made.");
+            let message = format!("{MAX_WAITING} pictures of this place are being rendered.");
             let hint = "Wait until they are there.";
             return drop(reply.send(Err(failure(FailureKind::TooMany, message, hint))));
         }

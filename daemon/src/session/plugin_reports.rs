@@ -28,7 +28,7 @@ impl SessionActor {
         if epoch == self.slot.epoch() {
             return Ok(());
         }
-        let message = format!("Session {} began anew.", self.session);
+        let message = format!("Session {} was restarted.", self.session);
         Err(failure(FailureKind::Stale, message, "Say hello again."))
     }
 

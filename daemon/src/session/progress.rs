@@ -98,7 +98,7 @@ impl SessionActor {
                 code: FailureKind::Internal,
                 message: error.to_string(),
                 retryable: true,
-                hint: "Try again; where it stays, start Vector anew.".to_owned(),
+                hint: "Try again; if this persists, restart Vector.".to_owned(),
                 setting: None,
             },
         );

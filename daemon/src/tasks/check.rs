@@ -28,7 +28,7 @@ pub struct CheckedScript {
     pub class: String,
     /// Its file, from the project's folder and with `/`, where it has one of its own.
     pub file: Option<String>,
-    /// Its text; none where it is no UTF-8.
+    /// Its text; none where it is not UTF-8.
     pub text: Option<String>,
 }
 
@@ -173,7 +173,7 @@ fn check_script(
     stack: StackSize,
 ) -> Vec<SourceFinding> {
     let Some(text) = &script.text else {
-        let message = "the text is no UTF-8; save the script as UTF-8";
+        let message = "the text is not UTF-8; save the script as UTF-8";
         return vec![finding_without_line(FindingSeverity::Error, "not_utf8", message)];
     };
     if linter.is_excluded(&script.match_path()) {

@@ -170,7 +170,7 @@ pub fn prepare_deploy(
     let (staged, strange) = git.stage_files(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
         return Err(deploy_refused(format!(
-            "{} has other versions of these files than what was accepted was made on:\n{}\nNothing is \
+            "{} has other versions of these files than the accepted changes were based on:\n{}\nNothing is \
              committed, so that nobody's change is lost or taken along. Commit your own changes to them \
              first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
             if is_new { "HEAD" } else { &branch },
@@ -290,8 +290,8 @@ fn split_changed<'a>(
             )));
         };
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
-        let name =
-            names.ok_or_else(|| deploy_refused(format!("{} is no UTF-8 name", file.display())))?;
+        let name = names
+            .ok_or_else(|| deploy_refused(format!("{} is not a UTF-8 name", file.display())))?;
         let name = name.join("/");
         tell(DeployProgress::File(&name));
         let above = file.ancestors().skip(1).take_while(|folder| *folder != root);

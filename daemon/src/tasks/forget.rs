@@ -1,6 +1,6 @@
 //! Forgetting: which tasks a person wants erased, and what that means for them.
 //!
-//! A task that is not over is left: it may still be decided upon. What was erased cannot be taken back any
+//! A task that is not over is left: it may still be decided upon. What was erased cannot be reverted any
 //! more, which is said before.
 
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ pub struct ErasableRun {
     pub place: String,
     /// What was asked for.
     pub goal: String,
-    /// How many of its proposals are applied, and cannot be taken back any more.
+    /// How many of its proposals are applied, and cannot be reverted any more.
     pub applied: usize,
 }
 

@@ -75,7 +75,7 @@ pub enum WebError {
     )]
     Unreachable { host: String, why: String },
     /// It took too long.
-    #[error("{host} did not answer within {seconds} s. Try it once more, or ask another page")]
+    #[error("{host} did not answer within {seconds} s. Try again, or use another page")]
     Slow {
         /// The host that was asked first.
         host: String,
@@ -228,7 +228,7 @@ impl PageReader {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(WebError::Address {
                 address: url.host_str().unwrap_or_default().to_owned(),
-                why: "it holds a name or password, which nobody is sent".to_owned(),
+                why: "it contains a name or password, which is never sent".to_owned(),
             });
         }
         let name = host_name(&url);

@@ -215,10 +215,10 @@ fn find_entry(memory: &str, section: MemorySection, wanted: &str) -> Result<Memo
                 .map(|entry| format!("\n- {}", one_line(&memory[entry.text.clone()])))
                 .collect();
             let has = if all.is_empty() { " It has none." } else { " It has:" };
-            refuse!("`{wanted}` is no entry of {}.{has}{}", section.name(), all.concat())
+            refuse!("`{wanted}` is not an entry of {}.{has}{}", section.name(), all.concat())
         }
         all => refuse!(
-            "`{wanted}` stands {} times in {}; let the person edit the file.",
+            "`{wanted}` occurs {} times in {}. Ask the person to edit the file.",
             all.len(),
             section.name()
         ),
@@ -233,7 +233,7 @@ fn add_entry(
 ) -> Result<(), Refusal> {
     let wanted = one_line(&text[box_of(text).unwrap_or(0)..]);
     if list_entries(memory, section).contains(&wanted) {
-        return refuse!("`{wanted}` stands in {} already.", section.name());
+        return refuse!("`{wanted}` is already in {}.", section.name());
     }
     let parts = find_sections(memory);
     let is_open_task = section == MemorySection::Todo && box_of(text).is_none();
@@ -630,10 +630,14 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        refused(FILE, remove(Todo, "three"), "`three` is no entry of Todo. It has:\n- one\n- two");
+        refused(
+            FILE,
+            remove(Todo, "three"),
+            "`three` is not an entry of Todo. It has:\n- one\n- two",
+        );
         refused(FILE, remove(KeyPaths, "a"), "It has none.");
         refused("## Todo\n- a\n- a\n", remove(Todo, "a"), "stands 2 times in Todo");
-        refused(FILE, add(Charter, " Fun "), "`Fun` stands in Charter already.");
+        refused(FILE, add(Charter, " Fun "), "`Fun` is already in Charter.");
         refused(FILE, add(Todo, "[x] one"), "already");
         refused(FILE, add(Charter, " \n"), "is empty");
         refused(FILE, add(Charter, &"x".repeat(1001)), "at most 1000");

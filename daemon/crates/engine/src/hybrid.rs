@@ -185,7 +185,7 @@ impl Engine {
         let (in_files, loose) = parted?;
         let mut proposal = proposal;
         if let Some(path) = loose.first() {
-            let others = count_noun(loose.len(), "instance stands", "instances stand");
+            let others = count_noun(loose.len(), "instance is", "instances are");
             let text = format!(
                 "{others} below what Rojo owns, and in no file, {path} first: Rojo may take away what \
                  Studio does there."

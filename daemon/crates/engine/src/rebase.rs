@@ -60,8 +60,8 @@ impl Engine {
         match self.place_file().and_then(PlaceFile::unreadable_reason) {
             None => Ok(()),
             Some(why) => refuse!(
-                "{why}. Vector has it open, and does nothing in it until it can be read again: mend that, \
-                 and try again."
+                "{why}. Vector has it open, and does not change it until it can be read again. Fix \
+                 the problem and try again."
             ),
         }
     }
@@ -104,7 +104,7 @@ impl Engine {
         self.ids_are_new(self.last);
         self.retry_waiting();
         if !self.is_what_it_was(proposals, &taken) {
-            let reason = "The file was changed by somebody else, and this is planned again on it.";
+            let reason = "Another program changed the file. This proposal was replanned for the new content.";
             let not_done = proposals.to_vec();
             self.handle_input(WorkflowInput::Moved { reason: reason.to_owned(), not_done })?;
         }

@@ -185,7 +185,7 @@ fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<StepJournal>, 
     Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }
 
-/// Takes a step back that was cut off. Where somebody has changed its files since, it says why the step
+/// Takes a step back that was cut off. Where its files was changed since, it says why the step
 /// is given up; what was done in part is put back then, too.
 fn take_back(
     ledger: &Ledger,
@@ -219,13 +219,13 @@ fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> Str
     let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
     let rest = match rest {
         Some(RemainingProgress::NotBegun) => "nothing else of it was done",
-        Some(RemainingProgress::Begun) => "all other files were put back",
+        Some(RemainingProgress::Begun) => "all other files were restored",
         Some(RemainingProgress::Done) => "all other files are as it was to leave them",
         None => "no other file tells whether it was done",
     };
     format!(
-        "Vector was stopped while it wrote this, and somebody has changed {} since; {rest}: look whether \
-         it is there, and ask for it again where it is not.",
+        "Vector was stopped while it wrote this, and {} was changed since; {rest}. Check whether \
+         the change was applied, and request it again if not.",
         files.join(", ")
     )
 }
@@ -296,7 +296,7 @@ impl Engine {
     /// open: its person is still to decide upon it, and an agent may come back to what it has called.
     fn leave_off(&mut self) -> Result<(), EngineError> {
         let left = if self.current_workflow().is_some_and(goes_on) {
-            let reason = "Vector was started anew, and this is planned again.".to_owned();
+            let reason = "Vector was restarted, and this was replanned.".to_owned();
             WorkflowInput::Moved { reason, not_done: Vec::new() }
         } else {
             WorkflowInput::Finish { outcome: Finish::Failed }
@@ -369,9 +369,8 @@ impl Engine {
                      whether it is there, and ask for it again where it is not."
                 }
                 (true, true) => {
-                    "Vector was stopped while it wrote this. Somebody has changed other files of the \
-                     project since, so that it does not fit any more: its own files are as they were \
-                     before, and you can ask for it again."
+                    "Vector was stopped while it wrote this. Other files of the project \
+                     were changed since, so it no longer fits. Its own files are as they were before; you can request it again."
                 }
             };
             let reason = reason.to_owned();
@@ -435,7 +434,7 @@ impl Engine {
             self.applying_steps().into_iter().rev().flat_map(|(_, ack)| ack.inverse.clone());
         let memory: Vec<Command> = inverses.filter(Command::is_memory).collect();
         for command in memory {
-            // One that does not fit was not done, or somebody has changed it since: then it is refused.
+            // One that does not fit was not done, or it was changed since: then it is refused.
             let _ = try_command(&mut self.scene, &command, &self.blobs);
         }
     }

@@ -52,7 +52,7 @@ impl DrawInput {
             Self::Place(solids) => match ViewFrame::around(&[solids], view) {
                 Some(frame) => Ok(draw_solids(solids, size, frame)),
                 None => {
-                    refuse!("There is nothing to see: no part stands there. Name another path.")
+                    refuse!("There is nothing to render: no parts. Name another path.")
                 }
             },
         }
@@ -141,7 +141,7 @@ fn told_apart(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter
         .find_map(|(before, after)| BeforeAfter::from_solids(before, after));
     found.ok_or_else(|| {
         Refusal::new(
-            "It changes nothing that a picture shows: no part comes, goes or looks otherwise.",
+            "This proposal has no visible effect: no part is added, removed or changed in appearance.",
         )
     })
 }

@@ -44,8 +44,8 @@ impl Engine {
         let since = in_force(&all);
         if since.is_empty() {
             return Ok(refuse!(
-                "Nothing that Vector applied since checkpoint {checkpoint} is left to be taken back. What \
-                 others changed is no part of a checkpoint: use Studio's undo or your version control."
+                "Nothing that Vector applied since checkpoint {checkpoint} is left to revert. A checkpoint \
+                 does not include changes by others: use Studio's undo or your version control."
             ));
         }
         let title = title(&since);
@@ -60,7 +60,7 @@ impl Engine {
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
             let why = refusal.for_person();
-            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
         }
         // The states that the place has on its way back, as far as they are known.
         let mut known: Vec<Fingerprint> =
@@ -83,7 +83,7 @@ impl Engine {
             });
             if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
                 let why = refusal.for_person();
-                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+                return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
             }
         }
         Ok(draft.finish(base).map(|mut proposal| {

@@ -52,7 +52,7 @@ impl Engine {
             && let Err(refusal) = self.are_files_as_left(call, files)
         {
             let why = refusal.for_person();
-            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
         }
         // A project's instances may stand in another order when they are read again.
         let is_as_left = ack.after.as_ref() == self.place_file().map(PlaceFile::hash);
@@ -64,14 +64,14 @@ impl Engine {
         for (command, left) in ack.inverse.into_iter().zip(witnesses) {
             if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
                 let why = refusal.for_person();
-                return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+                return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
             }
         }
         if let Some(files) = ack.files
             && let Err(refusal) = draft_by_path(&mut draft, files.inverse)
         {
             let why = refusal.for_person();
-            return Ok(refuse!("Proposal {seq} cannot be taken back: {why}"));
+            return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
         }
         Ok(draft.finish(base).map(|mut proposal| {
             proposal.from = Some(seq);
@@ -128,8 +128,8 @@ pub(super) fn go_back(
         && target_fingerprint(draft.scene(), &command)? != *left
     {
         return refuse!(
-            "{} is not what was left there. Take back what has changed it since, or change it by \
-             hand.",
+            "{} is no longer what was left there. Revert what changed it since, or change \
+             it by hand.",
             command.target().path
         );
     }
@@ -267,7 +267,7 @@ pub fn applied_ack(
     let workflow = state.workflow(record.workflow);
     if workflow.is_some_and(|it| it.is_erased) {
         return Ok(refuse!(
-            "What proposal {seq} did was erased (`vector forget`), so it cannot be taken back."
+            "What proposal {seq} did was erased (`vector forget`), so it cannot be reverted."
         ));
     }
     let pending = workflow.and_then(|workflow| workflow.proposal(seq));
@@ -279,7 +279,7 @@ pub fn applied_ack(
             refuse!("Proposal {seq} was undone in Studio; redo it there to have it again.")
         }
         Some(_) => {
-            refuse!("Proposal {seq} was never applied, so there is nothing to take back.")
+            refuse!("Proposal {seq} was never applied, so there is nothing to revert.")
         }
         None => refuse!("Entry {seq} is not a proposal; `vector log` lists the proposals."),
     })

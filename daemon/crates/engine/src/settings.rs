@@ -82,7 +82,7 @@ fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
         return Err(wrong("it is a link that leads out of its folder; put the file itself there"));
     }
     if !fs::metadata(&real).map_err(named)?.is_file() {
-        return Err(wrong("it is no plain file"));
+        return Err(wrong("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     let opened = File::open(&real).map_err(named)?;
@@ -90,7 +90,7 @@ fn read_inside(folder: &Path, file: &Path) -> io::Result<String> {
     if bytes.len() > MAX_SIZE {
         return Err(wrong(&format!("settings have {MAX_SIZE} bytes at most")));
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is no UTF-8"))
+    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub fn perform_all(
             performed.refused.iter().any(|(refused, _): &(Seq, String)| refused == *before)
         });
         if let Some(missing) = missing {
-            let reason = format!("It stands on proposal {missing}, which was not applied.");
+            let reason = format!("It depends on proposal {missing}, which was not applied.");
             performed.refused.push((*seq, reason));
             continue;
         }

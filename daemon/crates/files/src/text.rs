@@ -15,14 +15,14 @@ pub enum TextError {
     #[error("{file} cannot be read: {why}")]
     Read { file: String, why: io::Error },
     /// It is no text.
-    #[error("{file} is not UTF-8, so it is no script; save it as UTF-8")]
+    #[error("{file} is not UTF-8, so it is not a script; save it as UTF-8")]
     NoText { file: String },
     /// It is marked as read-only.
     #[error("{file} is read-only; make it writable")]
     ReadOnly { file: String },
     /// Somebody else changed it meanwhile.
     #[error(
-        "{file} was changed by somebody else since it was read; nothing was written. Run it again"
+        "{file} was changed by another program since it was read; nothing was written. Run the command again"
     )]
     Changed { file: String },
     /// The new text cannot be stored.

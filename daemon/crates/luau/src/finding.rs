@@ -169,7 +169,7 @@ pub fn cap_findings<T>(
         severity: FindingSeverity::Note,
         finder: FindingSource::Settings,
         code: "more_findings".to_owned(),
-        message: format!("{more} more findings are left out; mend these, and check again"),
+        message: format!("{more} more findings are not shown; fix these and check again"),
         notes: Vec::new(),
         at: LineSpan::START,
     })

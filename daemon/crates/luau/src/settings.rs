@@ -64,7 +64,7 @@ pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
             reader.report(
                 FindingSeverity::Error,
                 at,
-                format!("selene.toml is no TOML: {message}; nothing of it counts until it is"),
+                format!("selene.toml is not TOML: {message}; it is ignored"),
             );
             toml::Table::new()
         }
@@ -158,7 +158,7 @@ impl SettingsReader<'_> {
             if let Some(glob) = value.as_str().and_then(compile_glob) {
                 globs.push(glob);
             } else {
-                let text = format!("selene.toml excludes {value}, which is no pattern");
+                let text = format!("selene.toml excludes {value}, which is not a pattern");
                 self.report(FindingSeverity::Warning, self.find_word("exclude"), text);
             }
         }
@@ -226,8 +226,8 @@ impl SettingsReader<'_> {
                     |it| format!("line {}, column {} does not fit", it.line(), it.column()),
                 );
                 let text = format!(
-                    "{name}.yml is no standard library: {place}. Make it as selene's book says; it is \
-                     passed over until then"
+                    "{name}.yml is not a standard library: {place}. Write it as selene's documentation \
+                     says; it is ignored until then"
                 );
                 self.report(FindingSeverity::Warning, at, text);
                 None

@@ -19,10 +19,10 @@ pub enum CodecError {
     )]
     NotAPlace(String),
     /// A binary file without its end.
-    #[error("it ends too early, so a part of it is missing; save or fetch it once more")]
+    #[error("it is truncated; save or download it again")]
     CutOff,
     /// A file that says of itself what cannot be.
-    #[error("it is damaged: what it says of itself cannot be; save or fetch it once more")]
+    #[error("it is damaged: its header is inconsistent; save or download it again")]
     Damaged,
     /// The reader gave up.
     #[error("it cannot be read: {0}")]

@@ -23,7 +23,7 @@ pub(super) type EditSlot = u32;
 pub(super) const UNTOUCHED: EditSlot = u32::MAX;
 const REMOVED: EditSlot = u32::MAX - 1;
 
-/// How many instances stand on a page.
+/// How many instances are on a page.
 const PAGE: usize = 64;
 
 /// A property of a class, for all instances for which it was set. Edits mostly come in runs, so

@@ -79,7 +79,7 @@ fn set(scene: &mut Scene, node: Node, dice: &mut Dice) {
     scene.set_property(node, property, value.as_ref()).unwrap();
 }
 
-/// A scene after some edits that cannot be taken back any more, with unique ids.
+/// A scene after some edits that cannot be reverted any more, with unique ids.
 fn start(dice: &mut Dice) -> Scene {
     let mut scene = Scene::empty(FileFormat::Binary);
     // Sometimes more siblings of one name than the index keeps in a plain list.

@@ -322,7 +322,7 @@ impl Scene {
         self.tree.contains(node.0) && self.is_within(node, self.root())
     }
 
-    /// Where the instance stands among its siblings, from 0.
+    /// Where the instance is among its siblings, from 0.
     pub fn index(&self, node: Node) -> u32 {
         self.tree.position(node.0).unwrap_or(0) as u32
     }

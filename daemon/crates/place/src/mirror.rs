@@ -207,7 +207,7 @@ fn coerce_value(class: &str, name: &str, value: Value) -> Value {
 fn debug_id(id: &InstanceId) -> Result<&str, OutOfSync> {
     match id.0.strip_prefix(PREFIX) {
         Some(bare) if !bare.is_empty() => Ok(bare),
-        _ => out_of_sync(format!("{id} is no id of Studio")),
+        _ => out_of_sync(format!("{id} is not an id of Studio")),
     }
 }
 

@@ -60,7 +60,7 @@ impl ValueRange {
 pub fn out_of_range(class: &str, property: &str, value: &Value) -> Option<String> {
     let numbers = numbers_of(value);
     if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
-        return Some(format!("{number} is no finite number"));
+        return Some(format!("{number} is not a finite number"));
     }
     let range = ValueRange::for_property(class, property)?;
     let outside = numbers.iter().find(|number| !range.contains(**number))?;

@@ -223,7 +223,7 @@ impl InstanceTree {
         self.changed.keys().copied().filter(move |node| *node < self.read_len() && differs(node))
     }
 
-    /// Where an instance stands among its siblings, from 0.
+    /// Where an instance is among its siblings, from 0.
     pub(super) fn position(&self, node: u32) -> Option<usize> {
         let parent = self.parent(node)?;
         match self.changed.get(&parent) {

@@ -156,7 +156,7 @@ pub const WIRES: [(&str, WireFormat); 6] = [
 /// An effort by its name.
 pub fn parse_effort(text: &str) -> Result<ThinkingEffort, String> {
     let found = ThinkingEffort::ALL.into_iter().find(|effort| effort.name() == text);
-    found.ok_or_else(|| format!("`{text}` is no effort: low, medium, high or max"))
+    found.ok_or_else(|| format!("`{text}` is not an effort: low, medium, high or max"))
 }
 
 /// The catalogue and the settings of a home, and of a project where there is one. `Err` is a sentence

@@ -198,7 +198,7 @@ impl ResponseDecoder {
                 self.draft.set_failure(failure::of_object(&Json::from(data), &self.head));
             }
             Err(error) => {
-                self.draft.set_broken(format!("an event of the answer is no JSON: {error}"));
+                self.draft.set_broken(format!("an event of the answer is not JSON: {error}"));
             }
         }
     }

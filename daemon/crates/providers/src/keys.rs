@@ -250,7 +250,7 @@ mod system {
     fn redact_error(error: &Error) -> String {
         match error {
             Error::BadEncoding(_) | Error::BadDataFormat(..) => {
-                "what it holds is no key".to_owned()
+                "its content is not a key".to_owned()
             }
             error => error.to_string(),
         }

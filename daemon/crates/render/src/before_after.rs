@@ -62,7 +62,7 @@ impl BeforeAfter {
     ) -> Result<Picture, Refusal> {
         match ViewFrame::around(&[&self.before, &self.after], view) {
             Some(frame) => Ok(draw_side(self.side_of(when), size, frame, UnmarkedStyle::Pale)),
-            None => refuse!("There is nothing to see: no part stands there."),
+            None => refuse!("There is nothing to render: no parts."),
         }
     }
 }

@@ -122,7 +122,7 @@ impl SolidSet {
             notes.push(format!("Not drawn, for they are invisible: {}.", parts(invisible)));
         }
         if broken > 0 {
-            notes.push(format!("Not drawn, for they stand nowhere: {}.", parts(broken)));
+            notes.push(format!("Not drawn, because they have no position: {}.", parts(broken)));
         }
         if boxed > 0 {
             notes.push(format!(

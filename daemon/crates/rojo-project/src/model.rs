@@ -87,7 +87,7 @@ impl ModelReader<'_> {
             Some(Json::Object(fields)) => fields,
             None => Map::new(),
             Some(_) => {
-                faults.push(format!("the {what} of `{names}` are no object"));
+                faults.push(format!("the {what} of `{names}` are not an object"));
                 Map::new()
             }
         };
@@ -98,13 +98,13 @@ impl ModelReader<'_> {
             Some(Json::Array(children)) => children,
             None => Vec::new(),
             Some(_) => {
-                faults.push(format!("the children of `{names}` are no array"));
+                faults.push(format!("the children of `{names}` are not an array"));
                 Vec::new()
             }
         };
         for (n, child) in (0..).zip(children) {
             let Json::Object(fields) = child else {
-                faults.push(format!("a child of `{names}` is no object"));
+                faults.push(format!("a child of `{names}` is not an object"));
                 continue;
             };
             at.push(n);
@@ -151,7 +151,7 @@ impl ModelReader<'_> {
         faults: &mut Vec<String>,
     ) -> Option<InstanceSnapshot> {
         if at.len() > MAX_DEPTH {
-            faults.push(format!("what stands more than {MAX_DEPTH} deep in it is left out"));
+            faults.push(format!("anything nested deeper than {MAX_DEPTH} is left out"));
             return None;
         }
         let name = scene.name(node);

@@ -97,7 +97,9 @@ impl ProjectFile {
             ("globIgnorePaths", Json::Array(globs)) => {
                 for glob in globs {
                     let Json::String(glob) = glob else {
-                        return Err("`globIgnorePaths` holds something that is no text".to_owned());
+                        return Err(
+                            "`globIgnorePaths` contains something that is not text".to_owned()
+                        );
                     };
                     self.ignores.push(IgnoreGlob::new(&glob, base)?);
                 }

@@ -217,7 +217,7 @@ impl<'a> ProjectReader<'a> {
             return None;
         }
         if self.open.len() >= MAX_DEPTH {
-            let why = format!("it stands more than {MAX_DEPTH} folders deep and is left out");
+            let why = format!("it is more than {MAX_DEPTH} folders deep and is left out");
             self.report(&place.path, why, false);
             return None;
         }
@@ -229,7 +229,7 @@ impl<'a> ProjectReader<'a> {
 
     fn read_folder(&mut self, place: &RealPath, rules: &FileRules) -> Option<InstanceSnapshot> {
         let Some(name) = place.name().map(str::to_owned) else {
-            self.report(&place.path, "its name is no text, which Rojo needs", true);
+            self.report(&place.path, "its name is not text, which Rojo needs", true);
             return None;
         };
         let known = self.known_folder(place, rules);
@@ -460,7 +460,7 @@ impl<'a> ProjectReader<'a> {
         rules: &FileRules,
     ) -> Option<InstanceSnapshot> {
         let Some(file_name) = place.name() else {
-            self.report(&place.path, "its name is no text, which Rojo needs", true);
+            self.report(&place.path, "its name is not text, which Rojo needs", true);
             return None;
         };
         if INITS.iter().any(|(init, _)| *init == file_name) {

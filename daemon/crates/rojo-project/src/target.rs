@@ -282,8 +282,8 @@ impl RojoProject {
         }
         if self.torn.is_some() {
             return refuse!(
-                "The project {} is changed in part, and has to be put back first. Mend what was said to \
-                 be in the way of that, and start Vector anew.",
+                "The project {} is changed in part, and must be restored first. Fix the \
+                 problem that was reported, and restart Vector.",
                 self.name()
             );
         }
@@ -447,7 +447,7 @@ impl RojoProject {
         match done.take_back() {
             Ok(()) => Err(PlaceError::Otherwise { project: self.name(), what }),
             Err(left) => {
-                let why = format!("its files are read otherwise than what was approved ({what})");
+                let why = format!("its files are not read as what was approved ({what})");
                 Err(self.not_back(&why, &left, Some(done)))
             }
         }

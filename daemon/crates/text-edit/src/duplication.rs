@@ -75,7 +75,7 @@ impl UntouchedLines {
             let passage = &inserted[at..at + length];
             if passage.iter().any(|line| is_significant(&line.squeezed)) {
                 found.push(format!(
-                    "Lines {} to {} of the text inserted at line {} already stand at lines {} to {} of the script.",
+                    "Lines {} to {} of the text inserted at line {} are already at lines {} to {} of the script.",
                     passage[0].number,
                     passage[length - 1].number,
                     edit.start.line + 1,
@@ -151,7 +151,7 @@ mod tests {
             SCRIPT,
             &[line_edit(7, 0, 7, 0, "print(1)\nlocal function foo()\n    return a+b\n\nend\n")],
             &[
-                "Lines 2 to 5 of the text inserted at line 8 already stand at lines 4 to 6 of the script.",
+                "Lines 2 to 5 of the text inserted at line 8 are already at lines 4 to 6 of the script.",
             ],
         );
         check(SCRIPT, &[line_edit(7, 0, 7, 0, "local a = 1\nlocal b = 2\n")], &[]);

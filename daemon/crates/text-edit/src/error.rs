@@ -85,7 +85,7 @@ pub enum EditError {
     NoReplacement,
     /// A search text is empty.
     #[error(
-        "Replacement {number} has an empty search text. Give the exact lines that stand at the place of the change."
+        "Replacement {number} has an empty search text. Give the exact lines at the place of the change."
     )]
     EmptySearch {
         /// Which replacement, from 1.
@@ -130,7 +130,7 @@ pub enum EditError {
     },
     /// A replacement leaves code out.
     #[error(
-        "Replacement {number} puts in `{line}`, which stands for code that it leaves out. Send the code itself, or search only for the lines that change."
+        "Replacement {number} puts in `{line}`, a placeholder for omitted code. Send the code itself, or search only for the lines that change."
     )]
     Elision {
         /// Which replacement, from 1.

@@ -54,7 +54,7 @@ pub fn fit_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditEr
 /// Edits on the text after that give the text before back, byte for byte.
 ///
 /// They are found by comparing the two texts and go line by line: an edit that joins a CR and an LF
-/// could not be taken back by ranges of its own, because no position lies between the two.
+/// could not be reverted by ranges of its own, because no position lies between the two.
 pub fn invert_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
     Ok(diff_lines(&apply_edits(text, edits)?, text))
 }

@@ -19,7 +19,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
         let file = file.display();
         match found {
             Err(why) => DoctorFinding::problem(name, format!("{file} {why}"))
-                .with_fix("mend the file by hand, then vector setup"),
+                .with_fix("fix the file by hand, then vector setup"),
             Ok(None) => DoctorFinding::note(name, format!("{file} has no entry for Vector"))
                 .with_fix("vector setup"),
             Ok(Some(command)) if is_there(&command) => {

@@ -36,7 +36,7 @@ fn check_plugin() -> DoctorFinding {
         }
         (Ok(_), Ok(_)) => {
             DoctorFinding::problem("plugin", format!("{shown} is of another version"))
-                .with_fix("vector plugin install, and start Studio anew")
+                .with_fix("vector plugin install, and restart Studio")
         }
     }
 }

@@ -83,7 +83,7 @@ impl RemoteDaemon {
     ) -> anyhow::Result<Self> {
         let whole = |path: &Path| -> anyhow::Result<String> {
             let path = std::path::absolute(path)
-                .with_context(|| format!("{} is no path", path.display()))?;
+                .with_context(|| format!("{} is not a path", path.display()))?;
             path.into_os_string()
                 .into_string()
                 .map_err(|path| anyhow::anyhow!("{} cannot be said in JSON", path.display()))
@@ -134,8 +134,8 @@ impl RemoteDaemon {
             {
                 if !has_ended {
                     print_status(&format!(
-                        "note: a daemon was started in the background (process {}, port {}). It stays \
-                         until nobody has used it for {IDLE} minutes; `vector stop` ends it.",
+                        "note: a daemon was started in the background (process {}, port {}). It stops \
+                         after {IDLE} minutes without use; `vector stop` ends it.",
                         started.id(),
                         address.port
                     ));
@@ -301,8 +301,8 @@ fn outcome_unknown(why: &str) -> Failure {
     failure(
         FailureKind::Lost,
         format!("Vector's daemon does not answer ({why})."),
-        "Whether the call was made is not known: call proposal_status, without an id, before you make it \
-         again.",
+        "It is not known whether the call was made. Call proposal_status without an id before \
+         you repeat it.",
     )
 }
 

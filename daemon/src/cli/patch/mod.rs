@@ -47,7 +47,7 @@ pub(super) struct PatchArgs {
     /// A file with a patch; - for stdin
     #[arg(long = "patch", id = "patch", value_name = "P.diff")]
     diff: Option<PathBuf>,
-    /// An exact text that stands there once, and what replaces it
+    /// An exact text that occurs once, and its replacement
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], allow_hyphen_values = true)]
     replace: Option<Vec<String>>,
     /// With --replace: every occurrence

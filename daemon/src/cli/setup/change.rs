@@ -145,7 +145,7 @@ impl ClientTarget<'_> {
     }
 }
 
-/// A text as it was before something was written to it. Where somebody has changed it since, only
+/// A text as it was before something was written to it. Where it was changed since, only
 /// what is ours goes.
 fn taken_back(
     form: FileFormat,

@@ -125,7 +125,7 @@ impl FileFormat {
         match all.remove(self.servers_key()) {
             None => Ok((None, all)),
             Some(Json::Object(servers)) => Ok((Some(servers), all)),
-            Some(_) => Err(format!("its `{}` is no object", self.servers_key())),
+            Some(_) => Err(format!("its `{}` is not an object", self.servers_key())),
         }
     }
 

@@ -76,7 +76,7 @@ fn find_property(object: &Object<'_>, key: &str) -> Option<usize> {
 fn inner_object<'a>(property: ObjectProp<'a>, key: &str) -> Result<Object<'a>, String> {
     match property.value {
         Value::Object(object) => Ok(object),
-        _ => Err(format!("its `{key}` is no object")),
+        _ => Err(format!("its `{key}` is not an object")),
     }
 }
 
@@ -412,7 +412,7 @@ mod tests {
     fn what_is_no_object_is_not_written_over() {
         let refused = |text: &str| set_path(text, &PATH, &json!(1)).unwrap_err();
         assert_eq!(refused("[]"), "it is not an object");
-        assert_eq!(refused("{\"servers\": null}"), "its `servers` is no object");
+        assert_eq!(refused("{\"servers\": null}"), "its `servers` is not an object");
         assert!(refused("{\"servers\": {}").contains("it is not JSON"));
         assert!(refused(&"[".repeat(1_000)).contains("128"));
     }

@@ -69,7 +69,7 @@ impl<G: DaemonGate> McpAgent<G> {
             Some(Json::String(session)) => Some(session),
             Some(_) => {
                 let hint = "list_sessions lists the names.";
-                return Err(failure(FailureKind::BadRequest, "`session` is no name.", hint));
+                return Err(failure(FailureKind::BadRequest, "`session` is not a name.", hint));
             }
         };
         let client = context.client_info().map_or_else(|| "an agent".to_owned(), |it| it.name);
@@ -123,8 +123,8 @@ impl<G: DaemonGate> McpAgent<G> {
         let _ = self.gate.cancel_call(own).await;
         failure(
             FailureKind::Settled,
-            "The call was taken back.",
-            "Unless somebody decided before, nothing was changed.",
+            "The call was cancelled.",
+            "Nothing was changed, unless a decision came first.",
         )
     }
 
@@ -175,7 +175,7 @@ impl<G: DaemonGate> McpAgent<G> {
             Some(value) => {
                 let said = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
                 said.map(Some).ok_or_else(|| {
-                    let message = format!("`{name}` is no number.");
+                    let message = format!("`{name}` is not a number.");
                     let hint = "Give the id that the call answered.";
                     failure(FailureKind::BadRequest, message, hint)
                 })

@@ -89,7 +89,7 @@ impl McpHttp {
     ) -> Result<Response<Body>, Failure> {
         let session = session_of(request.headers());
         if session.as_deref().is_some_and(|session| !self.session_store.is_owned(session, &owner)) {
-            let message = "There is no such session of MCP for this token.";
+            let message = "This token has no such MCP session.";
             return Err(failure(FailureKind::NotFound, message, "Initialize a new one."));
         }
         let is_end = request.method() == Method::DELETE;

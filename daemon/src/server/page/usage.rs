@@ -51,7 +51,7 @@ pub(super) fn usage_view(days: u64, figures: &Figures) -> Markup {
                 }
             }
             @if figures.usage.is_empty() {
-                div.empty { h2 { "No model has answered in these days" } p { "The offline planner is no model, and takes nothing." } }
+                div.empty { h2 { "No model has answered in these days" } p { "The offline planner is not a model and uses no tokens." } }
             } @else {
                 (day_chart("US dollars a day", &by_day, |sum| sum.usd, |usd| format!("{usd:.2} USD")))
                 (day_chart("Tokens a day", &by_day, |sum| (sum.read + sum.written) as f64, |n| format!("{} tokens", format::short_count(n as u64))))

@@ -84,7 +84,7 @@ impl TypeChecker {
         if let Some(named) = named.as_ref().filter(|it| !it.is_absolute()) {
             return Err(format!(
                 "Types are not checked: {PROGRAM} names {}, which could be another program in each \
-                 folder. Write where it stands, from the root.",
+                 folder. Write its absolute path.",
                 named.display()
             ));
         }
@@ -240,7 +240,7 @@ fn sort_findings(script: &CheckedScript, found: &mut Vec<SourceFinding>) {
             finder: FindingSource::Types,
             code: "not_typed".to_owned(),
             message: format!(
-                "types were not checked: the script stands deeper than {MAX_DEPTH} instances; move it up"
+                "types were not checked: the script is nested deeper than {MAX_DEPTH} instances; move it up"
             ),
             notes: Vec::new(),
             at: LineSpan::START,

@@ -136,7 +136,7 @@ impl GitIndex {
         }
         let reference = format!("{HEADS}{branch}");
         let checked = self.run(&["check-ref-format", "--branch", branch], b"");
-        checked.because(format!("{branch:?} is no name for a branch"))?;
+        checked.because(format!("{branch:?} is not a branch name"))?;
         Ok(reference)
     }
 
@@ -328,7 +328,9 @@ impl GitIndex {
             let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];
             let args = [&args[..], &["--pathspec-file-nul"]].concat();
             if let Err(why) = self.run_on(None, &args, &nul_separated(staged.iter())) {
-                return Ok(Some(format!("the commit is made, and your index is behind it: {why}")));
+                return Ok(Some(format!(
+                    "the commit was made, but your index is out of date: {why}"
+                )));
             }
         }
         Ok(None)

@@ -22,9 +22,9 @@ impl RequestPreset {
 
 pub const FIX: RequestPreset = RequestPreset {
     name: "fix",
-    about: "Find out what is wrong, and mend it",
-    text: "Find out what is wrong here and mend it, with as small a change as does it. Say what the cause \
-           was.",
+    about: "Find out what is wrong and fix it",
+    text: "Find out what is wrong here and fix it with the smallest change that works. Explain \
+           the cause.",
     needs_object: false,
 };
 

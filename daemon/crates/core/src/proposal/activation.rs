@@ -158,7 +158,7 @@ fn is_where_it_runs(scene: &Scene, node: Node) -> bool {
         }
 }
 
-/// The class of the service that an instance stands below.
+/// The class of the service that an instance is below.
 fn service_of(scene: &Scene, node: Node) -> &str {
     let mut service = node;
     while let Some(parent) = scene.parent(service).filter(|parent| *parent != scene.root()) {

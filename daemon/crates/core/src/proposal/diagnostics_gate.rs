@@ -54,8 +54,8 @@ impl ProposalDraft<'_> {
             && let Some(first) = vector_luau::new_errors(before, &after).first()
         {
             return refuse!(
-                "{path} would no longer compile: line {}: {}. Nothing was changed; mend the edit and \
-                 send it again.",
+                "{path} would no longer compile: line {}: {}. Nothing was changed. Fix the \
+                 edit and send it again.",
                 first.line,
                 first.message
             );

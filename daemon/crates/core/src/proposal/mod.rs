@@ -208,7 +208,7 @@ impl<'a> ProposalDraft<'a> {
                 self.conflict = Some(text_conflict(&path, &conflicts));
                 return refuse!(
                     "The text of {path} has changed since this was asked for, in the same lines. \
-                     Read it again and make the edit anew."
+                     Read it again and redo the edit."
                 );
             }
         };
@@ -430,7 +430,7 @@ impl<'a> ProposalDraft<'a> {
             let path = self.scene.path(node);
             self.add_warning(
                 WarningKind::ParentCreated,
-                format!("{path} does not exist: a Model is made."),
+                format!("{path} does not exist; a Model is created."),
             );
         }
         Ok(node)

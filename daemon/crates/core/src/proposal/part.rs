@@ -206,7 +206,7 @@ fn rename_target(
     let id = if is_own(&target.id) { ids.get(&target.id) } else { Some(&target.id) };
     match id {
         Some(id) => Ok(scene.by_id(id).map_or(target, |node| scene.target(node))),
-        None => refuse!("{} is made by a part that was left out.", target.path),
+        None => refuse!("{} is created by a part that was left out.", target.path),
     }
 }
 

@@ -202,8 +202,8 @@ fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
     match scene.why_fixed(class) {
         None => Ok(()),
         Some(why) => refuse!(
-            "No {class} of this file can be created, copied or deleted, because {why}. Open it in \
-             Studio and save it anew."
+            "No {class} of this file can be created, copied or deleted, because {why}. Open it \
+             in Studio and save it again."
         ),
     }
 }
@@ -218,7 +218,7 @@ fn check_all_rows(scene: &Scene, root: Node) -> Result<(), Refusal> {
 pub(super) fn check_parent(scene: &Scene, parent: Node, class: &str) -> Result<(), Refusal> {
     if parent == scene.root() && scene.is_place() && !reflection::is_service(class) {
         return refuse!(
-            "A {class} cannot stand directly below `game`, where only services are; put it into \
+            "A {class} cannot be a direct child of `game`, which has only services; put it into \
              game.Workspace, game.ReplicatedStorage or another service."
         );
     }
@@ -348,7 +348,7 @@ fn edit_memory(
 pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
     scene.memory().ok_or_else(|| {
         Refusal::new(
-            "The memory of this place is not known here: its file cannot be read, or is no text.",
+            "The memory of this place is not available: its file cannot be read or is not text.",
         )
     })
 }

@@ -109,8 +109,8 @@ impl OwnerSplitter<'_> {
                 let is_taken = self.is_file_parent(files, parent, self.class_of(source))?;
                 if is_taken && self.find_in_files(files, source)?.is_none() {
                     return refuse!(
-                        "{} is a copy of {}, which stands in Studio alone, and {} stands in files of \
-                         Rojo. Make it anew there, or copy it to where no files are.",
+                        "{} is a copy of {}, which exists only in Studio, and {} is in files of the \
+                         Rojo project. Recreate it there, or copy it to a parent that is not in files.",
                         parent.path,
                         source.path,
                         parent.path
@@ -126,8 +126,8 @@ impl OwnerSplitter<'_> {
                 }
                 let (here, there) = if from { ("files", "Studio") } else { ("Studio", "files") };
                 refuse!(
-                    "{} stands in {here} and would stand in {there} below {}: make it anew there, and \
-                     delete the old one in a second step.",
+                    "{} is in {here} and would be in {there} below {}. Recreate it there, \
+                     and delete the old one in a second step.",
                     target.path,
                     parent.path
                 )
@@ -137,8 +137,8 @@ impl OwnerSplitter<'_> {
                     return Ok(false);
                 }
                 refuse!(
-                    "Asset {asset} cannot be inserted into files, and {} stands in files of Rojo. Insert \
-                     it elsewhere, for example into game.Workspace.",
+                    "Asset {asset} cannot be inserted into files, and {} is in files of the Rojo project. \
+                     Insert it elsewhere, for example into game.Workspace.",
                     parent.path
                 )
             }
@@ -211,7 +211,7 @@ impl OwnerSplitter<'_> {
                 return Ok(files.target(node));
             }
             refuse!(
-                "{} stands in Studio alone, and a file cannot point to it. Leave the reference out.",
+                "{} exists only in Studio, and a file cannot refer to it. Leave the reference out.",
                 target.path
             )
         })?;
@@ -246,8 +246,8 @@ impl OwnerSplitter<'_> {
                 return Ok(target);
             }
             refuse!(
-                "{} stands so in files of Rojo, and in Studio only when Rojo has synced. Do this in a \
-                 second step.",
+                "{} is in files of the Rojo project, and appears in Studio after Rojo has synced. \
+                 Do this in a second step.",
                 target.path
             )
         })?;
@@ -256,8 +256,8 @@ impl OwnerSplitter<'_> {
             && files.subtree(node).any(|node| files.is_script(node))
         {
             return refuse!(
-                "{} has scripts in files of Rojo, and Studio would copy what it has of them. Make them \
-                 anew where they are to go.",
+                "{} has scripts in files of the Rojo project, and Studio would copy its own versions \
+                 of them. Recreate them at the destination.",
                 source.path
             );
         }
@@ -289,8 +289,8 @@ fn find_by_path(files: &Scene, path: &InstancePath) -> Result<Option<Node>, Refu
         }
         if named > 1 || segment.index.is_some() {
             return refuse!(
-                "{path}: several instances below {} are called {:?}, and which of them stands in a file \
-                 of Rojo cannot be told. Rename them in their files first.",
+                "{path}: several instances below {} are called {:?}, and it is not clear which of them \
+                 is in a file of the Rojo project. Rename them in their files first.",
                 files.path(at),
                 segment.name
             );
@@ -311,8 +311,8 @@ fn check_in_sync(files: &Scene, command: &Command) -> Result<(), Refusal> {
             let text = text_of(files, node, &target.path)?;
             if Fingerprint::of(text.as_bytes()) != *expect {
                 return refuse!(
-                    "The file of {} has another text than Studio shows. Let Rojo sync it (`rojo serve`, \
-                     and connect in Studio), read it again, and ask for the edit anew.",
+                    "The file of {} differs from the script in Studio. Let Rojo sync it (`rojo \
+                     serve`, and connect in Studio), read it again, and request the edit again.",
                     target.path
                 );
             }
@@ -323,8 +323,8 @@ fn check_in_sync(files: &Scene, command: &Command) -> Result<(), Refusal> {
             let held = files.subtree(node).count() as u32;
             if held != *count {
                 return refuse!(
-                    "{} has {count} instances in Studio, itself included, and {held} in files of Rojo. Let \
-                     Rojo sync, or choose what stands in files alone.",
+                    "{} has {count} instances in Studio, itself included, and {held} in files of the Rojo \
+                     project. Let Rojo sync, or choose instances that are only in files.",
                     target.path
                 );
             }

@@ -12,8 +12,8 @@ use crate::proposal::ProposalDraft;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "apply_edit",
-    about: "Proposes edits of a script by ranges: `text` replaces what stands from `start` up to \
-            `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
+    about: "Proposes edits of a script by ranges: `text` replaces the range from `start` \
+            up to `end`. Lines and UTF-16 characters count from 0, in the text as it is now; no \
             overlaps; at most 20 edits and 2000 inserted characters.",
     schema: args::args_schema::<ApplyEditArgs>,
     own: DefaultTarget::Path,

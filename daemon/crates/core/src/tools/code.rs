@@ -59,7 +59,7 @@ pub(super) fn symbol_at(
         let line = positions.excerpt(byte, LINE);
         let at = positions.position_of(byte);
         Refusal(format!(
-            "No name stands at line {}, character {} of {} (both from 0): {line:?}. Point at a name, or \
+            "There is no name at line {}, character {} of {} (both from 0): {line:?}. Point at a name, or \
              give `name` instead.",
             at.line,
             at.character,

@@ -44,7 +44,7 @@ pub struct DiagnosticsRequest {
 pub struct FetchScript {
     pub path: InstancePath,
     pub class: String,
-    /// Its text; none where it is no UTF-8.
+    /// Its text; none where it is not UTF-8.
     pub text: Option<String>,
 }
 

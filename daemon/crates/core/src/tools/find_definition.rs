@@ -102,7 +102,7 @@ fn explain_undefined(scene: &Scene, index: &CodeIndex, symbol: &Symbol) -> Strin
         ),
         Symbol::Own(symbol) => explain_undefined(scene, index, symbol),
         Symbol::Global(name) => format!(
-            "No script defines the global {:?}: it is of Luau or Roblox, or made while the game runs.",
+            "No script defines the global {:?}: it belongs to Luau or Roblox, or is created while the game runs.",
             display_name(name)
         ),
         Symbol::Local(_, _) | Symbol::Field(..) | Symbol::Module(_) => {

@@ -69,7 +69,7 @@ fn plan(args: &FindReferencesArgs, scene: &Scene, index: &CodeIndex) -> Result<J
     let mut answer = json!({ "scripts": scripts, "total": hits.len(), "certain": certain });
     if shown < page.len() {
         answer["note"] = format!(
-            "There is no room for {} more of this page; `cursor` goes on with them.",
+            "{} more did not fit on this page; continue with `cursor`.",
             page.len() - shown
         )
         .into();
@@ -101,7 +101,7 @@ fn exported_symbol(
     name: &str,
 ) -> Result<Symbol, Refusal> {
     let Symbol::Module(node) = module_symbol(args, scene, index)? else {
-        return refuse!("{} is no module.", args.path);
+        return refuse!("{} is not a module.", args.path);
     };
     let node = index.reexported_module(node);
     let script = index.script_at(node);

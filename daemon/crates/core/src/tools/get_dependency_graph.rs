@@ -107,10 +107,8 @@ fn plan(args: &DependencyGraphArgs, scene: &Scene, index: &CodeIndex) -> Result<
         answer["moreCycles"] = (graph.cycles.len() - cycles.len()).into();
     }
     if left > 0 {
-        answer["note"] = format!(
-            "There is no room for {left} more scripts of this page; `cursor` goes on with them."
-        )
-        .into();
+        answer["note"] =
+            format!("{left} more scripts did not fit on this page; continue with `cursor`.").into();
     }
     if shown < total {
         answer["truncated"] = true.into();

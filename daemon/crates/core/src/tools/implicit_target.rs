@@ -71,8 +71,8 @@ pub(super) fn fill_default(
         ImplicitInstance::File => {
             let others = if instead.len() > 1 { ", `paths` or a `selector`" } else { "" };
             return refuse!(
-                "`{argument}` is missing: give a path{others}. Only where a place is open in Studio \
-                 does a selected instance stand for it."
+                "`{argument}` is missing: give a path{others}. A selected instance is used instead \
+                 only when a place is open in Studio."
             );
         }
         ImplicitInstance::Many(count) => {

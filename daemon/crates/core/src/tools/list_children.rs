@@ -16,7 +16,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "list_children",
     about: "Lists what is below an instance, in tree order: path, class, number of children. \
             `game` lists the services. Paths are like game.Workspace[\"My.Part\"].Wall[2]: a name \
-            that is no plain word stands in brackets and quotes; [2] is the second of that name. \
+            that is not a plain word goes in brackets and quotes; [2] is the second of that name. \
             What is `truncated` goes on with the answer's `cursor`.",
     schema: args::args_schema::<ListChildrenArgs>,
     own: DefaultTarget::Parent,

@@ -12,7 +12,7 @@ use super::{DefaultTarget, ToolAction, ToolSpec, args};
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "render_scene",
-    about: "Draws parts as they stand, with a scale: of the Workspace or of `path`.",
+    about: "Renders the parts of the Workspace, or of `path`, with a scale.",
     schema: args::args_schema::<RenderSceneArgs>,
     own: DefaultTarget::Nothing,
     run: ToolAction::Look(|json, scene| plan_render(&args::parse_args(json)?, scene)),
@@ -42,7 +42,7 @@ fn plan_render(args: &RenderSceneArgs, scene: &Scene) -> Result<FetchRequest, Re
     let solids = gather_solids(scene, root);
     let root = visible_root(scene, root);
     if solids.all.is_empty() && solids.left.broken == 0 && !scene.is_open() {
-        return refuse!("There is nothing to see in {}: no part stands there.", scene.path(root));
+        return refuse!("There is nothing to render in {}: it has no parts.", scene.path(root));
     }
     let view = match args.view {
         None | Some(CameraView::Iso) => ViewDirection::Iso,

@@ -72,7 +72,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
     if scripts.is_empty() {
         let search = replacements.first().map_or("", |replacement| &replacement.search);
         return refuse!(
-            "{search:?} stands in none of the {}.",
+            "None of the {} contains {search:?}.",
             count_noun(without.len(), "script", "scripts")
         );
     }

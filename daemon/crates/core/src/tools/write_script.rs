@@ -29,7 +29,7 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
     let before = draft.seen_text(node)?.into_owned();
     if let Some(line) = vector_text_edit::find_elision(args.source.lines(), &before) {
         return refuse!(
-            "`source` has the line `{}`, which stands for code that it leaves out. Send the whole \
+            "`source` has the line `{}`, a placeholder for omitted code. Send the whole \
              text, or change only some lines with apply_edit, replace_text or apply_patch.",
             line.trim()
         );

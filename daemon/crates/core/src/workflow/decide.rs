@@ -525,7 +525,7 @@ fn revise_proposal(
         Some(CallStatus::Proposed(_, answer)) if !answer.is_null() => Some(answer.clone()),
         _ => None,
     };
-    let reason = Some("A part of it, or a changed form of it, stands for it now.".to_owned());
+    let reason = Some("It was replaced by a part or a changed version of it.".to_owned());
     let mut entries = vec![Entry::Rejected { proposal: old, reason }];
     entries.extend(withdraw_later(workflow, old));
     entries.push(Entry::Proposed { call: pending.call, answer, proposal: by });

@@ -8,7 +8,7 @@ use super::{CallStatus, PendingStatus, Workflow};
 
 /// What nobody has decided upon is not done any more; what was decided upon stands.
 pub(super) fn cancel_call(workflow: &Workflow, call: Seq) -> Vec<Entry> {
-    let reason = "Whoever called it has taken it back before anybody decided.".to_owned();
+    let reason = "The caller cancelled it before a decision.".to_owned();
     match workflow.calls.get(&call).map(|call| &call.status) {
         Some(CallStatus::Open) => vec![refused_entry(call, reason)],
         Some(CallStatus::Proposed(proposal, _)) => {
@@ -35,7 +35,7 @@ pub(super) fn expire_pending(workflow: &Workflow, after: &str) -> Vec<Entry> {
     let Some(client) = workflow.disconnected_agent().filter(|_| workflow.finished.is_none()) else {
         return Vec::new();
     };
-    let reason = format!("{client} disconnected, and nobody decided within {after}.");
+    let reason = format!("{client} disconnected, and there was no decision within {after}.");
     end_run(workflow, Finish::NotApproved, &reason)
 }
 

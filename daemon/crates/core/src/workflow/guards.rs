@@ -60,7 +60,7 @@ pub fn check_call(state: &LedgerState, workflow: Seq, call: Seq) -> Result<(), R
     let repeated = count_repeats(before().filter(|step| step.seq > spoken), tool, args);
     if repeated >= REPEATED {
         return refuse!(
-            "{tool}: This is the same call again, for the {} time in a row, and what came of it stands \
+            "{tool}: This is the same call again, for the {} time in a row, and its result is \
              above. Do something else, ask the person, or say what keeps you from going on.",
             ordinal_word(repeated + 1)
         );
@@ -192,7 +192,7 @@ pub(super) fn missing_work(own: &Workflow) -> Option<Refusal> {
     Some(Refusal(format!(
         "You made {parts} and no script that uses what you made. Where it is to do something, add the \
          script that makes it do that (open_or_create_script): in the part or its model, or with its name \
-         in the text. Where it is only to stand there, ask with ask_clarification whether that is all."
+         in the text. If it should only be decoration, ask with ask_clarification whether that is all."
     )))
 }
 
@@ -247,7 +247,7 @@ fn skip_unchanged(chain: &TaskChain<'_>, own: &Workflow, call: Seq, answer: Json
     match same {
         Some(step) => json!({
             UNCHANGED: step.number,
-            "note": format!("The answer is the one of step {}, which stands above.", step.number),
+            "note": format!("The answer is the same as that of step {}, above.", step.number),
         }),
         None => answer,
     }

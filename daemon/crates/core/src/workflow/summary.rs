@@ -45,7 +45,7 @@ pub(super) fn summarize(chain: &TaskChain<'_>, keep: usize) -> Option<Entry> {
 
 fn summary_text(chain: &TaskChain<'_>, steps: &[CallStep<'_>], until: Seq) -> String {
     let mut text = format!(
-        "(Vector: the messages of steps 1 to {} are not sent any more. This stands for them.)\n",
+        "(Vector: the messages of steps 1 to {} are no longer sent. This summary replaces them.)\n",
         steps.len()
     );
     let asked = chain.0.iter().filter(|(seq, _)| *seq <= until).map(|(_, it)| it.goal.as_str());

@@ -128,7 +128,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
     fn put_argument(&mut self, name: &str, raw: &RawArgument) -> Result<(), CallFault> {
         let Some((name, schema)) = self.find_property(name) else {
             return Err(CallFault::Malformed(format!(
-                "`{name}` is no argument.{}",
+                "`{name}` is not an argument.{}",
                 self.describe_parameters(name)
             )));
         };
@@ -194,7 +194,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
             from = end;
         }
         match first {
-            Some(why) => Err(CallFault::Malformed(format!("What stands in it {why}."))),
+            Some(why) => Err(CallFault::Malformed(format!("Its content {why}."))),
             None => Err(self.truncated_call("the arguments")),
         }
     }
@@ -220,7 +220,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
         match read_tag(rest) {
             TagStart::Tag(tag) if !tag.is_closing && self.reader.find_tool(tag.name).is_none() => {
                 CallFault::Malformed(format!(
-                    "`{}` is no argument.{}",
+                    "`{}` is not an argument.{}",
                     tag.name,
                     self.describe_parameters(tag.name)
                 ))
@@ -230,7 +230,7 @@ impl<'r, 'a> ArgumentReader<'r, 'a> {
                 self.around.unwrap_or(&self.tool.name)
             )),
             _ => CallFault::Malformed(format!(
-                "`{shown}` stands outside of an argument. Write <name>value</name>.{}",
+                "`{shown}` is outside of an argument. Write <name>value</name>.{}",
                 self.describe_parameters("")
             )),
         }

@@ -75,7 +75,7 @@ fn find_member<'a>(schema: &'a Json, name: &str) -> (String, &'a Json) {
 fn read_element(text: &str) -> Result<(NestedElement<'_>, &str), String> {
     let TagStart::Tag(tag) = read_tag(text) else {
         let shown: String = text.chars().take(40).collect();
-        return Err(format!("has `{shown}` where a tag should stand"));
+        return Err(format!("has `{shown}` where a tag is expected"));
     };
     if tag.is_closing {
         return Err(format!("has `</{}>`, which closes nothing", tag.name));

@@ -192,8 +192,8 @@ impl<'a> MessageReader<'a> {
             return Ok(());
         }
         Err(format!(
-            "`</{}>` stands there twice, so where the call ends cannot be told. Put the text that holds \
-             it into <![CDATA[ and ]]>. It was not run.",
+            "`</{}>` occurs twice, so the end of the call is ambiguous. Put the text that \
+             contains it into <![CDATA[ and ]]>. It was not run.",
             tool.name
         ))
     }

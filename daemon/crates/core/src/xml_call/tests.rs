@@ -278,7 +278,7 @@ fn what_is_not_whole_is_not_run() {
 fn what_is_malformed_is_said() {
     refused(
         "<read_script><file>a</file></read_script>",
-        "`file` is no argument. The tool takes path",
+        "`file` is not an argument. The tool takes path",
     );
     refused("<read_script>game.A</read_script>", "`game.A</read_script>` stands outside");
     refused("<read_script><path>game.A</read_script>", "not closed by `</path>`");

@@ -32,7 +32,7 @@ impl Engine {
             StepProgress::Done => return Ok(true),
             StepProgress::Diverged { theirs, .. } => {
                 let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
-                format!("somebody has changed {} since", files.join(", "))
+                format!("{} was changed since", files.join(", "))
             }
             StepProgress::NotBegun if seen != ObservedState::NotDone => {
                 "its files are what they were before it".to_owned()
@@ -69,7 +69,7 @@ impl Engine {
         self.follow_own(ack)?;
         Ok(match back {
             Ok(()) => Ok(" Its files are what they were.".to_owned()),
-            Err(left) => Err(format!(" Not all of its files could be put back: {left}.")),
+            Err(left) => Err(format!(" Some of its files could not be restored: {left}.")),
         })
     }
 
@@ -187,7 +187,7 @@ pub fn put_begun_back(ledger: &Ledger, project: &Path) -> Result<Vec<String>, En
             }
             let said = match recover::put_back(ledger, &step)? {
                 Ok(()) => "its files are what they were before it".to_owned(),
-                Err(left) => format!("not all of its files could be put back: {left}"),
+                Err(left) => format!("some of its files could not be restored: {left}"),
             };
             notices.push(format!("Vector was stopped while it wrote proposal {seq}; {said}."));
         }

@@ -104,7 +104,7 @@ fn to_call(called: CalledTool, is_cut: bool) -> ToolCall {
     let tool = clean_tool_name(&called.name);
     let (args, broken) = match called.args {
         Ok(args) if args.is_object() => (args, None),
-        Ok(args) => (json!({ "unparsed": args }), Some("they are no object".to_owned())),
+        Ok(args) => (json!({ "unparsed": args }), Some("they are not an object".to_owned())),
         Err(malformed) => (json!({ "unparsed": malformed.text }), Some(malformed.why)),
     };
     let flaw = if is_cut {
@@ -183,8 +183,8 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
         }
         Some(401 | 403) => {
             let mend = match &client.chosen_model().found {
-                CredentialSource::Variable(name) => format!("Set the variable {name} anew"),
-                _ => format!("Set its key anew with `vector key set {service}`"),
+                CredentialSource::Variable(name) => format!("Set the variable {name} again"),
+                _ => format!("Set its key again with `vector key set {service}`"),
             };
             (FailureKind::Provider, format!("{mend}, or choose another model."))
         }

@@ -21,7 +21,7 @@ pub enum PlaceError {
     ReadOnly { file: String },
     /// It is no file that could be written.
     #[error(
-        "{file} is no file (a folder, a device, or a link to nothing); choose another with --out"
+        "{file} is not a file (a folder, a device, or a broken link); choose another with --out"
     )]
     NoFile { file: String },
     /// There is no Rojo project.
@@ -35,14 +35,14 @@ pub enum PlaceError {
     Project(PathBuf, String),
     /// The files of a project did not come out as was approved.
     #[error(
-        "{project} was not changed: its files would have been read otherwise than what was approved \
-         ({what}); make this change by hand, or another one"
+        "{project} was not changed: its files would not be read as what was approved ({what}). \
+         Make this change by hand, or make another one"
     )]
     Otherwise { project: String, what: String },
     /// A step of a project was not done, and all files were put back but some that are somebody else's.
     #[error(
-        "{project} was not changed: {why}; all files were put back but for {files}, which somebody \
-         else has saved meanwhile: they stay as they are, so look at them"
+        "{project} was not changed: {why}; all files were restored except {files}, which another \
+         program saved meanwhile. Those were left as they are; check them"
     )]
     Kept {
         project: String,
@@ -53,8 +53,8 @@ pub enum PlaceError {
     },
     /// A step of a project was done in part, and could not be taken back.
     #[error(
-        "{project} is changed in part: {why}; these files could not be put back: {left}. Mend that, and \
-         run it again: what is left is put back first"
+        "{project} is changed in part: {why}; these files could not be restored: {left}. Fix the cause and \
+         run the command again; these files are restored first"
     )]
     Torn {
         project: String,
@@ -68,7 +68,7 @@ pub enum PlaceError {
     Output { file: String, why: io::Error },
     /// Somebody else changed it meanwhile.
     #[error(
-        "{file} was changed by somebody else since it was read; nothing was written. Run it again"
+        "{file} was changed by another program since it was read; nothing was written. Run the command again"
     )]
     Changed { file: String },
     /// The new content cannot be made.
@@ -76,8 +76,8 @@ pub enum PlaceError {
     Encode { file: String, why: CodecError },
     /// The memory was written, the place was not, and the memory could not be put back.
     #[error(
-        "{file} was not changed, but {memory} was: it has what was to be remembered with the change, and \
-         could not be put back ({why}). The place was not written because: {error}. Restore {memory} by \
+        "{file} was not changed, but {memory} was: it contains what the change was to remember, \
+         and could not be restored ({why}). The place was not written because: {error}. Restore {memory} by \
          hand"
     )]
     MemoryAhead {

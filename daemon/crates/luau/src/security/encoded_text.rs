@@ -220,7 +220,7 @@ fn check_literal(text: &str, reverses: bool) -> Option<String> {
     }
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
     let longest = text.split(|c| !is_base64(c)).map(str::len).max().unwrap_or(0);
-    let blob = format!("holds {longest} characters of encoded text that nobody can read");
+    let blob = format!("holds {longest} characters of encoded text that people cannot read");
     (longest >= BLOB).then_some(blob)
 }
 

@@ -42,7 +42,7 @@ fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         let empty = between.split('\n').filter(|line| line.trim().is_empty()).count();
         let empty = empty.saturating_sub(2);
         let what = if columns >= FAR {
-            format!("has code {columns} columns to the right, where nobody sees it")
+            format!("has code {columns} columns to the right, out of sight")
         } else if empty >= DEEP {
             format!("has code behind {empty} empty lines")
         } else {
@@ -73,7 +73,7 @@ fn find_long(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     for (at, line) in view.source.lines().enumerate() {
         let is_crowded = names.get(&(at as u32 + 1)).is_some_and(|count| *count >= CROWDED);
         if line.len() >= LONG && is_crowded {
-            let what = format!("has {} characters of code, which nobody reads", line.len());
+            let what = format!("has {} characters of code, too long to read", line.len());
             found.push(ScanFinding::new(at as u32 + 1, what, fingerprint::of_text(line)));
         }
     }
@@ -91,7 +91,7 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         names.find(|(token, _)| token.kind == TokenKind::Name && is_alike(view.token_text(token)))
     {
         let name: String = view.token_text(token).chars().take(40).collect();
-        let what = format!("has names like {name}, which nobody can tell apart");
+        let what = format!("has names like {name}, which people cannot tell apart");
         found.push(ScanFinding::new(*line, what, 0));
     }
 }
@@ -110,7 +110,7 @@ fn describe_hidden(line: &str) -> Option<String> {
         // Flags of regions end with them.
         let is_flag = matches!(last, '\u{1f3f4}' | '\u{e0000}'..='\u{e007f}');
         if has_no_shape(c) && !(is_flag && matches!(c, '\u{e0000}'..='\u{e007f}')) {
-            return Some(format!("has the character {}, which nobody sees", code(c)));
+            return Some(format!("has the invisible character {}", code(c)));
         }
         last = c;
     }

@@ -89,7 +89,7 @@ fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
             Some((_, host)) => {
                 first.get_or_insert(host);
             }
-            None => return Some("an address that does not stand here".to_owned()),
+            None => return Some("an address that is not in this script".to_owned()),
         }
     }
     first

@@ -113,7 +113,7 @@ fn check_member(
         _ => false,
     };
     if !is_known && owner.iter().any(is_reaching) {
-        let said = "reaches for a member of a service by a name that does not stand here";
+        let said = "reaches for a member of a service by a name that is not in this script";
         return Some(said.to_owned());
     }
     let whole = owner.iter().find_map(|value| match value {
@@ -366,7 +366,7 @@ fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Strin
         call.values.iter().any(|it| matches!(it, ScanValue::Builtin(builtin) if &**builtin == name))
     };
     if is("debug.loadmodule") {
-        return Some("uses debug.loadmodule, which runs a module's code anew".to_owned());
+        return Some("uses debug.loadmodule, which runs a module's code again".to_owned());
     }
     if !is("debug.info") {
         return None;
@@ -421,7 +421,7 @@ fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -
     })
 }
 
-/// A function that is chosen by what somebody else says, or by a name that does not stand here.
+/// A function that is chosen by what somebody else says, or by a name that is not in this script.
 fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let TreeExpr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
     let (owners, keys) = (view.evaluator.eval(*base), view.evaluator.eval(*key));
@@ -465,5 +465,5 @@ fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String>
         tokens.tokens.iter().any(names)
     };
     (is_own && !is_known && (is_any_service || is_open && is_named(view)))
-        .then(|| "calls a function by a name that does not stand here".to_owned())
+        .then(|| "calls a function by a name that is not in this script".to_owned())
 }

@@ -76,7 +76,7 @@ fn assets_from_outside() {
 fn requests_say_to_whom() {
     let http = "local Web = game:GetService(\"HttpService\")\n";
     let at = |call: &str| format!("{http}{call}");
-    let hidden = "an address that does not stand here on the internet";
+    let hidden = "an address that is not in this script on the internet";
     names("http:RequestAsync({})", hidden);
     names("http:PostAsync(url, data)", hidden);
     names(&at("Web:GetAsync(url)"), hidden);
@@ -278,7 +278,7 @@ fn a_change_within_flagged_code_is_new() {
         leak,
         &[leak, "leak()"].concat(),
         &[
-            "Line 4 calls leak, which sends data to an address that does not stand here on the internet (PostAsync).",
+            "Line 4 calls leak, which sends data to an address that is not in this script on the internet (PostAsync).",
         ],
     );
     check_change(&[leak, "leak()"].concat(), &[leak, "print(1)\nleak()"].concat(), &[]);

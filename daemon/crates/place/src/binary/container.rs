@@ -26,10 +26,10 @@ const ZSTD_NO_ROOM: usize = 70_usize.wrapping_neg();
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ContainerError {
     /// The file has no end.
-    #[error("it ends too early, so a part of it is missing; save or fetch it once more")]
+    #[error("it is truncated; save or download it again")]
     CutOff,
     /// The file says of itself what cannot be.
-    #[error("it is damaged; save or fetch it once more")]
+    #[error("it is damaged; save or download it again")]
     Damaged,
     /// Another version of the format.
     #[error("it is of version {0} of the format, and only version 0 can be read")]

@@ -1,4 +1,4 @@
-//! Where instances stand when a person takes theirs: what ours deleted comes back, and what ours moved
+//! Where instances are when a person takes theirs: what ours deleted comes back, and what ours moved
 //! goes to where theirs has it. Each step leaves a tree, in whatever order conflicts are decided.
 
 use rbx_dom_weak::ustr;

@@ -211,7 +211,7 @@ impl<'a> SelectorSearch<'a> {
 
     fn any_nested(&self, nested: &NestedSelector, at: usize) -> bool {
         let mut steps = nested.any_of.iter().map(|complex| complex.steps.as_slice());
-        // Inside `:not` a single step says nothing of where an instance stands.
+        // Inside `:not` a single step says nothing of where an instance is.
         if steps.all(|steps| steps.len() == 1) {
             let mut any_of = nested.any_of.iter();
             return any_of.any(|complex| self.matches_step(&complex.steps[0], at));

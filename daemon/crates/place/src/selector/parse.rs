@@ -126,7 +126,7 @@ impl SelectorParser<'_> {
                 Some('>') => {}
                 Some(_) if gap => {
                     return self.fail(
-                        "white space alone is no step; write `>>` for descendants or `>` for \
+                        "white space alone is not a step; write `>>` for descendants or `>` for \
                          children, or leave it out where one instance has to be both",
                     );
                 }

@@ -58,7 +58,7 @@ fn trim_start(text: &[u8]) -> &[u8] {
     &text[blank..]
 }
 
-/// A number as the format has it: with names of its own for what is no finite number.
+/// A number as the format has it: with names of its own for what is not a finite number.
 pub(super) fn parse_float<T: std::str::FromStr>(text: &str) -> Option<T> {
     match text {
         "INF" => "inf".parse().ok(),

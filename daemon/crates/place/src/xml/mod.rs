@@ -57,7 +57,7 @@ const NAME: &str = "Name";
 pub(super) struct XmlFile {
     file: Arc<[u8]>,
     document: DocumentInfo,
-    /// Where each instance stands; `game` is the root element.
+    /// Where each instance is; `game` is the root element.
     spans: Vec<ItemSpan>,
     ids: OnceCell<ReferentIndex>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,

@@ -281,7 +281,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
     fn enter_properties(&mut self, tag: &TagSpan) -> Result<(), XmlError> {
         if self.open.last().is_some_and(|open| open.has_items) {
             return Err(
-                self.error_at("the properties of an item stand behind its children", tag.start)
+                self.error_at("the properties of an item come after its children", tag.start)
             );
         }
         let (mut name, mut content) = (None, None);

@@ -68,7 +68,7 @@ impl AnswerDecoder for AnthropicDecoder {
 
     fn handle_body(&mut self, body: &Json, draft: &mut AnswerBuilder) {
         if !body["content"].is_array() && body["stop_reason"].is_null() {
-            draft.set_broken("the answer is no message of Anthropic's".to_owned());
+            draft.set_broken("the answer is not an Anthropic message".to_owned());
             return;
         }
         self.begin_message(body, draft);

@@ -50,7 +50,7 @@ pub(in super::super) fn handle_message(
         "error" => report_failure(header(":error-code"), header(":error-message"), draft),
         _ => match serde_json::from_str::<Json>(&payload) {
             Ok(data) => wire.handle_event(header(":event-type"), &data, draft),
-            Err(error) => draft.set_broken(format!("an event of the answer is no JSON: {error}")),
+            Err(error) => draft.set_broken(format!("an event of the answer is not JSON: {error}")),
         },
     }
 }

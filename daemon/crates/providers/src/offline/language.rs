@@ -154,8 +154,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
                  [with PROPERTY = VALUE, ...]",
         example: "create a red Part named Door in game.Workspace",
         meaning: "Creates one instance. Without a path a script, a value or a remote goes to the service \
-                  where its class belongs, anything else to game.Workspace. A part is anchored and stands \
-                  on 0,0,0, unless the request says otherwise.",
+                  where its class belongs, anything else to game.Workspace. A part is anchored at 0,0,0 \
+                  unless the request specifies another position.",
         read: create::read_create,
     },
     LanguageForm {
@@ -240,8 +240,8 @@ pub(super) const FORMS: &[LanguageForm] = &[
         made: false,
         syntax: "replace \"TEXT\" with \"TEXT\" in all scripts, PATH or SELECTOR",
         example: "replace \"FindFirstChild(\" with \"WaitForChild(\" in all scripts",
-        meaning: "Replaces an exact text: in one script, where it must stand once, or wherever it \
-                  stands in all the scripts that a selector finds.",
+        meaning: "Replaces an exact text: in one script, where it must occur once, or \
+                  everywhere in all scripts that a selector finds.",
         read: read_replace,
     },
     LanguageForm {

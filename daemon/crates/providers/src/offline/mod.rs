@@ -49,7 +49,7 @@ pub fn language_help() -> String {
     text.push('\n');
     text.push_str(&wrap_text(
         "Requests are joined by `;`, a new line or the word `then`. Capitals do not matter in \
-         these words. A text or name with spaces or with `;` stands in double quotes. A PATH \
+         these words. Put a text or name with spaces or `;` in double quotes. A PATH \
          begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
          for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
          Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
@@ -261,7 +261,7 @@ impl<'a> PlanProgress<'a> {
         if done + 1 < steps {
             text.push_str(", and nothing after it was tried");
         }
-        text.push_str(". Ask for what is missing, or take back what was done.");
+        text.push_str(". Request what is missing, or revert what was done.");
         text
     }
 }

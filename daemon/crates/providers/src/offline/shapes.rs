@@ -100,7 +100,7 @@ fn parse_size<'a>(
         (Some(size), None) => (size, sentence.rest),
         (None, Some(found)) => found,
         (Some(_), Some(_)) => {
-            return Err(LanguageComplaint::new(sentence.rest, "the size stands there twice"));
+            return Err(LanguageComplaint::new(sentence.rest, "the size is given twice"));
         }
         (None, None) => {
             let why = "its rows and columns are missing; write for example `3x3`";
@@ -141,7 +141,7 @@ impl ShapeOptions {
             };
             let twice = options.take_option(keyword, &rest[..end].join(" "))?;
             if twice {
-                return Err(LanguageComplaint::new(keyword, "it stands there twice"));
+                return Err(LanguageComplaint::new(keyword, "it is given twice"));
             }
             words = &rest[end..];
         }

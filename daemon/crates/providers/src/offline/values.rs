@@ -189,7 +189,7 @@ pub(super) fn need_colour(text: &str) -> Result<String, LanguageComplaint> {
     find_color(text).ok_or_else(|| {
         LanguageComplaint::new(
             text,
-            "it is no colour; write #rrggbb, a plain name such as `red`, or the name of a brick \
+            "it is not a colour; write #rrggbb, a plain name such as `red`, or the name of a brick \
              colour such as `bright blue`",
         )
     })
@@ -211,7 +211,7 @@ pub(super) fn parse_assignments(text: &str) -> Result<Map<String, Json>, Languag
     let mut props = Map::new();
     for (property, values) in read {
         if !is_property(property) {
-            let why = "it is no property name, nor an attribute's such as `@Speed`";
+            let why = "it is not a property name, nor an attribute such as `@Speed`";
             return Err(LanguageComplaint::new(property, why));
         }
         let value = parse_value(property, &values)?;

@@ -148,7 +148,7 @@ pub(super) fn split_word<'a>(
     if found.next().is_some() {
         return Err(LanguageComplaint::new(
             text,
-            format!("the word `{keyword}` stands there twice; put names and texts in quotes"),
+            format!("the word `{keyword}` occurs twice; put names and texts in quotes"),
         ));
     }
     Ok(Some((text[..from].trim(), text[to..].trim())))
@@ -206,7 +206,7 @@ pub(super) fn take_quoted(text: &str) -> Result<(String, &str), LanguageComplain
     let inside = serde_json::from_str(&json).map_err(|_| {
         LanguageComplaint::new(
             quoted,
-            "it is no text as JSON writes it; write \\\\ for a backslash and \\\" for a quote",
+            "it is not a JSON string; write \\\\ for a backslash and \\\" for a quote",
         )
     })?;
     Ok((inside, rest.trim_start()))
@@ -232,7 +232,7 @@ pub(super) fn name(text: &str) -> Result<String, LanguageComplaint> {
     } else if split_words(text).len() == 1 && !text.contains('"') {
         text.to_owned()
     } else {
-        return Err(LanguageComplaint::new(text, "a name is one word, or stands in double quotes"));
+        return Err(LanguageComplaint::new(text, "a name is one word, or is in double quotes"));
     };
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
         return Err(LanguageComplaint::new(

@@ -27,7 +27,7 @@ impl AnswerDecoder for OpenaiChat {
         match &body["choices"] {
             Json::Array(choices) if choices.is_empty() => draft.finish("", FinishKind::Done),
             Json::Array(_) => self.read_choice(body, ["message", "delta"], draft),
-            _ => draft.set_broken("the answer is no chat completion".to_owned()),
+            _ => draft.set_broken("the answer is not a chat completion".to_owned()),
         }
     }
 

@@ -77,7 +77,7 @@ impl AnswerDecoder for OpenaiResponses {
         if body["output"].is_array() || body["status"].is_string() {
             self.read_response(body, "", draft);
         } else {
-            draft.set_broken("the answer is no response".to_owned());
+            draft.set_broken("the answer is not a response".to_owned());
         }
     }
 

@@ -1,4 +1,4 @@
-//! Steps that are read otherwise than was approved, and cannot be taken back as a whole.
+//! Steps that are read otherwise than was approved, and cannot be reverted as a whole.
 
 use std::fs;
 use std::path::PathBuf;

@@ -52,9 +52,10 @@ pub struct NotBack {
 
 impl std::fmt::Display for NotBack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let theirs = self.theirs.iter().map(|file| {
-            format!("{}: somebody has changed it since, and it stays as it is", file.display())
-        });
+        let theirs = self
+            .theirs
+            .iter()
+            .map(|file| format!("{}: it was changed since, and is left as it is", file.display()));
         let all: Vec<String> = self.faults.iter().cloned().chain(theirs).collect();
         f.write_str(&all.join("; "))
     }

@@ -278,7 +278,7 @@ impl PlannedFiles {
             count => format!(" and {} more", count - 1),
         };
         refuse!(
-            "{} holds files that are no instances: {first}{more}; move them away first.",
+            "{} contains files that are not instances: {first}{more}. Move them away first.",
             self.display_path(folder)
         )
     }
@@ -393,7 +393,7 @@ impl PlannedFiles {
                 };
                 if !goes {
                     return refuse!(
-                        "{} cannot be made, because {} is there already; give another name.",
+                        "{} cannot be created, because {} already exists. Choose another name.",
                         self.display_path(path),
                         self.display_path(&there)
                     );
@@ -478,8 +478,8 @@ fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
     }
     let inside = path.strip_prefix(folder).ok().filter(|inside| inside.to_str().is_none());
     refuse!(
-        "The name of {} is no UTF-8, so Vector could not note the change and take it back; rename it, or \
-         move it away, first.",
+        "The name of {} is not UTF-8, so Vector could not record and revert the change. Rename \
+         it or move it away first.",
         inside.unwrap_or(path).display()
     )
 }
@@ -489,7 +489,7 @@ fn read_content(file: &Path) -> Result<FileContent, Refusal> {
     let failed = |why| Refusal(format!("{} cannot be read: {why}.", file.display()));
     let about = fs::symlink_metadata(file).map_err(failed)?;
     if !about.is_file() {
-        return refuse!("{} is no file any more.", file.display());
+        return refuse!("{} is no longer a file.", file.display());
     }
     let bytes = fs::read(file).map_err(failed)?;
     Ok(FileContent { bytes, mode: Some(super::journal::file_mode(&about)) })

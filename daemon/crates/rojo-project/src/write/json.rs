@@ -54,7 +54,7 @@ impl JsonDocument {
 pub(super) fn object_at(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
     match object.object_value_or_create(key) {
         Some(found) => Ok(found),
-        None => refuse!("its `{key}` is no object"),
+        None => refuse!("its `{key}` is not an object"),
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn append_values(
             }
         }
         (Some(there), Some(_)) => there.set_value(CstInputValue::Array(values)),
-        (Some(_), None) => return refuse!("its `{key}` is no array"),
+        (Some(_), None) => return refuse!("its `{key}` is not an array"),
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! From a changed scene to changed files: the other direction of the reader.
 //!
-//! A plan does not follow the commands. It compares where each instance stands now with where its file
+//! A plan does not follow the commands. It compares where each instance is now with where its file
 //! is, and says what has to become of the files so that the project is read as the scene is. What no
 //! file can hold is refused. Nothing is written here but by [`journal`]; that the files give the scene
 //! indeed is looked at by whoever reads the project again.

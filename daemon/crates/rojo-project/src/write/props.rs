@@ -76,15 +76,15 @@ impl ChangePlanner<'_> {
                 Some(FileMiddleware::Json | FileMiddleware::Toml | FileMiddleware::Yaml),
             ) => {
                 return refuse!(
-                    "The text of {} is made of {}, which Rojo turns into a module; edit that file by \
-                     hand.",
+                    "The text of {} comes from {}, which Rojo turns into a module. Edit \
+                     that file by hand.",
                     self.path_text(node),
                     self.display_path(file)
                 );
             }
             ("Contents", Some(FileMiddleware::Csv)) => {
                 return refuse!(
-                    "{} is made of {}; edit that file by hand.",
+                    "{} comes from {}. Edit that file by hand.",
                     self.path_text(node),
                     self.display_path(file)
                 );

@@ -106,7 +106,7 @@ impl ChangePlanner<'_> {
             }
             InstanceOrigin::Model { .. } => Ok(ChildHome::Model(self.model_root(*number))),
             InstanceOrigin::File { file, .. } => refuse!(
-                "{} is made of {}, which can hold no children; put {} elsewhere.",
+                "{} comes from {}, which cannot have children. Put {} elsewhere.",
                 self.path_text(parent),
                 self.display_path(file),
                 self.scene.name(child)
@@ -147,7 +147,7 @@ impl ChangePlanner<'_> {
         self.create_instance(node)
     }
 
-    /// Moves a folder, or a model file, to where its instance stands.
+    /// Moves a folder, or a model file, to where its instance is.
     fn move_whole(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         self.check_alone(number)?;
         let folder = match self.child_home(self.scene.parent(node), node)? {
@@ -172,7 +172,7 @@ impl ChangePlanner<'_> {
         Ok(())
     }
 
-    /// Moves the file of a script or of data to where its instance stands; into a folder of its own
+    /// Moves the file of a script or of data to where its instance is; into a folder of its own
     /// where it has children now.
     fn move_file(
         &mut self,
@@ -193,7 +193,7 @@ impl ChangePlanner<'_> {
             let Some(init) = init.filter(|init| INITS.iter().any(|(known, _)| known == init))
             else {
                 return refuse!(
-                    "{} is made of {}, which can hold no children; put them elsewhere.",
+                    "{} comes from {}, which cannot have children. Put them elsewhere.",
                     self.path_text(node),
                     self.display_path(file)
                 );

@@ -55,7 +55,7 @@ pub enum PatchError {
     },
     /// A line between the hunks of an envelope that means nothing.
     #[error(
-        "Line {line} of the patch, `{text}`, is not understood. Between `*** Begin Patch` and `*** End Patch` stand `*** Update File: NAME`, `@@`, and lines that begin with a space, `+` or `-`."
+        "Line {line} of the patch, `{text}`, is not understood. Between `*** Begin Patch` and `*** End Patch` come `*** Update File: NAME`, `@@`, and lines that begin with a space, `+` or `-`."
     )]
     UnknownMarker {
         /// Which line of the patch, from 1.
@@ -64,7 +64,7 @@ pub enum PatchError {
     },
     /// A line of a hunk that begins with none of the signs.
     #[error(
-        "Line {line} of the patch, `{text}`, begins neither with a space nor with `+` or `-`, and does not stand in the script. Begin each line of a hunk with one of them."
+        "Line {line} of the patch, `{text}`, begins neither with a space nor with `+` or `-`, and is not in the script. Begin each line of a hunk with one of them."
     )]
     NoSign {
         /// Which line of the patch, from 1.
@@ -81,7 +81,7 @@ pub enum PatchError {
     ChangesNothing,
     /// What a hunk puts in stands there.
     #[error(
-        "Hunk {hunk} is in the script already: the lines that it leaves stand at line {line}. Either it was applied before, or it is reversed. Read the script again."
+        "Hunk {hunk} is in the script already: its resulting lines are at line {line}. Either it was applied before, or it is reversed. Read the script again."
     )]
     AlreadyThere {
         /// Which hunk, from 1.
@@ -91,7 +91,7 @@ pub enum PatchError {
     },
     /// A hunk fits nowhere.
     #[error(
-        "Hunk {hunk} does not fit: the lines that it expects do not stand in the script{near}. {hint}"
+        "Hunk {hunk} does not fit: the lines that it expects are not in the script{near}. {hint}"
     )]
     NotFound {
         /// Which hunk, from 1.
@@ -152,7 +152,7 @@ pub enum PatchError {
     },
     /// It leaves code out.
     #[error(
-        "The patch adds `{line}`, which stands for code that it leaves out. Send the code itself; lines that stay need not be in the patch."
+        "The patch adds `{line}`, a placeholder for omitted code. Send the code itself; lines that stay need not be in the patch."
     )]
     Elision { line: String },
     /// A file that an envelope is about is not there, or is.

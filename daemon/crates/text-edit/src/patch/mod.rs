@@ -110,8 +110,7 @@ impl PatchResult {
             MatchStage::Fuzz2 => Some("the two outermost lines of its context differ"),
         };
         let away = self.offset.unsigned_abs();
-        let offset =
-            (away > SURE_OFFSET).then(|| format!("it stands {away} lines from where it says"));
+        let offset = (away > SURE_OFFSET).then(|| format!("it is {away} lines from where it says"));
         let mut doubts: Vec<String> = stage.map(str::to_owned).into_iter().chain(offset).collect();
         doubts.extend(self.notes.iter().map(|note| (*note).to_owned()));
         if doubts.is_empty() && self.confirm {

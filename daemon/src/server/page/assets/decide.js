@@ -28,7 +28,7 @@ export async function reject(of) {
   const said = await question({
     title: "Reject it?",
     about: of.title,
-    text: "Nothing is changed. You may say why; whoever asked is told.",
+    text: "Nothing is changed. The requester receives your reason, if you give one.",
     field: "Why",
     yes: "Reject",
   });

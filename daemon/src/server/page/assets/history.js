@@ -121,7 +121,7 @@ async function went({ workflow }) {
 
 act("revert", async ({ dataset }) => went(await call("POST", `/api/proposals/${dataset.back}/revert`)));
 act("restore", async ({ dataset }) => {
-  const text = "What Vector applied since is proposed to be taken back, as one change. What others changed stays.";
+  const text = "Vector proposes to revert everything that it applied since, as one change. Changes by others stay.";
   if ((await question({ title: "Go back to this checkpoint?", text, yes: "Propose it" })) === null) return;
   await went(await call("POST", `/api/checkpoints/${dataset.checkpoint}/restore`));
 });

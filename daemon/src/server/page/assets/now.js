@@ -309,7 +309,7 @@ async function ask(text, more = {}) {
     if (error.kind !== "stale") throw error;
     composed = "";
     await composer();
-    throw new Failure("stale", "The place was opened anew meanwhile.", "Ask again: what you have typed is still there.");
+    throw new Failure("stale", "The place was reopened meanwhile.", "Ask again: what you have typed is still there.");
   });
   if (String(workflow) !== task) location.hash = `#/now/${workflow}`;
 }

@@ -23,7 +23,7 @@ pub(in super::super) fn conflict_view(key: &str, conflict: &Conflict) -> Markup 
             @if conflict.more > 0 {
                 p.dim { "… and " (format::count_text(conflict.more as usize, "further passage")) }
             }
-            p.dim { "Nothing was changed. Whoever asked was told of it, and can ask again for the script as it is now." }
+            p.dim { "Nothing was changed. The requester was notified and can try again with the current script." }
         }
     }
 }

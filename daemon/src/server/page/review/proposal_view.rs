@@ -102,7 +102,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
             @if let Some(files) = proposal.files_sentence() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {
-                    "It stands on what comes before it: "
+                    "It depends on earlier proposals:  "
                     @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (proposal_link(*before)) }
                     @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
                 }
@@ -110,7 +110,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
             @if let Some(before) = replaced.first() {
                 li { "It is " (proposal_link(*before)) ", planned again on what is there now" }
             }
-            @if let Some(from) = proposal.from { li { "It was made from " (proposal_link(from)) } }
+            @if let Some(from) = proposal.from { li { "It was derived from  " (proposal_link(from)) } }
         }
     }
 }
@@ -142,14 +142,12 @@ pub(super) fn warnings_view(proposal: &Proposal) -> Markup {
 /// What a kind of warning is called, and what it means.
 fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
     match kind {
-        WarningKind::ParentCreated => {
-            ("New parent", "A parent that is not there is made on the way.")
-        }
+        WarningKind::ParentCreated => ("New parent", "A missing parent is created."),
         WarningKind::Name => {
             ("Name", "Paths with this name are easily taken for those of another instance.")
         }
         WarningKind::Duplication => {
-            ("Twice", "The passage already stands nearby; it may have been inserted before.")
+            ("Twice", "The passage already occurs nearby; it may have been inserted before.")
         }
         WarningKind::Lint => ("Lint", "It runs, and may not do what was meant."),
         WarningKind::NoMatch => ("No match", "The others are changed, and these stay as they are."),
@@ -159,7 +157,7 @@ fn warning_meaning(kind: WarningKind) -> (&'static str, &'static str) {
         WarningKind::Rojo => ("Rojo", "Rojo may write its files over what is changed in Studio."),
         WarningKind::Fuzzy => (
             "Made to fit",
-            "What was asked for did not fit exactly: look whether it stands where it should. You are asked twice.",
+            "The edit did not match exactly: check that it is in the right place. A second confirmation is required.",
         ),
         WarningKind::FilesStay => {
             ("Files stay", "The instance goes from the project; its files are not deleted.")
