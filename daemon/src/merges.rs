@@ -116,7 +116,7 @@ impl MergeState {
         output: &Path,
         conflicts: &[MergeConflict],
     ) -> anyhow::Result<Self> {
-        self.written = place_file::hash(output)?;
+        self.written = place_file::hash_place_file(output)?;
         let kept = |conflict| KeptConflict { conflict: to_view(conflict), choice: None };
         self.conflicts = conflicts.iter().map(kept).collect();
         self.save()?;
@@ -211,7 +211,7 @@ impl MergeState {
 
     /// Whether the file is no longer what the merge left.
     pub fn is_file_changed(&self) -> bool {
-        place_file::hash(&self.file).ok().is_none_or(|hash| hash != self.written)
+        place_file::hash_place_file(&self.file).ok().is_none_or(|hash| hash != self.written)
     }
 
     /// Writes the file with all decisions, in a merge made anew of the copies.
@@ -364,7 +364,7 @@ pub fn open_in_git(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> 
     // One side as a whole is a decision too, and what `git merge --abort` puts back.
     let is_one_side = [inputs.ours, inputs.theirs, inputs.base]
         .iter()
-        .any(|file| place_file::hash(file).is_ok_and(|side| side == hash));
+        .any(|file| place_file::hash_place_file(file).is_ok_and(|side| side == hash));
     let is_decided = hash != state.written && is_one_side;
     Ok((!is_decided && tree.is_unmerged(path)?).then_some(state.open_count()))
 }

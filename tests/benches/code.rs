@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use vector_core::code::{self, CodeIndex, ContextRequest};
 use vector_core::proposal::BlobStore;
 use vector_core::tools::{self, Plan};
-use vector_engine::reading::ON_ALL_CORES;
+use vector_engine::parallel_reading::PARALLEL_READERS;
 use vector_place::{FileFormat, Node, Scene};
 
 use self::measure::{machine, option};
@@ -134,7 +134,7 @@ fn indexed(scripts: usize, runs: usize) {
     println!("{scripts} scripts, {:.1} MB\n", bytes as f64 / 1e6);
     let rojo = program(runs, "rojo", &["sourcemap", "--include-non-scripts"], home.path());
     let rojo = rojo.map(|time| ("rojo sourcemap", time));
-    line("cold index", median(runs, |_| drop(CodeIndex::new_by(&scene, ON_ALL_CORES))), rojo);
+    line("cold index", median(runs, |_| drop(CodeIndex::new_by(&scene, PARALLEL_READERS))), rojo);
     line("cold index on one core", median(runs, |_| drop(CodeIndex::new(&scene))), rojo);
     let mut index = CodeIndex::new(&scene);
     let nodes: Vec<Node> = index.script_nodes().to_vec();
@@ -178,7 +178,7 @@ fn searched(scripts: usize, runs: usize) {
         ("nothing", json!({ "query": "zebra", "caseSensitive": true }), vec!["-F", "zebra"]),
     ];
     // As the engine has it.
-    code::set_readers(&scene, ON_ALL_CORES);
+    code::set_readers(&scene, PARALLEL_READERS);
     for (what, args, rg) in queries {
         let time = median(runs, |_| {
             let base = Fingerprint::of(b"");

@@ -331,7 +331,7 @@ fn an_agent_changes_nothing_on_a_route_that_is_not_for_agents() {
     let kept = || {
         let files = ["paired", "clients", "token", "agent-token", "settings.json"];
         let files = files.map(|file| fs::read(home.path().join(file)).ok());
-        (files, Ledger::open(home.path()).unwrap().head().unwrap())
+        (files, Ledger::open(home.path()).unwrap().last_seq().unwrap())
     };
     let before = kept();
     let bodies = [

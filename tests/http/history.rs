@@ -323,7 +323,7 @@ fn ten_thousand_entries_are_looked_through_at_once() {
     {
         let ledger = Ledger::open(&ledger(&home)).unwrap();
         (0..440).for_each(|number| work(&ledger, number));
-        assert!(ledger.head().unwrap() > Seq(10_000));
+        assert!(ledger.last_seq().unwrap() > Seq(10_000));
     }
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let human = Human::of(&daemon, &ledger(&home));

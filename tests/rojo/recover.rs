@@ -107,10 +107,12 @@ impl Whole {
             let mut blobs = Vec::new();
             if let Entry::Applying { acks, .. } = &record.entry {
                 let step =
-                    self.ledger.blob(&acks[0].bytes.as_ref().unwrap().patch).unwrap().unwrap();
+                    self.ledger.read_blob(&acks[0].bytes.as_ref().unwrap().patch).unwrap().unwrap();
                 let journal = StepJournal::from_bytes(&step).unwrap();
                 blobs.extend(
-                    journal.required_blobs().map(|hash| self.ledger.blob(hash).unwrap().unwrap()),
+                    journal
+                        .required_blobs()
+                        .map(|hash| self.ledger.read_blob(hash).unwrap().unwrap()),
                 );
                 blobs.push(step);
                 blobs.retain(|bytes| !is_lost(bytes));

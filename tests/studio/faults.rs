@@ -253,14 +253,14 @@ fn killed_at(entries: u64) {
     let ledger = Ledger::open(home.path()).unwrap();
     std::thread::scope(|scope| {
         let keeper = scope.spawn(|| {
-            while ledger.head().unwrap().0 < entries && !is_over.load(Ordering::Relaxed) {
+            while ledger.last_seq().unwrap().0 < entries && !is_over.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_micros(200));
             }
             daemon.kill();
             Daemon::start_on(binary::vector(), home.path(), port)
         });
         super::ask(&studio, REQUEST);
-        let is_asked = || ledger.head().unwrap().0 > 0;
+        let is_asked = || ledger.last_seq().unwrap().0 > 0;
         until(&studio, "done", |studio| {
             // What was sent or clicked may be lost with the daemon, and is again.
             if has(studio, "Approve") && shows(studio, "Connected") {
@@ -268,7 +268,7 @@ fn killed_at(entries: u64) {
             } else if !is_asked() && has(studio, "Ask") && shows(studio, "Connected") {
                 super::ask(studio, REQUEST);
             }
-            ledger.head().unwrap().0 >= entries
+            ledger.last_seq().unwrap().0 >= entries
                 && transparency(studio) == 0.5
                 && shows(studio, "Done.")
         });

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use vector_ledger::private;
+use vector_ledger::private_files;
 
 /// It ends when nobody has asked anything for so many minutes.
 pub(super) const IDLE: &str = "15";
@@ -21,10 +21,10 @@ pub(super) const LOOKED: Duration = Duration::from_millis(20);
 
 /// Starts one for the ledger in `home`. It outlives this process.
 pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
-    private::create_folder(home)?;
+    private_files::create_folder(home)?;
     let mut log = File::options();
     // Several may be started at once, and all but one end at once.
-    private::private_options(log.append(true).create(true));
+    private_files::private_options(log.append(true).create(true));
     let log = log.open(home.join(LOG))?;
     let mut serve = Command::new(std::env::current_exe()?);
     serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());

@@ -200,7 +200,7 @@ impl ChatTask<'_> {
         let attached = pointed_at(&goal, &scene, at.settings_folder())?;
         let asked = UserRequest { goal, attached, stance, follows };
         if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-            model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
+            model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;
         }
         let (mode, json) = (args.decide.mode(), args.decide.json);
         let calls = CallLog::default();

@@ -143,7 +143,7 @@ fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
         args.paths.iter().map(|path| resolve_path(&scene, path)).collect::<anyhow::Result<_>>()?
     };
     let scripts = check::collect_scripts(&scene, &roots, |node| files.get(&node).cloned());
-    let found = settings::selene_settings(&folder)?;
+    let found = settings::find_selene_settings(&folder)?;
     let (linters, wrong) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
     let settings = found.map(|found| (found.file, found.settings.text, wrong));

@@ -46,7 +46,7 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(false);
     let left_out = terminal.with_spinner("Converting", || {
         let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
-        let mut converted = scene.convert_to(format).map_err(|error| file.not_encoded(error))?;
+        let mut converted = scene.convert_to(format).map_err(|error| file.encode_error(error))?;
         file.write_scene(&mut converted)?;
         anyhow::Ok(scene.not_understood())
     })?;

@@ -28,7 +28,7 @@ pub(super) struct RunRequest<'a> {
 pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
     match error {
         EngineError::Ledger(_) => {}
-        EngineError::Place(error) if error.is_passing() => {}
+        EngineError::Place(error) if error.is_transient() => {}
         _ => return,
     }
     let (place, written) = (engine.place_name(), engine.applied_in_place());
@@ -58,7 +58,7 @@ pub(super) fn was_done(
     request: &RunRequest<'_>,
 ) -> Result<Option<ExitStatus>, LedgerError> {
     for workflow in cut_off {
-        let records = ledger.workflow(*workflow)?;
+        let records = ledger.workflow_records(*workflow)?;
         if !is_same_request(&records, request) {
             continue;
         }

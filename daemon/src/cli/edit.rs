@@ -131,7 +131,7 @@ fn run_edit(
         asked.attached = pointed_at(&goal, &opened.1, at.settings_folder())?;
     }
     if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
-        model_request::check_first_fits(models, &asked).map_err(anyhow::Error::msg)?;
+        model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;
     }
     let calls_log = CallLog::default();
     let mut engine = Engine::start(
@@ -161,7 +161,7 @@ fn run_edit(
         let place = at.path().display();
         print_status(&format!("Nothing was to be changed; {out} is a copy of {place}."));
     }
-    engine.leave();
+    engine.release();
     Ok(exit)
 }
 
@@ -313,7 +313,7 @@ fn decide_each(
                     session.heard += usize::from(now > before);
                 }
             }
-            NextStep::Look(call) => model::fetch_for_call(engine, call, terminal)?,
+            NextStep::Fetch(call) => model::fetch_for_call(engine, call, terminal)?,
             NextStep::Answer(call) => {
                 if !model::answer_question(engine, call, terminal)? {
                     engine.handle_input(WorkflowInput::Finish { outcome: Finish::NotApproved })?;

@@ -71,7 +71,7 @@ pub(super) fn fetch_for_call(
         let seen = terminal.with_spinner(&looking.title(), || {
             fetch::perform_fetch(&looking, &interrupt::cancel_switch())
         });
-        engine.has_looked(call, seen)?;
+        engine.record_fetch_result(call, seen)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use scene_schemas::entry::{Place, Seq};
 use scene_schemas::{Command, InstancePath};
 use vector_core::proposal::{BlobStore, try_command};
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
-use vector_engine::render_input::{DrawInput, overlay_sides, sides_back};
+use vector_engine::render_input::{DrawInput, proposal_sides, reverted_sides};
 use vector_files::place_file::real_path;
 use vector_files::write_file;
 use vector_ledger::Ledger;
@@ -172,7 +172,7 @@ fn sides_in(
         bail!("the ledger has no entry {seq}; `vector log` lists what it has");
     };
     let mut state = LedgerState::default();
-    for record in ledger.workflow(record.workflow)? {
+    for record in ledger.workflow_records(record.workflow)? {
         state.apply_record(&record);
     }
     let workflow = state.workflow(record.workflow);
@@ -183,7 +183,7 @@ fn sides_in(
     let mut blobs = BlobStore::new();
     let sides = if let PendingStatus::Applied(ack) = &pending.status {
         fetch_blobs(&ledger, &ack.inverse, &mut blobs)?;
-        sides_back(scene, &blobs, seq, ack)
+        reverted_sides(scene, &blobs, seq, ack)
     } else {
         for before in &pending.proposal.after {
             let before = workflow.proposal(*before);
@@ -198,7 +198,7 @@ fn sides_in(
             }
         }
         fetch_blobs(&ledger, &pending.proposal.commands, &mut blobs)?;
-        overlay_sides(scene, &blobs, pending.call, &pending.proposal)
+        proposal_sides(scene, &blobs, pending.call, &pending.proposal)
     };
     sides.with_context(|| format!("proposal {seq} cannot be drawn"))
 }
@@ -230,7 +230,7 @@ fn check_place(workflow: &Workflow, seq: Seq, place: &Path) -> anyhow::Result<()
 fn fetch_blobs(ledger: &Ledger, commands: &[Command], blobs: &mut BlobStore) -> anyhow::Result<()> {
     for command in commands {
         if let Command::Restore { blob: Some(blob), .. } = command
-            && let Some(bytes) = ledger.blob(blob)?
+            && let Some(bytes) = ledger.read_blob(blob)?
         {
             blobs.insert(blob.clone(), bytes);
         }

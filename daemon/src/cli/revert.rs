@@ -11,7 +11,7 @@ use serde_json::json;
 use vector_core::prompt::ToolCall;
 use vector_core::workflow::PendingStatus;
 use vector_engine::recover_place;
-use vector_engine::{Engine, REVERT, ToolDriver, applied_ack};
+use vector_engine::{Engine, REVERT, ToolDriver, find_applied_ack};
 use vector_ledger::Ledger;
 
 use super::call_log::CallLog;
@@ -97,7 +97,7 @@ fn go_back(
     let call = |seq: Seq| ToolCall::new(REVERT, json!({ "proposal": seq }));
     engine.add_calls(proposals.into_iter().map(call).collect())?;
     let exit = decide_all(&mut engine, &args.decide, &terminal, &calls, args.dry_run)?;
-    engine.leave();
+    engine.release();
     Ok(exit)
 }
 
@@ -138,7 +138,7 @@ fn find_target(ledger: &Ledger, number: Seq) -> anyhow::Result<RevertTarget> {
     let state = replay_ledger(ledger)?;
     let reverted = find_reverted(&state);
     let Some(workflow) = state.workflow(number) else {
-        let (title, last) = applied_ack(ledger, number)??;
+        let (title, last) = find_applied_ack(ledger, number)??;
         if let Some(by) = reverted.get(&number) {
             bail!(
                 "proposal {number} was already reverted by proposal {by}; `vector revert {by}` \

@@ -12,7 +12,7 @@ use clap::Args;
 use scene_schemas::api::{MAX_WAIT, Nothing, PORT};
 use tokio::net::TcpListener;
 use vector_engine::model_request;
-use vector_ledger::{Ledger, private};
+use vector_ledger::{Ledger, private_files};
 use vector_providers::config::{self, ModelConfig};
 use vector_providers::model_selector::OfHome;
 
@@ -197,7 +197,7 @@ pub(super) fn serving_port(home: &Path) -> Option<u16> {
 fn try_lock(home: &Path) -> anyhow::Result<Result<File, String>> {
     let path = home.join(LOCK);
     let mut options = OpenOptions::new();
-    private::private_options(options.read(true).write(true).create(true).truncate(false));
+    private_files::private_options(options.read(true).write(true).create(true).truncate(false));
     let mut file =
         options.open(&path).with_context(|| format!("{} cannot be opened", path.display()))?;
     match file.try_lock() {

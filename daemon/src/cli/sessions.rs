@@ -15,7 +15,7 @@ use scene_schemas::api::{
     Sessions as Open,
 };
 use serde_json::json;
-use vector_ledger::private;
+use vector_ledger::private_files;
 
 use super::ExitStatus;
 use super::daemon::DaemonClient;
@@ -177,7 +177,8 @@ fn grant_table(grants: &[Grant]) -> String {
 }
 
 fn create_token(home: &Path, name: &str, as_json: bool) -> anyhow::Result<()> {
-    private::create_folder(home).with_context(|| format!("{} cannot be made", home.display()))?;
+    private_files::create_folder(home)
+        .with_context(|| format!("{} cannot be made", home.display()))?;
     let (made, port) = match GrantOwner::find_owner(home)? {
         GrantOwner::Daemon(daemon) => {
             let make = MakeToken { name: name.to_owned() };

@@ -7,7 +7,7 @@ use clap::Args;
 use scene_schemas::entry::{Entry, Seq};
 use serde_json::json;
 use vector_core::calendar::format_date;
-use vector_engine::budget::{MessageUsage, SpendingMeter, day_of};
+use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
 use vector_ledger::Ledger;
 use vector_providers::config::MODELS_FILE;
 
@@ -75,7 +75,7 @@ const NAME: usize = 27;
 pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let mut spent = SpendingMeter::default();
-    spent.read_new(&ledger)?;
+    spent.read_new_replies(&ledger)?;
     let messages = spent.messages();
     if args.json {
         let all: Vec<_> = messages.iter().map(message_json).collect();
@@ -92,7 +92,9 @@ pub(super) fn run(args: &UsageArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let head = format!("  {:<NAME$} {one:>8} {two:>10} {three:>10} {four:>9} {five:>9}\n", "");
     let mut text = style.paint(PaintKind::Dim, head);
     text.push_str(&usage_block("By model", messages, usize::MAX, |it| it.model.clone()));
-    text.push_str(&usage_block("By day", messages, usize::MAX, |it| format_date(day_of(it.at))));
+    text.push_str(&usage_block("By day", messages, usize::MAX, |it| {
+        format_date(day_number(it.at))
+    }));
     let mut goals: HashMap<Seq, String> = HashMap::new();
     for message in messages {
         if let hash_map::Entry::Vacant(new) = goals.entry(message.workflow) {

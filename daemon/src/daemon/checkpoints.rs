@@ -22,7 +22,7 @@ use crate::session::SessionMessage;
 impl DaemonActor {
     /// The session in which a place is open now.
     fn session_at(&self, place: &Place) -> Option<SessionId> {
-        let is_it = |open: &Place| conversation::is_same(open, place);
+        let is_it = |open: &Place| conversation::is_same_place(open, place);
         let found = self.sessions.iter().find(|(_, session)| is_it(&session.place));
         found.map(|(session, _)| session.clone())
     }

@@ -88,7 +88,7 @@ impl DaemonActor {
 fn read_events(ledger: &Ledger, tasks: &[Seq]) -> Result<Vec<EventRecord>, Failure> {
     let mut told = Vec::new();
     for task in tasks {
-        let records = ledger.workflow(*task).map_err(|error| ledger_failure(&error))?;
+        let records = ledger.workflow_records(*task).map_err(|error| ledger_failure(&error))?;
         told.extend(records.iter().flat_map(event_records));
     }
     Ok(told)

@@ -13,10 +13,10 @@ use scene_schemas::entry::{Entry, Place, Seq};
 use serde_json::json;
 use tokio::sync::mpsc;
 use vector_core::prompt::ToolCall;
-use vector_engine::budget::day_of;
-use vector_engine::conversation::is_same;
+use vector_engine::budget::day_number;
+use vector_engine::conversation::is_same_place;
 use vector_engine::model_request::unix_millis;
-use vector_engine::{EngineError, REVERT, applied_ack};
+use vector_engine::{EngineError, REVERT, find_applied_ack};
 use vector_ledger::Ledger;
 
 use super::views::{ledger_failure, not_found};
@@ -56,7 +56,7 @@ impl DaemonActor {
             })),
             HistoryRequest::Figures(days, reply) => {
                 let measured = Arc::clone(&self.usage_meter);
-                let since = (day_of(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
+                let since = (day_number(unix_millis()) + 1).saturating_sub(days.clamp(1, MAX_DAYS));
                 thread::spawn(move || {
                     let figures = measured.read_figures(&ledger, since);
                     let _ = reply.send(figures.map_err(|error| ledger_failure(&error)));
@@ -101,7 +101,7 @@ impl DaemonActor {
     /// Has the way back from a proposal planned where it was applied.
     fn revert_proposal(&self, seq: Seq, reply: Reply<Started>) {
         let session = self.place_of_entry(seq).map(|place| {
-            let open = self.sessions.values().find(|open| is_same(&open.place, &place));
+            let open = self.sessions.values().find(|open| is_same_place(&open.place, &place));
             (open.map(|open| open.message_sender.clone()), place)
         });
         let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
@@ -185,7 +185,7 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
     let wrong =
         |error: &EngineError| failure(FailureKind::Internal, error.to_string(), "Try again.");
     let (title, _) =
-        applied_ack(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
+        find_applied_ack(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
             settled(refusal.0, "The history says what became of each proposal.".to_owned())
         })?;
     match seen.way_back(ledger, seq).map_err(|error| ledger_failure(&error))? {

@@ -225,7 +225,7 @@ impl DaemonActor {
 
     /// Puts on the board what has happened lately.
     fn replay_events(&self) {
-        let Ok(head) = self.ledger.head() else {
+        let Ok(head) = self.ledger.last_seq() else {
             return;
         };
         let after = Seq(head.0.saturating_sub(REPLAYED));
@@ -248,7 +248,7 @@ impl DaemonActor {
     /// tasks are listed, too.
     fn poll_changes(&mut self) {
         self.check_files();
-        let Ok(head) = self.ledger.head() else {
+        let Ok(head) = self.ledger.last_seq() else {
             return;
         };
         let before = std::mem::replace(&mut self.polled_head, head);

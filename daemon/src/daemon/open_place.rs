@@ -175,7 +175,7 @@ impl ReadContext {
         file: &Path,
         settle: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let _alone = self.file_locks.lock(vector_engine::concerned_files(&self.ledger, file)?);
+        let _alone = self.file_locks.lock(vector_engine::affected_files(&self.ledger, file)?);
         settle()
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn read_project(
 ) -> Result<SessionStart, NotOpened> {
     let ledger = &means.ledger;
     means.settle_file(file, || {
-        let begun = hybrid::put_begun_back(ledger, file)?;
+        let begun = hybrid::restore_interrupted_files(ledger, file)?;
         let notices = begun.into_iter().chain(recover_place(ledger, file)?);
         notes.extend(notices.map(|notice| format!("note: {notice}")));
         Ok(())

@@ -11,7 +11,7 @@ use scene_schemas::command::Command;
 use scene_schemas::entry::{Entry, Place, Record, Seq};
 use scene_schemas::proposal::{Change as Changed, Class, Proposal};
 use serde_json::Value as Json;
-use vector_engine::conversation::is_same;
+use vector_engine::conversation::is_same_place;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::facts::{OutcomeFacts, ReadOrder};
@@ -135,7 +135,7 @@ impl HistoryCache {
     /// Reads what is new.
     pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         if !self.is_begun {
-            self.high = ledger.head()?;
+            self.high = ledger.last_seq()?;
             (self.low, self.floor) = (self.high, self.high);
             for started in ledger.recent_starts(LISTED)? {
                 self.note_place(&started);
@@ -423,7 +423,7 @@ impl WorkPlace {
     fn matches(&self, meant: &PlaceSelector) -> bool {
         match meant {
             PlaceSelector::Open(open) => {
-                self.place.as_ref().is_some_and(|place| is_same(place, open))
+                self.place.as_ref().is_some_and(|place| is_same_place(place, open))
             }
             PlaceSelector::Called(name) => {
                 self.name == *name || self.session.as_ref().is_some_and(|it| it.0 == *name)

@@ -20,7 +20,7 @@ use scene_schemas::entry::{Entry, Record, Seq};
 pub use self::cache::PlaceSelector;
 pub use self::usage_meter::UsageMeter;
 
-use vector_engine::budget::day_of;
+use vector_engine::budget::day_number;
 use vector_ledger::{Ledger, LedgerError};
 
 use self::cache::{HistoryCache, touched_paths};
@@ -69,7 +69,7 @@ impl HistoryIndex {
                 at = Seq(1);
             }
             for row in rows {
-                if wanted.filter.day.is_some_and(|wanted| day_of(row.at) < wanted) {
+                if wanted.filter.day.is_some_and(|wanted| day_number(row.at) < wanted) {
                     at = Seq(1);
                     break 'page;
                 }
@@ -117,7 +117,7 @@ impl HistoryIndex {
         filter: &EntryFilter,
         mut take: impl FnMut(Vec<u8>) -> bool,
     ) -> Result<(), LedgerError> {
-        let (head, mut after) = (ledger.head()?, Seq(0));
+        let (head, mut after) = (ledger.last_seq()?, Seq(0));
         while after < head {
             let records = ledger.read(after, EXPORTED)?;
             let Some(last) = records.last() else {
@@ -235,7 +235,7 @@ impl<'f> FilterQuery<'f> {
 
     /// Whether nothing more than the line itself decides.
     fn may_match(&self, row: &HistoryRow) -> bool {
-        self.filter.day.is_none_or(|wanted| day_of(row.at) == wanted)
+        self.filter.day.is_none_or(|wanted| day_number(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
             && (!self.filter.is_brief || BRIEF.contains(&row.kind))
     }

@@ -219,7 +219,8 @@ impl ScriptTimeline {
             step.made.iter().for_each(|text| self.texts.add(text.clone()));
             for hash in step.before.iter().chain(&step.after) {
                 if self.texts.get(Some(hash)).is_none()
-                    && let Some(text) = ledger.blob(hash)?.and_then(|it| String::from_utf8(it).ok())
+                    && let Some(text) =
+                        ledger.read_blob(hash)?.and_then(|it| String::from_utf8(it).ok())
                 {
                     self.texts.add(text);
                 }
@@ -227,9 +228,9 @@ impl ScriptTimeline {
         }
         let files: Vec<Fingerprint> = self.steps.iter().filter_map(|it| it.files.clone()).collect();
         for hash in files {
-            let journal = ledger.blob(&hash)?.as_deref().and_then(StepJournal::from_bytes);
+            let journal = ledger.read_blob(&hash)?.as_deref().and_then(StepJournal::from_bytes);
             for before in journal.iter().flat_map(StepJournal::required_blobs) {
-                let text = ledger.blob(before)?.and_then(|it| String::from_utf8(it).ok());
+                let text = ledger.read_blob(before)?.and_then(|it| String::from_utf8(it).ok());
                 // In a scene the lines of a file end in LF.
                 let text = text.map(|text| text.replace("\r\n", "\n"));
                 if let Some(text) = text.filter(|text| self.is_named(text)) {

@@ -12,7 +12,7 @@ use scene_schemas::entry::{Approver, Seq};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use vector_core::calendar::format_date;
-use vector_engine::budget::{MessageUsage, SpendingMeter, day_of};
+use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
 use vector_ledger::{Ledger, LedgerError, PartialRecord};
 
 /// How many entries are read at once.
@@ -32,7 +32,7 @@ impl UsageMeter {
     /// The ledger cannot be read.
     pub fn read_usage(&self, ledger: &Ledger) -> Result<Usage, LedgerError> {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.read_new(ledger)?;
+        spent.read_new_replies(ledger)?;
         let mut usage = Usage { input: 0, output: 0, cost: None };
         for message in spent.messages() {
             let tokens = message.tokens.unwrap_or_default();
@@ -52,7 +52,7 @@ impl UsageMeter {
     pub fn read_figures(&self, ledger: &Ledger, since: u64) -> Result<Figures, LedgerError> {
         let usage = {
             let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            spent.read_new(ledger)?;
+            spent.read_new_replies(ledger)?;
             sum_usage(spent.messages(), since)
         };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,8 +64,8 @@ impl UsageMeter {
 
 fn sum_usage(messages: &[MessageUsage], since: u64) -> Vec<UsageFigures> {
     let mut sums: BTreeMap<(u64, &str, &str), UsageFigures> = BTreeMap::new();
-    for message in messages.iter().filter(|message| day_of(message.at) >= since) {
-        let key = (day_of(message.at), message.model.as_str(), message.project.as_str());
+    for message in messages.iter().filter(|message| day_number(message.at) >= since) {
+        let key = (day_number(message.at), message.model.as_str(), message.project.as_str());
         let sum = sums.entry(key).or_insert_with(|| UsageFigures {
             day: format_date(key.0),
             model: message.model.clone(),
@@ -374,7 +374,7 @@ impl MeteredWork {
 
     fn model_figures(&self, since: u64) -> Vec<ModelFigures> {
         let mut by_model: BTreeMap<&str, Vec<&ModelCall>> = BTreeMap::new();
-        for ask in self.asks.iter().filter(|ask| day_of(ask.at) >= since) {
+        for ask in self.asks.iter().filter(|ask| day_number(ask.at) >= since) {
             by_model.entry(&ask.model).or_default().push(ask);
         }
         let figures = |(model, asks): (&str, Vec<&ModelCall>)| {
@@ -400,7 +400,7 @@ impl MeteredWork {
 
     fn tool_figures(&self, since: u64) -> Vec<ToolFigures> {
         let mut by_tool: BTreeMap<&str, Vec<&ToolCall>> = BTreeMap::new();
-        for call in self.calls.iter().filter(|call| day_of(call.at) >= since) {
+        for call in self.calls.iter().filter(|call| day_number(call.at) >= since) {
             by_tool.entry(&call.tool).or_default().push(call);
         }
         let figures = |(tool, calls): (&str, Vec<&ToolCall>)| {

@@ -117,7 +117,8 @@ impl SessionActor {
     /// The same call, where its answer was lost.
     fn find_earlier_call(&self, name: &str) -> Option<(Seq, Seq)> {
         // What a model calls its calls is its own business.
-        let mut of_agents = self.engine.at_work().filter(|(_, it)| it.agent_name().is_some());
+        let mut of_agents =
+            self.engine.active_workflows().filter(|(_, it)| it.agent_name().is_some());
         of_agents.find_map(|(seq, workflow)| Some((seq, workflow.call_named(name)?)))
     }
 
@@ -128,10 +129,11 @@ impl SessionActor {
         mode: Mode,
     ) -> Result<(Seq, Seq), Failure> {
         let workflow = self.workflow_for_call(call, mode)?;
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         let id = Some(name.to_owned());
         let written = ToolCall { id, ..ToolCall::new(call.tool.clone(), call.args.clone()) };
-        let read = self.engine.answer_at_once(&written).map_err(|error| engine_failure(&error))?;
+        let read =
+            self.engine.answer_immediately(&written).map_err(|error| engine_failure(&error))?;
         if let Some(seq) = read {
             return Ok((workflow, seq));
         }
@@ -152,7 +154,7 @@ impl SessionActor {
         };
         if let Some((seq, job)) = self.workflow_slots.iter_mut().find(is_its) {
             let seq = *seq;
-            self.engine.turn_to(seq);
+            self.engine.select_workflow(seq);
             if self.engine.current_workflow().is_some_and(|workflow| workflow.mode == mode) {
                 return Ok(seq);
             }
@@ -175,7 +177,7 @@ impl SessionActor {
 
     /// What became of a call, by its number or its proposal's; none where it is not at work here.
     fn view_call(&self, seq: Seq) -> Option<CallView> {
-        let mut at_work = self.engine.at_work();
+        let mut at_work = self.engine.active_workflows();
         at_work.find_map(|(name, workflow)| workflow_call_view(workflow, name, seq))
     }
 
@@ -210,11 +212,11 @@ impl SessionActor {
 
     /// Takes a call back, where nobody has decided upon it.
     fn cancel_call(&mut self, workflow: Seq, call: Seq) -> Result<(), EngineError> {
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         if self.engine.is_asking_for(call) {
             self.engine.forget_questions();
         }
-        self.engine.end_look(call);
+        self.engine.end_fetch(call);
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
@@ -248,7 +250,7 @@ impl SessionActor {
     /// Writes down that the client of a workflow has gone. Where nothing of it waits, the workflow ends by
     /// itself, and nothing has to be said.
     pub(super) fn note_disconnected(&mut self, workflow: Seq) {
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         if self.engine.current_workflow().is_none_or(Workflow::is_idle) {
             return;
         }
@@ -265,7 +267,7 @@ impl SessionActor {
         let now = model_request::unix_millis();
         let workflows: Vec<Seq> = self.workflow_slots.keys().copied().collect();
         for workflow in workflows {
-            self.engine.turn_to(workflow);
+            self.engine.select_workflow(workflow);
             let at = self.engine.current_workflow().and_then(|it| it.disconnected);
             // What cannot be read now is looked at again in a minute.
             let record = at.and_then(|at| self.ledger.record_at(at).ok().flatten());
@@ -296,7 +298,7 @@ impl SessionActor {
                     let _ = reply.send(Ok(view));
                 }
             }
-            self.engine.turn_to(workflow);
+            self.engine.select_workflow(workflow);
             if self.engine.current_workflow().is_some_and(Workflow::is_idle) {
                 // What cannot be written down is idle when it is opened again.
                 let _ = self.engine.handle_input(WorkflowInput::Finish { outcome: Finish::Done });

@@ -162,7 +162,7 @@ impl SessionActor {
         let mut follows =
             conversation::last_task(&self.ledger, &place, model_request::unix_millis())
                 .map_err(|error| engine_failure(&error.into()))?;
-        let at_work = follows.filter(|it| self.engine.is_at_work(*it));
+        let at_work = follows.filter(|it| self.engine.is_active(*it));
         if chat.begins {
             if let Some(workflow) = at_work {
                 self.act_on_workflow(workflow, WorkflowAction::Cancel, None)?;
@@ -178,7 +178,7 @@ impl SessionActor {
             return self.continue_task(workflow, chat, attached, driver);
         }
         let asked = UserRequest { goal: chat.text, attached, stance: chat.stance, follows };
-        model_request::check_first_fits(&models, &asked).map_err(|why| {
+        model_request::check_first_message(&models, &asked).map_err(|why| {
             failure(FailureKind::TooLarge, why, "Say it shorter, or choose another model.")
         })?;
         self.start_workflow(asked, driver, mode, |_| {})
@@ -193,7 +193,7 @@ impl SessionActor {
         attached: Vec<Attached>,
         driver: ToolDriver,
     ) -> Result<Started, Failure> {
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         let stance = self.engine.current_workflow().map_or(Stance::Act, |it| it.stance);
         if chat.stance != stance && chat.stance != Stance::Act {
             let message = "The task before is still at work.";

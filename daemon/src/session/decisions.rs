@@ -44,7 +44,7 @@ impl FastDecision for SessionDecider {
             return None;
         }
         let decided = live.decide_proposal(seq, decide);
-        if live.engine.is_acting() {
+        if live.engine.is_applying() {
             live.run_workflows();
         } else {
             // A thread that has ended is missed by whoever says something next.
@@ -60,7 +60,7 @@ impl SessionActor {
         let pending = self.engine.find_proposal(seq);
         let is_small = pending.is_some_and(|(_, it)| it.proposal.commands.len() <= MAX_AT_ONCE);
         // A part is planned anew, and a plan may read whole scripts; a file that changed is read first.
-        is_small && !matches!(decision, Decision::Take { .. }) && self.engine.looks_as_read()
+        is_small && !matches!(decision, Decision::Take { .. }) && self.engine.is_file_unchanged()
     }
 
     pub(super) fn decide_proposal(
@@ -86,13 +86,13 @@ impl SessionActor {
             }
             Decision::Reject { reason } => {
                 let reason = reason.clone();
-                self.engine.turn_to_proposal(seq);
+                self.engine.select_workflow_of(seq);
                 self.engine
                     .handle_input(WorkflowInput::Reject { proposal: seq, reason })
                     .map(|_| seq)
             }
             Decision::Take { parts } => {
-                self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
+                self.engine.check_readable().map_err(|refusal| engine_failure(&refusal.into()))?;
                 let proposal = pending.proposal.clone();
                 let taken = accepted_units(&proposal, parts);
                 self.engine.revise_proposal(seq, |draft| draft_part(draft, &proposal, &taken))
@@ -115,8 +115,8 @@ impl SessionActor {
                 "Switch it off in the settings, and approve again.",
             ));
         }
-        self.engine.is_at_hand().map_err(|refusal| engine_failure(&refusal.into()))?;
-        let first = self.engine.decided_before(seq);
+        self.engine.check_readable().map_err(|refusal| engine_failure(&refusal.into()))?;
+        let first = self.engine.blocking_proposal(seq);
         let Some((first, (_, below))) =
             first.and_then(|it| Some((it, self.engine.find_proposal(it)?)))
         else {
@@ -148,7 +148,7 @@ impl SessionActor {
             }
             WorkflowAction::Clear => {}
         }
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         match verb {
             WorkflowAction::Cancel => {
                 if let Some(job) = self.workflow_slots.get_mut(&workflow) {

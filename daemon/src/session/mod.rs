@@ -227,7 +227,7 @@ impl SessionActor {
         let engine = &mut self.engine;
         self.projects.retain(|project| match RojoProject::open(project, false) {
             Ok((project, scene)) => {
-                engine.know_project(project.without_memory(), scene);
+                engine.add_linked_project(project.without_memory(), scene);
                 false
             }
             Err(_) => true,
@@ -241,7 +241,7 @@ impl SessionActor {
         // It is looked for in what is there, and not in what is proposed.
         self.engine.mirror_scene();
         // What cannot be written down now is missed when the engine works.
-        let _ = self.engine.look_for_project();
+        let _ = self.engine.detect_linked_project();
     }
 
     /// Goes on with what an earlier epoch or process left. What somebody just puts back in files is taken up
@@ -274,7 +274,7 @@ impl SessionActor {
                 continue;
             };
             self.workflow_slots.insert(record.seq, WorkflowSlot::default());
-            if let Err(error) = self.engine.resume_open(lease, driver) {
+            if let Err(error) = self.engine.resume_in_studio(lease, driver) {
                 self.stop_with_error(record.seq, &error);
             }
             let end = self.ledger.last_record(record.seq).ok().flatten();
@@ -307,8 +307,8 @@ impl SessionActor {
             // written meanwhile: its files are not what was read.
             SessionMessage::FilesChanged(heard) => {
                 self.open_projects();
-                let _ = self.engine.read_again(&heard);
-                let _ = self.engine.follow_beside(&heard);
+                let _ = self.engine.follow_project_files(&heard);
+                let _ = self.engine.follow_projects(&heard);
             }
             SessionMessage::Scene(update, reply) => {
                 let taken = self.update_scene(&update);
@@ -373,7 +373,7 @@ impl SessionActor {
             }
             SessionMessage::Picture(of, asked, reply) => self.queue_picture(of, asked, reply),
             SessionMessage::ReadScript(path, reply) => {
-                drop(reply.send(self.engine.texts_of(&path)))
+                drop(reply.send(self.engine.script_texts(&path)))
             }
             SessionMessage::RunWorkflows | SessionMessage::End => {}
         }
@@ -392,7 +392,7 @@ impl SessionActor {
             // That it is asked once more is said once more.
             job.last_phase = None;
         }
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         if let Err(error) = self.engine.handle_reply(ask, answer) {
             self.stop_with_error(workflow, &error);
         }
@@ -403,8 +403,8 @@ impl SessionActor {
         if let Some(job) = self.workflow_slots.get_mut(&workflow) {
             job.active_request.take_if(|asking| asking.is_for(call));
         }
-        self.engine.turn_to(workflow);
-        if let Err(error) = self.engine.has_looked(call, seen) {
+        self.engine.select_workflow(workflow);
+        if let Err(error) = self.engine.record_fetch_result(call, seen) {
             self.stop_with_error(workflow, &error);
         }
     }
@@ -412,7 +412,7 @@ impl SessionActor {
     /// Looks at the file before anything is said of it: what somebody else has made of it comes first.
     fn refresh_scene(&mut self) {
         // What could not be written down then is missed when the engine works.
-        if self.engine.look_at_file().unwrap_or(true) {
+        if self.engine.follow_place_file().unwrap_or(true) {
             self.pictures.invalidate();
             self.run_workflows();
         }
@@ -468,8 +468,8 @@ impl SessionActor {
         if self.workflow_slots.get(&workflow).is_none_or(|job| job.is_stopped) {
             return None;
         }
-        self.engine.turn_to(workflow);
-        self.engine.let_through_at_most(self.active_settings.mode());
+        self.engine.select_workflow(workflow);
+        self.engine.limit_mode(self.active_settings.mode());
         let due = match self.engine.run() {
             Ok(NextStep::Call) => self.finish_agent_workflow(workflow),
             due => due,
@@ -480,14 +480,14 @@ impl SessionActor {
         self.answer_agents(workflow, due.as_ref().err().map(ToString::to_string).as_deref());
         match due {
             Ok(NextStep::Model) => self.request_model(workflow),
-            Ok(NextStep::Look(call)) => Some(self.request_fetch(workflow, call)),
+            Ok(NextStep::Fetch(call)) => Some(self.request_fetch(workflow, call)),
             Ok(NextStep::Nothing) => {
                 self.engine.end_workflow(workflow);
                 self.workflow_slots.remove(&workflow);
                 None
             }
             Ok(due) => Some(due),
-            Err(EngineError::Place(error)) if error.is_passing() => {
+            Err(EngineError::Place(error)) if error.is_transient() => {
                 self.report_blocked(workflow, &error);
                 None
             }
@@ -537,7 +537,7 @@ impl SessionActor {
                 ActiveRequest::fetch(it, workflow, call, &client, self.message_sender.clone())
             });
         }
-        NextStep::Look(call)
+        NextStep::Fetch(call)
     }
 
     /// Whom a name stands for. One who cannot be asked is missed when it is their turn.

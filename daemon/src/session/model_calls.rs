@@ -107,7 +107,7 @@ impl ActiveRequest {
         let lost = format!("{}: {LOST}, or too much waits to be read.", looking.title());
         let lost = SessionMessage::Fetched(workflow, call, Err(lost));
         let tell = ReplyGuard { message_sender: words, message: Some(lost) };
-        let queue = if looking.is_fetched() { network_queue() } else { compute_queue() };
+        let queue = if looking.is_network_bound() { network_queue() } else { compute_queue() };
         // Where it cannot wait, what was to be done is dropped, and says so.
         queue.push(client, move || {
             let seen = fetch::perform_fetch(&looking, &own);

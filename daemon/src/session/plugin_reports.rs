@@ -20,7 +20,7 @@ impl SessionActor {
             self.slot = seat;
         }
         self.engine.update_place(place);
-        self.engine.began_anew();
+        self.engine.reset_mirror();
     }
 
     /// Whether a call is of this epoch; it may have begun anew while the call waited for its turn.
@@ -39,7 +39,7 @@ impl SessionActor {
             let heard = self.engine.update_mirror(part).map_err(|error| engine_failure(&error))?;
             if let Err(torn) = heard {
                 // Nothing of the place is known any more.
-                self.engine.began_anew();
+                self.engine.reset_mirror();
                 return Err(failure(
                     FailureKind::Stale,
                     format!("What was said does not fit the mirror: {torn}."),
@@ -49,7 +49,7 @@ impl SessionActor {
         }
         self.version = update.version;
         if update.parts.iter().any(|part| matches!(part, ScenePart::End {})) {
-            self.engine.look_for_project().map_err(|error| engine_failure(&error))?;
+            self.engine.detect_linked_project().map_err(|error| engine_failure(&error))?;
         }
         Ok(SceneTaken { instances: self.engine.scene().mirrored_count() })
     }
@@ -65,7 +65,7 @@ impl SessionActor {
         let Some(record) = self.ledger.record_at(proposal)? else {
             return Ok(());
         };
-        if self.engine.is_at_work(record.workflow) {
+        if self.engine.is_active(record.workflow) {
             return Ok(());
         }
         let again = matches!(part, ScenePart::Redone { .. });
@@ -73,7 +73,7 @@ impl SessionActor {
         let input = WorkflowInput::Undone { proposal, is_redone: again, left };
         let records =
             orphaned::append_inputs(&self.ledger, &self.event_hub, record.workflow, [input])?;
-        self.engine.heard_of(&records);
+        self.engine.apply_past_records(&records);
         Ok(())
     }
 

@@ -36,14 +36,14 @@ impl SessionActor {
     }
 
     fn thinking_phase(&mut self, workflow: Seq, due: NextStep) -> ThinkingPhase {
-        self.engine.turn_to(workflow);
+        self.engine.select_workflow(workflow);
         let its = |seq: Seq| self.engine.find_proposal(seq).is_some_and(|(it, _)| it == workflow);
         let mut work = self.engine.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut all = self.engine.current_workflow().into_iter().flat_map(Workflow::proposals);
         match due {
             NextStep::Decision(_) | NextStep::Answer(_) => ThinkingPhase::Decision,
             NextStep::Model => ThinkingPhase::Model,
-            NextStep::Look(_) => ThinkingPhase::Reading,
+            NextStep::Fetch(_) => ThinkingPhase::Reading,
             _ if work.any(|it| matches!(it, Work::Apply { apply } if its(apply.proposal))) => {
                 ThinkingPhase::Applying
             }

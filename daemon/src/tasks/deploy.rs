@@ -254,7 +254,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
     for (accepted, record) in steps.into_values() {
         // Proposals that were applied together have one record.
         let is_again = last.as_ref() == Some(&record);
-        let journal = ledger.blob(&record)?.as_deref().and_then(StepJournal::from_bytes);
+        let journal = ledger.read_blob(&record)?.as_deref().and_then(StepJournal::from_bytes);
         last = Some(record);
         // What is remembered is the person's own business.
         let files = journal.into_iter().flat_map(|it| it.files);

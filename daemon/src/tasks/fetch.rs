@@ -30,7 +30,7 @@ pub fn perform_fetch(looking: &FetchWork, cancel: &CancelSwitch) -> Result<Json,
     if cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
-    match &*looking.look {
+    match &*looking.request {
         FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
         FetchRequest::Diagnostics(wanted) => fetch_diagnostics(looking, wanted, cancel),
         FetchRequest::Specs(wanted) => fetch_specs(wanted, cancel),
@@ -43,7 +43,7 @@ fn fetch_diagnostics(
     wanted: &DiagnosticsRequest,
     cancel: &CancelSwitch,
 ) -> Result<Json, String> {
-    let found = looking.folder.as_deref().map(settings::selene_settings).transpose();
+    let found = looking.folder.as_deref().map(settings::find_selene_settings).transpose();
     let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
     let (linters, wrong) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
@@ -164,7 +164,7 @@ mod tests {
         let (still, specs) = scene.take_snapshot(&[spec]);
         let wanted = SpecsRequest { still: Arc::new(still), specs, seconds: 100 };
         let looking = FetchWork {
-            look: Arc::new(FetchRequest::Specs(Box::new(wanted))),
+            request: Arc::new(FetchRequest::Specs(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
         };
@@ -187,7 +187,7 @@ mod tests {
             limit: 9,
         };
         let looking = FetchWork {
-            look: Arc::new(FetchRequest::Diagnostics(Box::new(wanted))),
+            request: Arc::new(FetchRequest::Diagnostics(Box::new(wanted))),
             folder: None,
             files: HashMap::new(),
         };

@@ -234,8 +234,10 @@ fn attach_folder(name: &str, path: &Path) -> Result<Attached, String> {
 
 /// What `vector check` finds, but for types: the errors first.
 fn attach_problems(scripts: &[CheckedScript], folder: Option<&Path>) -> Result<Attached, String> {
-    let settings =
-        folder.map(settings::selene_settings).transpose().map_err(|error| error.to_string())?;
+    let settings = folder
+        .map(settings::find_selene_settings)
+        .transpose()
+        .map_err(|error| error.to_string())?;
     let (linters, _) =
         ScriptLinters::from_settings(settings.flatten().as_ref().map(|found| &found.settings));
     let found = check::check_scripts(scripts, &linters, &|| false);

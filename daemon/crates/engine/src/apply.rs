@@ -9,7 +9,7 @@ use scene_schemas::proposal::Proposal;
 use vector_core::workflow::{PendingStatus, Workflow, WorkflowInput};
 use vector_files::place_file::PlaceError;
 
-use crate::revert::find_way_back;
+use crate::revert::find_restore_source;
 use crate::{Engine, EngineError, MAX_MOVES};
 
 impl Engine {
@@ -17,23 +17,23 @@ impl Engine {
     pub(super) fn apply_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         if !self.unrecorded.is_empty() {
             // They are in the place already; what else is approved comes with the next call.
-            return self.record_written();
+            return self.flush_unrecorded();
         }
-        self.drop_trial();
-        self.load_blobs(proposals)?;
-        let Some(workflow) = self.state.workflow(self.workflow) else {
+        self.drop_overlay();
+        self.load_proposal_blobs(proposals)?;
+        let Some(workflow) = self.state.workflow(self.current) else {
             return Ok(());
         };
         let approved: Vec<(Seq, Seq, &Proposal)> = proposals
             .iter()
             .filter_map(|seq| workflow.proposal(*seq).map(|it| (*seq, it.call, &it.proposal)))
             .collect();
-        let back = find_way_back(&self.ledger, &self.target, &approved, &mut self.blobs)?;
+        let back = find_restore_source(&self.ledger, &self.target, &approved, &mut self.blobs)?;
         let _alone = self.target.lock_files();
         let start = self.scene.mark();
         let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
-            Err(PlaceError::Changed { .. }) if self.moves < MAX_MOVES => {
+            Err(PlaceError::Changed { .. }) if self.rebase_count < MAX_MOVES => {
                 return self.rebase_proposals(proposals);
             }
             Err(error) => return self.record_failure(proposals.to_vec(), error),
@@ -47,37 +47,37 @@ impl Engine {
         let (acks, blobs) = ready.take_acks();
         let (seqs, acks): (Vec<Seq>, Vec<_>) = acks.into_iter().unzip();
         let (file, before) =
-            (self.target.output(), acks.first().and_then(|ack| ack.before.clone()));
+            (self.target.output_name(), acks.first().and_then(|ack| ack.before.clone()));
         let applying = WorkflowInput::Applying { proposals: seqs.clone(), file, before, acks };
-        if let Err(error) = self.input_with(applying, blobs) {
+        if let Err(error) = self.handle_with_blobs(applying, blobs) {
             self.scene.rollback(start);
             return Err(error);
         }
         if let Err(error) = self.target.commit(ready, &mut self.scene) {
             self.scene.rollback(start);
             return match error {
-                PlaceError::Changed { .. } if self.moves < MAX_MOVES => {
+                PlaceError::Changed { .. } if self.rebase_count < MAX_MOVES => {
                     self.rebase_proposals(&seqs)
                 }
                 error => self.record_failure(seqs, error),
             };
         }
-        self.moves = 0;
-        self.unrecorded.push((self.workflow, seqs));
-        self.record_written()
+        self.rebase_count = 0;
+        self.unrecorded.push((self.current, seqs));
+        self.flush_unrecorded()
     }
 
     /// Records the proposals that are in the place. A failure leaves them to the next attempt: they
     /// must not be applied a second time.
-    fn record_written(&mut self) -> Result<(), EngineError> {
-        let turn = self.workflow;
+    fn flush_unrecorded(&mut self) -> Result<(), EngineError> {
+        let turn = self.current;
         let mut recorded = Ok(());
         while let Some((workflow, proposals)) = self.unrecorded.first().cloned() {
-            self.turn_to(workflow);
+            self.select_workflow(workflow);
             recorded = match self.handle_input(WorkflowInput::Applied(proposals.clone())) {
                 Ok(_) => Ok(()),
                 Err(EngineError::Ledger(source)) => {
-                    let (place, source) = (self.target.output(), Box::new(source));
+                    let (place, source) = (self.target.output_name(), Box::new(source));
                     Err(EngineError::NotRecorded { place, proposals, source })
                 }
                 Err(error) => Err(error),
@@ -87,7 +87,7 @@ impl Engine {
             }
             self.unrecorded.remove(0);
         }
-        self.turn_to(turn);
+        self.select_workflow(turn);
         recorded
     }
 
@@ -95,7 +95,7 @@ impl Engine {
     pub fn applied_in_place(&self) -> Vec<Seq> {
         let proposals = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let applied = proposals.filter(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
-        let unrecorded = self.unrecorded.iter().filter(|(workflow, _)| *workflow == self.workflow);
+        let unrecorded = self.unrecorded.iter().filter(|(workflow, _)| *workflow == self.current);
         applied.map(|(seq, _)| seq).chain(unrecorded.flat_map(|(_, seqs)| seqs.clone())).collect()
     }
 
@@ -108,7 +108,7 @@ impl Engine {
 
     /// What entries say is written, for messages.
     pub fn place_name(&self) -> String {
-        self.target.output()
+        self.target.output_name()
     }
 
     pub(super) fn record_failure(
@@ -116,13 +116,13 @@ impl Engine {
         proposals: Vec<Seq>,
         error: PlaceError,
     ) -> Result<(), EngineError> {
-        self.moves = 0;
+        self.rebase_count = 0;
         // A yes is not used up by what passes: the proposals stay approved, and are applied later.
-        if error.is_passing() {
+        if error.is_transient() {
             return Err(error.into());
         }
         // What is neither done nor undone is put back, and done again, before anything else.
-        if !matches!(error, PlaceError::Torn { .. }) {
+        if !matches!(error, PlaceError::PartlyApplied { .. }) {
             self.handle_input(WorkflowInput::Failed { proposals, reason: error.to_string() })?;
         }
         Err(error.into())

@@ -27,14 +27,14 @@ pub struct MessageUsage {
 /// Everything that was spent, as far as it was read.
 #[derive(Debug)]
 pub struct SpendingMeter {
-    read: Seq,
+    last_read: Seq,
     projects: HashMap<Seq, String>,
     messages: Vec<MessageUsage>,
 }
 
 impl Default for SpendingMeter {
     fn default() -> Self {
-        Self { read: Seq(0), projects: HashMap::new(), messages: Vec::new() }
+        Self { last_read: Seq(0), projects: HashMap::new(), messages: Vec::new() }
     }
 }
 
@@ -43,14 +43,14 @@ impl SpendingMeter {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn read_new(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
-        for record in ledger.replies_after(self.read)? {
-            self.read = record.seq;
+    pub fn read_new_replies(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+        for record in ledger.replies_after(self.last_read)? {
+            self.last_read = record.seq;
             let project = match self.projects.entry(record.workflow) {
                 Known::Occupied(known) => known.get().clone(),
                 Known::Vacant(new) => {
                     let started = ledger.record_at(record.workflow)?;
-                    let project = started.as_ref().map_or(String::new(), project_of);
+                    let project = started.as_ref().map_or(String::new(), started_project);
                     new.insert(project).clone()
                 }
             };
@@ -68,33 +68,33 @@ impl SpendingMeter {
     }
 
     /// The sum in US dollars of those messages.
-    fn sum(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
+    fn sum_dollars(&self, of: impl Fn(&MessageUsage) -> bool) -> f64 {
         self.messages.iter().filter(|it| of(it)).filter_map(|it| it.dollars).sum()
     }
 
     /// Why nothing more is to be spent on a workflow; none where something may be. `now` is in
     /// milliseconds since 1970; a day is one of UTC.
-    pub fn find_cap(
+    pub fn find_exceeded_cap(
         &self,
         caps: &SpendingCaps,
         workflow: Seq,
         place: &Place,
         now: u64,
     ) -> Option<ModelTrouble> {
-        let (today, project) = (day_of(now), project_name(place));
+        let (today, project) = (day_number(now), project_name(place));
         let cap =
             |cap: Option<f64>, spent: f64| cap.filter(|cap| spent >= *cap).map(|cap| (cap, spent));
         let (what, setting, (cap, spent)) = None
             .or_else(|| {
-                let spent = self.sum(|it| it.workflow == workflow);
+                let spent = self.sum_dollars(|it| it.workflow == workflow);
                 Some(("in this task", "workflow_usd", cap(caps.workflow, spent)?))
             })
             .or_else(|| {
-                let spent = self.sum(|it| it.project == project);
+                let spent = self.sum_dollars(|it| it.project == project);
                 Some(("on this project", "project_usd", cap(caps.project, spent)?))
             })
             .or_else(|| {
-                let spent = self.sum(|it| day_of(it.at) == today);
+                let spent = self.sum_dollars(|it| day_number(it.at) == today);
                 Some(("today", "day_usd", cap(caps.day, spent)?))
             })?;
         Some(ModelTrouble {
@@ -108,11 +108,11 @@ impl SpendingMeter {
 }
 
 /// The day of a time, from 1970.
-pub fn day_of(at: u64) -> u64 {
+pub fn day_number(at: u64) -> u64 {
     at / 86_400_000
 }
 
-fn project_of(started: &Record) -> String {
+fn started_project(started: &Record) -> String {
     match &started.entry {
         Entry::Started { place, .. } => project_name(place),
         _ => String::new(),
@@ -176,12 +176,14 @@ mod tests {
         pay(&ledger, "/game/b.rbxl", 2.0);
         pay(&ledger, "/other/c.rbxl", 4.0);
         let mut spent = SpendingMeter::default();
-        spent.read_new(&ledger).unwrap();
-        spent.read_new(&ledger).unwrap();
+        spent.read_new_replies(&ledger).unwrap();
+        spent.read_new_replies(&ledger).unwrap();
         assert_eq!(spent.messages().len(), 3, "each is read once");
         let now = spent.messages()[0].at;
         let over = |caps: SpendingCaps, now: u64| {
-            spent.find_cap(&caps, first, &place("/game/a.rbxl"), now).map(|trouble| trouble.message)
+            spent
+                .find_exceeded_cap(&caps, first, &place("/game/a.rbxl"), now)
+                .map(|trouble| trouble.message)
         };
         let task = |cap| SpendingCaps { workflow: Some(cap), ..SpendingCaps::default() };
         let project = |cap| SpendingCaps { project: Some(cap), ..SpendingCaps::default() };

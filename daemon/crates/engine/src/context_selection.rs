@@ -10,15 +10,15 @@ use vector_place::{Node, Scene};
 use vector_providers::ProviderKind;
 
 use crate::model_request;
-use crate::reading;
+use crate::parallel_reading;
 use crate::{Engine, ToolDriver, UserRequest};
 
 /// So many scripts are told of.
-const MOST: usize = 12;
+const MAX_SCRIPTS: usize = 12;
 /// So long is what is told of them, in bytes: some 5,000 tokens.
-const BUDGET: u64 = 16_000;
+const MAX_BYTES: u64 = 16_000;
 /// What is left of a model's window is filled to a part of this.
-const PART: u64 = 6;
+const WINDOW_DIVISOR: u64 = 6;
 
 impl Engine {
     /// The scripts that may matter for what is asked, where a model is asked and some do.
@@ -31,19 +31,19 @@ impl Engine {
             return None;
         };
         let (estimate, window) = model_request::first_message_tokens(models, asked);
-        let budget = (window.saturating_sub(estimate) * 3 / PART).min(BUDGET);
+        let budget = (window.saturating_sub(estimate) * 3 / WINDOW_DIVISOR).min(MAX_BYTES);
         let (scene, recent) = (&self.scene, self.recent_scripts());
         let question = code::ContextRequest {
             words: &asked.goal,
             pointed: asked.attached.iter().filter_map(|it| attached_node(scene, it)).collect(),
             recent,
             budget: budget as usize,
-            most: MOST,
+            most: MAX_SCRIPTS,
         };
-        code::set_readers(scene, reading::ON_ALL_CORES);
+        code::set_readers(scene, parallel_reading::PARALLEL_READERS);
         let context = code::with_known_texts(scene, |index| {
             let selection = code::select_scripts(index, scene, &question);
-            context_entry(index, scene, &selection, budget)
+            build_context(index, scene, &selection, budget)
         });
         let is_worth_it = !context.scripts.is_empty();
         is_worth_it.then(|| Entry::Context { context: Box::new(context) })
@@ -89,7 +89,7 @@ fn attached_node(scene: &Scene, attached: &Attached) -> Option<Node> {
     }
 }
 
-fn context_entry(
+fn build_context(
     index: &CodeIndex,
     scene: &Scene,
     selection: &ContextSelection,
@@ -101,7 +101,11 @@ fn context_entry(
         ContextLeft { path: path(it.node), why: format!("{}; {room}", it.reason.to_sentence(path)) }
     });
     Context {
-        scripts: selection.selected.iter().map(|it| context_script(index, scene, it)).collect(),
+        scripts: selection
+            .selected
+            .iter()
+            .map(|it| build_context_script(index, scene, it))
+            .collect(),
         left: left.collect(),
         left_more: selection.more as u32,
         fitting: selection.fitting as u32,
@@ -111,7 +115,11 @@ fn context_entry(
     }
 }
 
-fn context_script(index: &CodeIndex, scene: &Scene, chosen: &SelectedScript) -> ContextScript {
+fn build_context_script(
+    index: &CodeIndex,
+    scene: &Scene,
+    chosen: &SelectedScript,
+) -> ContextScript {
     let text = scene.source_if_known(chosen.node).unwrap_or_default();
     let all = index.script_at(chosen.node).map_or(&[][..], |script| &script.definitions);
     let mut positions = PositionTracker::new(&text);
@@ -176,7 +184,7 @@ mod tests {
             };
             let index = CodeIndex::new(&scene);
             let selection = code::select_scripts(&index, &scene, &question);
-            let context = context_entry(&index, &scene, &selection, budget as u64);
+            let context = build_context(&index, &scene, &selection, budget as u64);
             let text = prompt::script_context(&context);
             let told = format!("{long} {budget} {most}: {} {}", text.len(), context.bytes);
             assert!(

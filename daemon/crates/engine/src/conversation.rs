@@ -12,7 +12,7 @@ use vector_providers::model_choice::OFFLINE;
 const EXPIRY: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// How many of the newest tasks are looked at; each connection of an agent is one.
-const LOOKED_AT: usize = 5_000;
+const MAX_TASKS_SCANNED: usize = 5_000;
 
 /// The last task of the conversation that goes on in a place; none where a new one begins. `now` is
 /// in milliseconds since 1970.
@@ -20,14 +20,14 @@ const LOOKED_AT: usize = 5_000;
 /// # Errors
 /// The ledger cannot be read.
 pub fn last_task(ledger: &Ledger, place: &Place, now: u64) -> Result<Option<Seq>, LedgerError> {
-    for started in ledger.recent_starts(LOOKED_AT)? {
+    for started in ledger.recent_starts(MAX_TASKS_SCANNED)? {
         let Entry::Started { place: own, guards: Some(_), .. } = &started.entry else {
             continue;
         };
-        if !is_same(own, place) {
+        if !is_same_place(own, place) {
             continue;
         }
-        let records = ledger.workflow(started.workflow)?;
+        let records = ledger.workflow_records(started.workflow)?;
         let is_cleared =
             records.iter().any(|it| matches!(it.entry, Entry::Cleared {} | Entry::Erased {}));
         let spoken = records.last().map_or(0, |record| record.at);
@@ -52,15 +52,15 @@ pub fn find_plan(
         return Ok(None);
     }
     let is_its = |it: &Record| match &it.entry {
-        Entry::Started { place: own, driver, .. } => driver == OFFLINE && is_same(own, place),
+        Entry::Started { place: own, driver, .. } => driver == OFFLINE && is_same_place(own, place),
         _ => false,
     };
-    let Some(last) = ledger.recent_starts(LOOKED_AT)?.into_iter().find(is_its) else {
+    let Some(last) = ledger.recent_starts(MAX_TASKS_SCANNED)?.into_iter().find(is_its) else {
         return Ok(None);
     };
     let is_plan = matches!(last.entry, Entry::Started { stance: Stance::Plan, .. });
     let is_made = |it: &Record| matches!(it.entry, Entry::Finished { outcome: Finish::Done, .. });
-    let is_made = is_plan && ledger.workflow(last.workflow)?.iter().any(is_made);
+    let is_made = is_plan && ledger.workflow_records(last.workflow)?.iter().any(is_made);
     Ok(is_made.then_some(last.workflow))
 }
 
@@ -78,9 +78,9 @@ pub fn clear_conversation(ledger: &Ledger, place: &Place, now: u64) -> Result<bo
 }
 
 /// Whether two are one place: the same file, or the same place in Studio, in whatever window.
-pub fn is_same(one: &Place, other: &Place) -> bool {
+pub fn is_same_place(one: &Place, other: &Place) -> bool {
     match (one, other) {
-        (Place::File(one), Place::File(other)) => written_file(one) == written_file(other),
+        (Place::File(one), Place::File(other)) => output_path(one) == output_path(other),
         (Place::Project(one), Place::Project(other)) => one.project == other.project,
         (Place::Open(one), Place::Open(other)) if one.place.place_id > 0 => {
             one.place.place_id == other.place.place_id
@@ -93,7 +93,7 @@ pub fn is_same(one: &Place, other: &Place) -> bool {
     }
 }
 
-fn written_file(place: &scene_schemas::entry::FilePlace) -> &str {
+fn output_path(place: &scene_schemas::entry::FilePlace) -> &str {
     place.out.as_deref().unwrap_or(&place.file)
 }
 

@@ -12,14 +12,14 @@ use vector_core::workflow::{PendingStatus, WorkflowInput};
 use vector_providers::ProviderKind;
 use vector_rojo_project::{FileEffects, RojoProject};
 
-use crate::revert::find_way_back;
+use crate::revert::find_restore_source;
 use crate::target::RestoreSource;
 use crate::{Engine, EngineError, Target, ToolDriver};
 
 impl Engine {
     /// Refuses a change of a project that no file can hold, and says of one in an open place what of it
     /// goes to files.
-    pub(super) fn held_by_files(
+    pub(super) fn check_files_can_represent(
         &mut self,
         call: Seq,
         result: Result<Plan, Refusal>,
@@ -27,29 +27,29 @@ impl Engine {
     ) -> Result<Result<Plan, Refusal>, EngineError> {
         let (proposal, answer) = match result {
             Ok(Plan::Propose(proposal, answer)) if self.studio().is_some() => {
-                let parted = self.part_files(call, *proposal);
-                let parted = parted.and_then(|it| self.warned_of_generated(it));
+                let parted = self.split_proposal(call, *proposal);
+                let parted = parted.and_then(|it| self.warn_generated_files(it));
                 return Ok(parted.map(|it| Plan::Propose(Box::new(it), answer)));
             }
             Ok(Plan::Propose(proposal, answer)) => (proposal, answer),
             other => return Ok(other),
         };
-        let goes_back = self.goes_back(&proposal)?;
-        let named = match self.with_files(*proposal.clone(), before) {
+        let goes_back = self.is_exact_revert(&proposal)?;
+        let named = match self.attach_file_effects(*proposal.clone(), before) {
             Ok(proposal) => proposal,
             // Files become what they were, whatever that is.
             Err(_) if goes_back => *proposal,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let warned = if goes_back { Ok(named) } else { self.warned_of_generated(named) };
+        let warned = if goes_back { Ok(named) } else { self.warn_generated_files(named) };
         Ok(warned.map(|it| Plan::Propose(Box::new(it), answer)))
     }
 
     /// The changes of files that a project has before a call is planned; nothing where none waits.
-    pub(super) fn files_before(&self, tool: &str) -> BTreeMap<String, Option<Fingerprint>> {
+    pub(super) fn file_hashes_before(&self, tool: &str) -> BTreeMap<String, Option<Fingerprint>> {
         let reads = tools::find_tool(tool).is_ok_and(ToolSpec::is_read);
         match &self.target {
-            Target::Project(project) if !reads && !self.trial.is_empty() => {
+            Target::Project(project) if !reads && !self.overlay.is_empty() => {
                 project.file_hashes(&self.scene).unwrap_or_default()
             }
             _ => BTreeMap::new(),
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// Names the files of a project that a proposal changes, and those that stay although their instances go.
-    pub(super) fn with_files(
+    pub(super) fn attach_file_effects(
         &self,
         mut proposal: Proposal,
         before: &BTreeMap<String, Option<Fingerprint>>,
@@ -82,7 +82,7 @@ impl Engine {
 
     /// Warns of files that another tool will overwrite. A model is sent to their source first, once for each
     /// file in a task.
-    pub(super) fn warned_of_generated(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
+    pub(super) fn warn_generated_files(&self, mut proposal: Proposal) -> Result<Proposal, Refusal> {
         let (project, files) = match (&self.target, &proposal.files) {
             (Target::Project(project), _) => (Some(&**project), &proposal.writes),
             (_, Some(files)) => (self.linked_project(), &files.files),
@@ -114,7 +114,10 @@ impl Engine {
 
     /// The texts that proposals would take away with what they delete: a deletion itself expects no
     /// more than a class, a name and a number.
-    pub(super) fn deleted_texts(&self, proposals: &[Seq]) -> BTreeMap<Seq, Fingerprint> {
+    pub(super) fn fingerprint_deleted_texts(
+        &self,
+        proposals: &[Seq],
+    ) -> BTreeMap<Seq, Fingerprint> {
         let mut taken = BTreeMap::new();
         for seq in proposals {
             let Some((_, pending)) = self.find_proposal(*seq) else {
@@ -141,12 +144,12 @@ impl Engine {
     }
 
     /// Has those planned again that would take away something else than before.
-    pub(super) fn withdraw_changed(
+    pub(super) fn replan_changed_deletions(
         &mut self,
         before: &BTreeMap<Seq, Fingerprint>,
     ) -> Result<(), EngineError> {
         let proposals: Vec<Seq> = before.keys().copied().collect();
-        let now = self.deleted_texts(&proposals);
+        let now = self.fingerprint_deleted_texts(&proposals);
         let reason = "A script that this deletes was changed, and it is planned again.";
         for seq in proposals.into_iter().filter(|seq| before.get(seq) != now.get(seq)) {
             let Some((workflow, pending)) = self.find_proposal(seq) else {
@@ -155,7 +158,7 @@ impl Engine {
             if matches!(pending.status, PendingStatus::Waiting | PendingStatus::Approved) {
                 let moved =
                     WorkflowInput::Moved { reason: reason.to_owned(), not_done: Vec::new() };
-                self.in_turn_of(workflow, |engine| engine.handle_input(moved))?;
+                self.with_workflow(workflow, |engine| engine.handle_input(moved))?;
             }
         }
         Ok(())
@@ -163,19 +166,19 @@ impl Engine {
 
     /// Whether a proposal, with all that is pending, takes back steps whose files are as they left
     /// them: then the files become what they were, whatever that is.
-    fn goes_back(&mut self, proposal: &Proposal) -> Result<bool, EngineError> {
+    fn is_exact_revert(&mut self, proposal: &Proposal) -> Result<bool, EngineError> {
         if !matches!(self.target, Target::Project(_)) || proposal.from.is_none() {
             return Ok(false);
         }
         let pending: Vec<Proposal> = self
-            .trial
+            .overlay
             .iter()
             .filter_map(|(seq, _)| self.find_proposal(*seq))
             .map(|(_, pending)| pending.proposal.clone())
             .collect();
         let all = pending.iter().chain([proposal]);
         let all: Vec<(Seq, Seq, &Proposal)> = all.map(|it| (Seq(0), Seq(0), it)).collect();
-        let back = find_way_back(&self.ledger, &self.target, &all, &mut self.blobs)?;
+        let back = find_restore_source(&self.ledger, &self.target, &all, &mut self.blobs)?;
         Ok(match back {
             RestoreSource::Project(steps) => RojoProject::goes_back(&steps, &self.blobs),
             RestoreSource::Unknown | RestoreSource::File(_) => false,

@@ -20,7 +20,7 @@ use crate::{Engine, EngineError, Target, settings};
 #[derive(Debug, Clone)]
 pub struct FetchWork {
     /// What it wants to look at.
-    pub look: Arc<FetchRequest>,
+    pub request: Arc<FetchRequest>,
     /// The place's folder, where it has one: its settings count.
     pub folder: Option<PathBuf>,
     /// Of a project: the files of the scripts that have one of their own, from its folder.
@@ -30,7 +30,7 @@ pub struct FetchWork {
 impl FetchWork {
     /// What is being done, for who waits.
     pub fn title(&self) -> String {
-        match &*self.look {
+        match &*self.request {
             FetchRequest::Page(address) => format!("Reading {address}"),
             FetchRequest::Diagnostics(wanted) => {
                 format!("Checking {} scripts", wanted.scripts.len())
@@ -41,44 +41,44 @@ impl FetchWork {
     }
 
     /// Whether it waits for the network, and computes nothing.
-    pub fn is_fetched(&self) -> bool {
-        matches!(&*self.look, FetchRequest::Page(_))
+    pub fn is_network_bound(&self) -> bool {
+        matches!(&*self.request, FetchRequest::Page(_))
     }
 }
 
 impl Engine {
     /// What a call wants to look at.
     pub fn find_fetch(&self, call: Seq) -> Option<FetchWork> {
-        let looks = self.tasks.values().filter_map(|task| task.looking.as_ref());
+        let looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
         let look = looks.into_iter().find(|(of, _)| *of == call).map(|(_, look)| look)?;
         Some(FetchWork {
-            look: Arc::clone(look),
+            request: Arc::clone(look),
             folder: self.target.settings_folder(),
-            files: self.files_of_look(look),
+            files: self.script_files_for(look),
         })
     }
 
     /// Whether something is looked at for a call.
-    pub(super) fn is_looking(&self, call: Seq) -> bool {
-        let mut looks = self.tasks.values().filter_map(|task| task.looking.as_ref());
+    pub(super) fn is_fetching(&self, call: Seq) -> bool {
+        let mut looks = self.tasks.values().filter_map(|task| task.fetching.as_ref());
         looks.any(|(of, _)| *of == call)
     }
 
     /// Nobody wants any more what is looked at for a call.
-    pub fn end_look(&mut self, call: Seq) {
+    pub fn end_fetch(&mut self, call: Seq) {
         for task in self.tasks.values_mut() {
-            task.looking.take_if(|(of, _)| *of == call);
+            task.fetching.take_if(|(of, _)| *of == call);
         }
     }
 
-    pub(super) fn begin_look(&mut self, call: Seq, look: Arc<FetchRequest>) {
-        if let Some(task) = self.tasks.get_mut(&self.workflow) {
-            task.looking = Some((call, look));
+    pub(super) fn begin_fetch(&mut self, call: Seq, look: Arc<FetchRequest>) {
+        if let Some(task) = self.tasks.get_mut(&self.current) {
+            task.fetching = Some((call, look));
         }
     }
 
     /// The files of the scripts that are to be checked.
-    fn files_of_look(&self, look: &FetchRequest) -> HashMap<InstancePath, String> {
+    fn script_files_for(&self, look: &FetchRequest) -> HashMap<InstancePath, String> {
         let (Target::Project(project), FetchRequest::Diagnostics(wanted)) = (&self.target, look)
         else {
             return HashMap::new();
@@ -95,8 +95,12 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be used.
-    pub fn has_looked(&mut self, call: Seq, seen: Result<Json, String>) -> Result<(), EngineError> {
-        self.end_look(call);
+    pub fn record_fetch_result(
+        &mut self,
+        call: Seq,
+        seen: Result<Json, String>,
+    ) -> Result<(), EngineError> {
+        self.end_fetch(call);
         let result = seen.map(Plan::Answer).map_err(Refusal);
         match self.handle_input(WorkflowInput::Planned { call, result, after: Vec::new() }) {
             Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
@@ -105,11 +109,12 @@ impl Engine {
     }
 
     /// Tells the scene how the project's scripts are formatted, where a call could ask.
-    pub(super) fn know_style(&mut self, tool: &str) {
+    pub(super) fn load_style(&mut self, tool: &str) {
         if !matches!(tool, "format" | "propose_changes") {
             return;
         }
-        let found = self.target.settings_folder().map(|folder| settings::stylua_settings(&folder));
+        let found =
+            self.target.settings_folder().map(|folder| settings::find_stylua_settings(&folder));
         let style = match found {
             None | Some(Ok(None)) => None,
             Some(Ok(Some(found))) => {
@@ -152,9 +157,9 @@ mod tests {
 
     #[track_caller]
     fn due_look(engine: &mut Engine, workflow: Seq) -> Seq {
-        engine.turn_to(workflow);
+        engine.select_workflow(workflow);
         match engine.run().unwrap() {
-            NextStep::Look(call) => call,
+            NextStep::Fetch(call) => call,
             due => panic!("{due:?}"),
         }
     }
@@ -174,11 +179,11 @@ mod tests {
         }
         for ((_, call), first) in tasks.into_iter().zip(&first) {
             let again = engine.find_fetch(call).unwrap();
-            assert!(Arc::ptr_eq(&first.look, &again.look), "call {call} was planned again");
+            assert!(Arc::ptr_eq(&first.request, &again.request), "call {call} was planned again");
         }
         let [(one, call), (_, other)] = tasks;
-        engine.turn_to(one);
-        engine.has_looked(call, Ok(json!({ "passed": 1 }))).unwrap();
+        engine.select_workflow(one);
+        engine.record_fetch_result(call, Ok(json!({ "passed": 1 }))).unwrap();
         assert!(engine.find_fetch(call).is_none() && engine.find_fetch(other).is_some());
         assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     }

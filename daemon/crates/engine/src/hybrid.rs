@@ -6,8 +6,8 @@
 //! Studio until Rojo has synced it; until then it is laid over the mirror, so that nobody plans on what
 //! is no more.
 
-mod ahead;
-mod back;
+mod file_rollback;
+mod unsynced;
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use scene_schemas::proposal::{Ack, InFiles, Proposal, Warning, WarningKind};
 use scene_schemas::value::canonical_json;
 use scene_schemas::{Command, Fingerprint, InstancePath};
 
-use self::ahead::SyncedScripts;
-pub use self::back::put_begun_back;
+pub use self::file_rollback::restore_interrupted_files;
+use self::unsynced::SyncedScripts;
 use scene_schemas::Refusal;
 use vector_core::proposal::{BlobStore, relocate_command, split_by_owner, try_command};
 use vector_core::workflow::{PendingStatus, WorkflowInput};
@@ -30,12 +30,12 @@ use crate::{Engine, EngineError, Target};
 /// The projects beside an open place, and what was written to their files.
 #[derive(Debug, Default)]
 pub(super) struct LinkedProjects {
-    beside: Vec<LinkedProject>,
+    projects: Vec<LinkedProject>,
     /// The moment before what is ahead was laid over the mirror.
-    laid: Option<JournalMark>,
-    ahead: Vec<UnsyncedWrites>,
+    overlay_mark: Option<JournalMark>,
+    unsynced: Vec<UnsyncedWrites>,
     /// The project that the place was last known to be synced with: what was planned then knows it.
-    last: Option<String>,
+    last_linked: Option<String>,
 }
 
 #[derive(Debug)]
@@ -43,16 +43,16 @@ struct LinkedProject {
     project: RojoProject,
     scene: Scene,
     /// Whether the open place is synced with it, as far as could be seen.
-    is_joined: bool,
+    is_linked: bool,
     /// What the open place shows of it.
-    shown: Option<SyncedScripts>,
+    synced_scripts: Option<SyncedScripts>,
 }
 
 impl LinkedProject {
     /// Takes what was read of the files.
     fn replace_scene(&mut self, scene: Scene) {
         self.scene = scene;
-        self.shown = None;
+        self.synced_scripts = None;
     }
 }
 
@@ -65,47 +65,52 @@ struct UnsyncedWrites {
 
 impl LinkedProjects {
     /// Nothing is known of the open place any more.
-    pub(super) fn began_anew(&mut self) {
-        self.laid = None;
+    pub(super) fn reset_links(&mut self) {
+        self.overlay_mark = None;
         // What it is called there may be somebody else by now.
-        self.ahead.clear();
-        for beside in &mut self.beside {
-            (beside.is_joined, beside.shown) = (false, None);
+        self.unsynced.clear();
+        for beside in &mut self.projects {
+            (beside.is_linked, beside.synced_scripts) = (false, None);
         }
     }
 
     /// The scene of a project, by its file.
-    pub(super) fn scene_of(&mut self, project: &str) -> Option<&mut Scene> {
-        let found = self.beside.iter_mut().find(|beside| beside.project.name() == project);
+    pub(super) fn project_scene(&mut self, project: &str) -> Option<&mut Scene> {
+        let found = self.projects.iter_mut().find(|beside| beside.project.name() == project);
         found.map(|beside| &mut beside.scene)
     }
 
     fn active_index(&self) -> Option<usize> {
-        self.beside.iter().position(|beside| beside.is_joined)
+        self.projects.iter().position(|beside| beside.is_linked)
     }
 }
 
 impl Engine {
     /// Says that a project is open as well, with which the open place may be synced.
-    pub fn know_project(&mut self, project: RojoProject, scene: Scene) {
-        self.joined.beside.push(LinkedProject { project, scene, is_joined: false, shown: None });
+    pub fn add_linked_project(&mut self, project: RojoProject, scene: Scene) {
+        self.linked_projects.projects.push(LinkedProject {
+            project,
+            scene,
+            is_linked: false,
+            synced_scripts: None,
+        });
     }
 
     /// The project that the open place is synced with.
     pub fn linked_project(&self) -> Option<&RojoProject> {
-        self.joined.active_index().map(|at| &self.joined.beside[at].project)
+        self.linked_projects.active_index().map(|at| &self.linked_projects.projects[at].project)
     }
 
     /// What a script says as it stands there, and where files of a project hold it, what these say: they
     /// come first. Nobody is asked for what is not known.
-    pub fn texts_of(&mut self, path: &InstancePath) -> Vec<String> {
+    pub fn script_texts(&mut self, path: &InstancePath) -> Vec<String> {
         let text = |scene: &Scene| {
             let text = scene.source_if_known(scene.resolve(path).ok()?)?;
             Some(text.into_owned())
         };
         let own = text(self.mirror_scene());
-        let at = self.joined.active_index();
-        let in_files = at.and_then(|at| text(&self.joined.beside[at].scene));
+        let at = self.linked_projects.active_index();
+        let in_files = at.and_then(|at| text(&self.linked_projects.projects[at].scene));
         in_files.into_iter().chain(own).collect()
     }
 
@@ -114,10 +119,11 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be used.
-    pub fn look_for_project(&mut self) -> Result<(), EngineError> {
-        let is_known = self.joined.beside.is_empty() || self.joined.active_index().is_some();
+    pub fn detect_linked_project(&mut self) -> Result<(), EngineError> {
+        let is_known = self.linked_projects.projects.is_empty()
+            || self.linked_projects.active_index().is_some();
         // What is on trial may have moved what is looked for.
-        if is_known || !self.trial.is_empty() || !self.scene.is_whole() {
+        if is_known || !self.overlay.is_empty() || !self.scene.is_whole() {
             return Ok(());
         }
         let Some(place) = self.studio().map(|studio| studio.place().place.place_id) else {
@@ -125,16 +131,16 @@ impl Engine {
         };
         let open = &self.scene;
         let is_of = |beside: &&mut LinkedProject| beside.project.is_of(place, open, &beside.scene);
-        let Some(beside) = self.joined.beside.iter_mut().find(is_of) else {
+        let Some(beside) = self.linked_projects.projects.iter_mut().find(is_of) else {
             return Ok(());
         };
-        beside.is_joined = true;
+        beside.is_linked = true;
         let name = Some(beside.project.name());
-        if std::mem::replace(&mut self.joined.last, name.clone()) == name {
+        if std::mem::replace(&mut self.linked_projects.last_linked, name.clone()) == name {
             return Ok(());
         }
         for (seq, _) in self.pending_applies(|files| files.is_none()) {
-            self.plan_again(
+            self.replan_proposal(
                 seq,
                 "The place is synced with a project of Rojo, and this is planned again.",
             )?;
@@ -155,19 +161,19 @@ impl Engine {
         wanted.map(|(seq, it)| (seq, it.proposal.files.clone())).collect()
     }
 
-    fn plan_again(&mut self, seq: Seq, reason: &str) -> Result<(), EngineError> {
+    fn replan_proposal(&mut self, seq: Seq, reason: &str) -> Result<(), EngineError> {
         let Some((workflow, _)) = self.find_proposal(seq) else {
             return Ok(());
         };
         let moved = WorkflowInput::Moved { reason: reason.to_owned(), not_done: Vec::new() };
-        self.in_turn_of(workflow, |engine| engine.handle_input(moved)).map(drop)
+        self.with_workflow(workflow, |engine| engine.handle_input(moved)).map(drop)
     }
 
     /// Says of a proposal in an open place what of it goes to files.
     ///
     /// # Errors
     /// Neither files nor Studio can do it alone.
-    pub(super) fn part_files(
+    pub(super) fn split_proposal(
         &mut self,
         call: Seq,
         proposal: Proposal,
@@ -175,13 +181,13 @@ impl Engine {
         if !matches!(self.target, Target::Open(_)) {
             return Ok(proposal);
         }
-        let Some(at) = self.joined.active_index() else {
-            return Ok(self.warned_of_rojo(proposal));
+        let Some(at) = self.linked_projects.active_index() else {
+            return Ok(self.warn_rojo_sync(proposal));
         };
-        let beside = &mut self.joined.beside[at];
+        let beside = &mut self.linked_projects.projects[at];
         let mark = beside.scene.mark();
-        let parted = self.files_of(at, call, &proposal);
-        self.joined.beside[at].scene.rollback(mark);
+        let parted = self.compute_file_part(at, call, &proposal);
+        self.linked_projects.projects[at].scene.rollback(mark);
         let (in_files, loose) = parted?;
         let mut proposal = proposal;
         if let Some(path) = loose.first() {
@@ -203,25 +209,25 @@ impl Engine {
 
     /// What of a proposal goes to files, which is done in the project's scene afterwards, on top of all
     /// that waits; and what Studio does below what they are all of.
-    fn files_of(
+    fn compute_file_part(
         &mut self,
         at: usize,
         call: Seq,
         proposal: &Proposal,
     ) -> Result<(Option<InFiles>, Vec<InstancePath>), Refusal> {
-        let name = self.joined.beside[at].project.name();
+        let name = self.linked_projects.projects[at].project.name();
         let waiting: Vec<(Seq, Vec<Command>)> = self
-            .trial
+            .overlay
             .iter()
             .filter_map(|(seq, _)| self.find_proposal(*seq))
             .filter_map(|(_, it)| Some((it.call, it.proposal.files.as_ref()?)))
             .filter(|(_, files)| files.project == name)
             .map(|(call, files)| (call, files.commands.clone()))
             .collect();
-        let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
+        let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
         for (call, commands) in &waiting {
             scene.begin_scope(*call);
-            do_all(scene, commands, &self.blobs)?;
+            perform_commands(scene, commands, &self.blobs)?;
         }
         let before = scene.mark();
         scene.begin_scope(call);
@@ -244,7 +250,7 @@ impl Engine {
     }
 
     /// Warns of a change of scripts in a place that Rojo syncs, while its project is not known here.
-    fn warned_of_rojo(&self, mut proposal: Proposal) -> Proposal {
+    fn warn_rojo_sync(&self, mut proposal: Proposal) -> Proposal {
         let is_of_scripts = |command: &Command| match command {
             Command::EditScript { .. } => true,
             Command::Create { class, .. } => reflection::is_script(class),
@@ -253,7 +259,7 @@ impl Engine {
         if proposal.commands.iter().any(is_of_scripts)
             && vector_rojo_project::is_locked(&self.scene)
         {
-            let what = if self.joined.beside.is_empty() {
+            let what = if self.linked_projects.projects.is_empty() {
                 "Let Vector know the project (`vector serve --project PATH`), and edits go to the files."
             } else {
                 "The project that Vector serves does not look like this place: its scripts are not here, \
@@ -278,18 +284,20 @@ impl Engine {
         session: String,
     ) -> Result<bool, EngineError> {
         let _alone = vector_rojo_project::lock_project_files();
-        let Some((at, own)) = self.own_part(proposal) else {
+        let Some((at, own)) = self.file_part(proposal) else {
             let reason = "Its files belong to a project that is not served any more. Serve it \
                           (`vector serve --project PATH`), and ask again.";
-            return self.not_written(seq, reason.to_owned());
+            return self.fail_proposal(seq, reason.to_owned());
         };
-        let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
+        let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
         let start = scene.mark();
         let prepared = project.prepare_proposals(scene, &[(seq, call, &own)], &self.blobs, None);
         let mut prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error @ PlaceError::Changed { .. }) => return self.moved_on(seq, at, &error),
-            Err(error) => return self.not_written(seq, error.to_string()),
+            Err(error @ PlaceError::Changed { .. }) => {
+                return self.rebase_on_files(seq, at, &error);
+            }
+            Err(error) => return self.fail_proposal(seq, error.to_string()),
         };
         let Some(mut stored) = prepared.stored.take() else {
             let reason = prepared.refused.pop().map(|(_, reason)| reason).unwrap_or_default();
@@ -301,49 +309,54 @@ impl Engine {
         let acks = vec![ack];
         let applying =
             WorkflowInput::Applying { proposals: vec![seq], file: session, before: None, acks };
-        if let Err(error) = self.input_with(applying, blobs) {
-            self.joined.beside[at].scene.rollback(start);
+        if let Err(error) = self.handle_with_blobs(applying, blobs) {
+            self.linked_projects.projects[at].scene.rollback(start);
             return Err(error);
         }
-        let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
+        let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
         match project.commit_files(stored, scene) {
             Ok(read) => {
                 if let Some(read) = read {
-                    self.joined.beside[at].replace_scene(read);
+                    self.linked_projects.projects[at].replace_scene(read);
                 }
                 Ok(true)
             }
             Err(error) => {
                 scene.rollback(start);
                 match error {
-                    PlaceError::Changed { .. } => self.moved_on(seq, at, &error),
+                    PlaceError::Changed { .. } => self.rebase_on_files(seq, at, &error),
                     // What is neither done nor undone is put back before anything else, and said then.
-                    PlaceError::Torn { .. } => Ok(false),
-                    error => self.not_written(seq, error.to_string()),
+                    PlaceError::PartlyApplied { .. } => Ok(false),
+                    error => self.fail_proposal(seq, error.to_string()),
                 }
             }
         }
     }
 
     /// The part of a proposal that goes to files, as a proposal of its project's own.
-    fn own_part(&self, proposal: &Proposal) -> Option<(usize, Proposal)> {
+    fn file_part(&self, proposal: &Proposal) -> Option<(usize, Proposal)> {
         let files = proposal.files.as_ref()?;
         let is_it = |it: &LinkedProject| it.project.name() == files.project;
-        let at = self.joined.beside.iter().position(is_it)?;
+        let at = self.linked_projects.projects.iter().position(is_it)?;
         let commands = files.commands.clone();
         let own = Proposal { commands, files: None, after: Vec::new(), ..proposal.clone() };
         Some((at, own))
     }
 
     /// Goes on with the files as somebody else left them.
-    fn moved_on(&mut self, seq: Seq, at: usize, why: &PlaceError) -> Result<bool, EngineError> {
+    fn rebase_on_files(
+        &mut self,
+        seq: Seq,
+        at: usize,
+        why: &PlaceError,
+    ) -> Result<bool, EngineError> {
         let reason = format!("{why} It is planned again on what is there now.");
         self.handle_input(WorkflowInput::Moved { reason, not_done: vec![seq] })?;
         self.follow_project(at, &FileChanges::All)?;
         Ok(false)
     }
 
-    fn not_written(&mut self, seq: Seq, reason: String) -> Result<bool, EngineError> {
+    fn fail_proposal(&mut self, seq: Seq, reason: String) -> Result<bool, EngineError> {
         self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
         Ok(false)
     }
@@ -357,9 +370,9 @@ impl Engine {
         why: &str,
         predicted: Option<&Ack>,
     ) -> Result<(), EngineError> {
-        let files = predicted.map_or(Ok(Ok(String::new())), |it| self.take_files_back(it))?;
+        let files = predicted.map_or(Ok(Ok(String::new())), |it| self.revert_files(it))?;
         let input = match files {
-            Ok(files) if self.joined.active_index().is_none() || predicted.is_some() => {
+            Ok(files) if self.linked_projects.active_index().is_none() || predicted.is_some() => {
                 WorkflowInput::Moved {
                     reason: format!("{why} It is planned again on what is there now.{files}"),
                     not_done: vec![seq],
@@ -380,7 +393,7 @@ impl Engine {
     }
 
     /// Notes that a proposal is done of which Studio does nothing.
-    pub(super) fn done_in_files(
+    pub(super) fn complete_in_files(
         &mut self,
         seq: Seq,
         call: Seq,
@@ -389,8 +402,8 @@ impl Engine {
         let status = self.find_proposal(seq).map(|(_, it)| it.status.clone());
         if let Some(PendingStatus::Applying(ack)) = status {
             self.handle_input(WorkflowInput::Acted { proposal: seq, ack })?;
-            self.is_ahead(call, proposal);
-            self.retry_waiting();
+            self.record_unsynced(call, proposal);
+            self.requeue_overlay();
         }
         Ok(())
     }
@@ -400,12 +413,12 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be used.
-    pub fn follow_beside(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
-        (0..self.joined.beside.len()).try_for_each(|at| self.follow_project(at, heard))
+    pub fn follow_projects(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
+        (0..self.linked_projects.projects.len()).try_for_each(|at| self.follow_project(at, heard))
     }
 
     fn follow_project(&mut self, at: usize, heard: &FileChanges) -> Result<(), EngineError> {
-        let beside = &mut self.joined.beside[at];
+        let beside = &mut self.linked_projects.projects[at];
         let before = beside.project.read_files();
         // A project that cannot be read now is read again before anything is written.
         let Ok(Some(scene)) = beside.project.follow_changes(heard) else {
@@ -418,32 +431,36 @@ impl Engine {
         let changed: BTreeSet<String> = all.filter(|file| !is_same(file)).cloned().collect();
         let name = beside.project.name();
         let waiting = self.pending_applies(|it| it.is_some_and(|files| files.project == name));
-        self.drop_trial();
-        let LinkedProject { scene, .. } = &mut self.joined.beside[at];
+        self.drop_overlay();
+        let LinkedProject { scene, .. } = &mut self.linked_projects.projects[at];
         let mark = scene.mark();
         let mut unfit = Vec::new();
         for (seq, files) in waiting {
             let Some(files) = files else { continue };
             let call = self.state.find_proposal(seq).map_or(seq, |(_, it)| it.call);
-            let LinkedProject { scene, .. } = &mut self.joined.beside[at];
+            let LinkedProject { scene, .. } = &mut self.linked_projects.projects[at];
             scene.begin_scope(call);
-            if takes_away(&files, &changed) || do_all(scene, &files.commands, &self.blobs).is_err()
+            if is_blind_overwrite(&files, &changed)
+                || perform_commands(scene, &files.commands, &self.blobs).is_err()
             {
                 unfit.push(seq);
             }
         }
-        self.joined.beside[at].scene.rollback(mark);
+        self.linked_projects.projects[at].scene.rollback(mark);
         for seq in unfit {
-            self.plan_again(seq, "A file that this changes was changed, and it is planned again.")?;
+            self.replan_proposal(
+                seq,
+                "A file that this changes was changed, and it is planned again.",
+            )?;
         }
-        self.retry_waiting();
+        self.requeue_overlay();
         Ok(())
     }
 }
 
 /// Whether what waits would take away something that nobody has seen: a text says what it was, and the
 /// rest of a file does not.
-fn takes_away(files: &InFiles, changed: &BTreeSet<String>) -> bool {
+fn is_blind_overwrite(files: &InFiles, changed: &BTreeSet<String>) -> bool {
     let is_blind = |it: &Command| {
         matches!(it, Command::Delete { .. } | Command::Set { .. } | Command::Move { .. })
     };
@@ -455,7 +472,11 @@ fn takes_away(files: &InFiles, changed: &BTreeSet<String>) -> bool {
 }
 
 /// Does commands in the scene of a project, with instances found by their paths.
-fn do_all(scene: &mut Scene, commands: &[Command], blobs: &BlobStore) -> Result<(), Refusal> {
+fn perform_commands(
+    scene: &mut Scene,
+    commands: &[Command],
+    blobs: &BlobStore,
+) -> Result<(), Refusal> {
     for command in commands {
         let command = relocate_command(scene, command.clone())?;
         try_command(scene, &command, blobs)?;

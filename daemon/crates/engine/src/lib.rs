@@ -11,11 +11,10 @@ mod feasibility;
 pub mod fetch;
 pub mod hybrid;
 pub mod model_request;
-mod open;
 mod overlay;
-mod pending;
+pub mod parallel_reading;
+mod pending_conflict;
 mod plan;
-pub mod reading;
 mod rebase;
 mod recover;
 pub mod render_input;
@@ -25,6 +24,7 @@ mod revert;
 pub mod settings;
 pub mod studio;
 mod studio_memory;
+mod studio_sync;
 mod target;
 mod tasks;
 pub mod workflow_state;
@@ -50,8 +50,8 @@ use vector_place::{JournalMark, Scene};
 use vector_providers::{ProviderKind, offline};
 
 pub use self::apply::name_proposals;
-pub use self::recover::{RecoveredRuns, concerned_files, recover_place, recover_runs};
-pub use self::revert::applied_ack;
+pub use self::recover::{RecoveredRuns, affected_files, recover_place, recover_runs};
+pub use self::revert::find_applied_ack;
 pub use self::target::Target;
 
 use self::tasks::ActiveTask;
@@ -103,7 +103,7 @@ pub enum NextStep {
     /// A model's next message: see [`Engine::ask`].
     Model,
     /// Something that a call wants to look at: see [`Engine::look`].
-    Look(Seq),
+    Fetch(Seq),
     /// A person's answer to a question of the model.
     Answer(Seq),
     /// A person's word that it goes on, after something went wrong.
@@ -170,33 +170,33 @@ pub struct Engine {
     /// The workflows at work.
     state: LedgerState,
     /// The one whose turn it is.
-    workflow: Seq,
+    current: Seq,
     tasks: BTreeMap<Seq, ActiveTask>,
     scene: Scene,
     target: Target,
     /// The pending proposals that are done in the scene on trial, each with the moment before it.
-    trial: Vec<(Seq, JournalMark)>,
+    overlay: Vec<(Seq, JournalMark)>,
     blobs: BlobStore,
     /// The texts that calls saw when they were planned first, of those that are planned again.
-    seen: HashMap<Seq, SeenTexts>,
+    planned_texts: HashMap<Seq, SeenTexts>,
     /// How often somebody else changed the file.
-    moves: usize,
+    rebase_count: usize,
     /// No proposal goes without a person's yes that this mode does not let through, whatever mode its
     /// workflow began with.
-    at_most: Mode,
+    mode_limit: Mode,
     /// Of an open place: how far the questions of the call have got that is planned now.
-    questions: open::AskedQuestions,
+    questions: studio_sync::AskedQuestions,
     /// The projects that the open place may be synced with.
-    joined: hybrid::LinkedProjects,
+    linked_projects: hybrid::LinkedProjects,
     /// The rules and tools that the last request had, which are in the ledger.
-    system: Option<Fingerprint>,
-    spent: budget::SpendingMeter,
+    last_system: Option<Fingerprint>,
+    spending: budget::SpendingMeter,
     /// The last entry that was made here.
-    last: Seq,
+    last_seq: Seq,
     /// Whether a daemon has the place open.
-    served: bool,
+    is_served: bool,
     /// The last entry before the place was read as it is known now: what is older may have other ids.
-    read_after: Seq,
+    ids_valid_after: Seq,
     listener: EntryListener,
     /// The proposals that are in the place and that the ledger could not record as applied.
     unrecorded: Vec<(Seq, Vec<Seq>)>,
@@ -219,7 +219,7 @@ impl Engine {
 
     /// Marks what begins from now on as served: a request that is cut off is resumed by the next daemon.
     pub fn mark_served(&mut self) {
-        self.served = true;
+        self.is_served = true;
     }
 
     /// The folder whose settings count for the place; none where that is not known.
@@ -229,18 +229,18 @@ impl Engine {
 
     /// Ends without tidying up, for a process that ends as well: what a large scene holds need not be
     /// given back piece by piece.
-    pub fn leave(self) {
+    pub fn release(self) {
         std::mem::forget((self.scene, self.state));
     }
 
     /// The position of the workflow whose turn it is.
     pub fn current_seq(&self) -> Seq {
-        self.workflow
+        self.current
     }
 
     /// The workflow whose turn it is, as it is read from the ledger.
     pub fn current_workflow(&self) -> Option<&Workflow> {
-        self.state.workflow(self.workflow)
+        self.state.workflow(self.current)
     }
 
     /// The place file, where it is one.
@@ -259,22 +259,22 @@ impl Engine {
     fn apply_records(&mut self, records: &[Record]) {
         for record in records {
             self.state.apply_record(record);
-            self.last = record.seq;
+            self.last_seq = record.seq;
             (self.listener)(record);
         }
     }
 
     /// Decides what an input means, makes it durable, and only then acts on it.
     pub fn handle_input(&mut self, input: WorkflowInput) -> Result<Vec<Record>, EngineError> {
-        self.input_with(input, Vec::new())
+        self.handle_with_blobs(input, Vec::new())
     }
 
-    fn input_with(
+    fn handle_with_blobs(
         &mut self,
         input: WorkflowInput,
         blobs: Vec<Vec<u8>>,
     ) -> Result<Vec<Record>, EngineError> {
-        let entries = decide(&self.state, self.workflow, input)?;
+        let entries = decide(&self.state, self.current, input)?;
         self.append_entries(entries, blobs)
     }
 
@@ -287,11 +287,11 @@ impl Engine {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = AppendBatch { workflow: Some(self.workflow), entries, blobs };
+        let batch = AppendBatch { workflow: Some(self.current), entries, blobs };
         let records = self.ledger.append(batch)?;
         self.apply_records(&records);
-        self.drop_what_is_gone();
-        self.withdraw_elsewhere(&records)?;
+        self.drop_settled();
+        self.withdraw_dependents(&records)?;
         Ok(records)
     }
 
@@ -306,15 +306,15 @@ impl Engine {
             if self.current_workflow().is_none_or(Workflow::is_over) {
                 return Ok(NextStep::Nothing);
             }
-            if self.needs_place() && self.is_waiting_for_studio()? {
+            if self.is_place_needed() && self.is_waiting_for_studio()? {
                 return Ok(NextStep::Studio);
             }
             match self.current_workflow().and_then(Workflow::wants) {
                 None => return Ok(NextStep::Nothing),
                 Some(WantedWork::Ask(proposal)) => return Ok(NextStep::Decision(proposal)),
                 Some(WantedWork::ApproveByMode(proposal))
-                    if self.decided_before(proposal).is_some()
-                        || !self.is_let_through(proposal) =>
+                    if self.blocking_proposal(proposal).is_some()
+                        || !self.is_within_mode(proposal) =>
                 {
                     return Ok(NextStep::Decision(proposal));
                 }
@@ -323,7 +323,7 @@ impl Engine {
                 }
                 Some(WantedWork::Plan { call, tool, args }) => {
                     if self.plan_call(call, &tool, &args)? {
-                        return Ok(NextStep::Look(call));
+                        return Ok(NextStep::Fetch(call));
                     }
                 }
                 Some(WantedWork::Apply(proposals)) => match self.target {
@@ -333,9 +333,9 @@ impl Engine {
                 },
                 Some(WantedWork::Answer(call)) => return Ok(NextStep::Answer(call)),
                 Some(WantedWork::GoAhead) => return Ok(NextStep::GoAhead),
-                Some(WantedWork::Reply) if self.is_model() => return Ok(NextStep::Model),
-                Some(WantedWork::Reply) if self.is_agent() => return Ok(NextStep::Call),
-                Some(WantedWork::Reply) => self.reply()?,
+                Some(WantedWork::Reply) if self.is_model_driven() => return Ok(NextStep::Model),
+                Some(WantedWork::Reply) if self.is_agent_driven() => return Ok(NextStep::Call),
+                Some(WantedWork::Reply) => self.answer_or_finish()?,
             }
         }
     }
@@ -346,49 +346,49 @@ impl Engine {
             Some((_, pending)) => pending.proposal.patch_id.clone(),
             None => return Err(Refusal(format!("There is no proposal {proposal}.")).into()),
         };
-        self.turn_to_proposal(proposal);
+        self.select_workflow_of(proposal);
         let yes = WorkflowInput::Approve { proposal, patch_id, by, is_confirmed_twice: twice };
         match self.target {
             Target::File(_) | Target::Project(_) => self.handle_input(yes).map(drop),
-            Target::Open(_) => self.approve_open(proposal, yes),
+            Target::Open(_) => self.approve_in_studio(proposal, yes),
         }
     }
 
     /// Whether what is due depends on the place: a model and a person are asked, and a look that is
     /// under way is waited for, whatever Studio is at for this workflow or another.
-    fn needs_place(&self) -> bool {
+    fn is_place_needed(&self) -> bool {
         match self.current_workflow().and_then(Workflow::wants) {
             Some(WantedWork::Answer(_) | WantedWork::GoAhead) => false,
-            Some(WantedWork::Plan { call, .. }) => !self.is_looking(call),
-            Some(WantedWork::Reply) => !self.is_model() && !self.is_agent(),
+            Some(WantedWork::Plan { call, .. }) => !self.is_fetching(call),
+            Some(WantedWork::Reply) => !self.is_model_driven() && !self.is_agent_driven(),
             _ => true,
         }
     }
 
-    fn is_model(&self) -> bool {
+    fn is_model_driven(&self) -> bool {
         matches!(self.driver(), Some(ToolDriver::Provider(ProviderKind::Model(_))))
     }
 
     /// From now on nothing goes without a person's yes that this mode does not let through.
-    pub fn let_through_at_most(&mut self, mode: Mode) {
-        self.at_most = mode;
+    pub fn limit_mode(&mut self, mode: Mode) {
+        self.mode_limit = mode;
     }
 
-    fn is_let_through(&self, proposal: Seq) -> bool {
+    fn is_within_mode(&self, proposal: Seq) -> bool {
         let pending = self.find_proposal(proposal);
-        pending.is_some_and(|(_, it)| policy::can_auto_approve(self.at_most, &it.proposal))
+        pending.is_some_and(|(_, it)| policy::can_auto_approve(self.mode_limit, &it.proposal))
     }
 
-    fn is_agent(&self) -> bool {
+    fn is_agent_driven(&self) -> bool {
         matches!(self.driver(), Some(ToolDriver::Agent { .. }))
     }
 
-    fn reply(&mut self) -> Result<(), EngineError> {
+    fn answer_or_finish(&mut self) -> Result<(), EngineError> {
         if let Some(ToolDriver::Missing { why, .. }) = self.driver() {
             let missing = model_request::missing_model(why);
             return self.handle_input(WorkflowInput::Unanswered(missing)).map(drop);
         }
-        let prompt = self.state.build_prompt(self.workflow);
+        let prompt = self.state.build_prompt(self.current);
         let input = if let (Some(ToolDriver::Provider(_)), Some(prompt)) = (self.driver(), prompt) {
             WorkflowInput::Replied(offline::next_message(&prompt))
         } else {
@@ -405,11 +405,11 @@ impl Engine {
     /// The base of the next plan: the file, and the pending proposals on top of it.
     fn plan_base(&self) -> Fingerprint {
         let base = self.target.plan_base();
-        if self.trial.is_empty() {
+        if self.overlay.is_empty() {
             return base;
         }
         let mut text = base.to_string();
-        for (seq, _) in &self.trial {
+        for (seq, _) in &self.overlay {
             let pending = self.find_proposal(*seq);
             text.push('\n');
             text.push_str(pending.map_or("", |(_, pending)| &pending.proposal.patch_id.0));
@@ -423,19 +423,20 @@ impl Engine {
         old: Seq,
         draft: impl FnOnce(&mut ProposalDraft<'_>) -> Result<(), Refusal>,
     ) -> Result<Seq, EngineError> {
-        let Some(at) = self.trial.iter().position(|(seq, _)| *seq == old) else {
-            return Err(self.not_on_trial(old).into());
+        let Some(at) = self.overlay.iter().position(|(seq, _)| *seq == old) else {
+            return Err(self.overlay_refusal(old).into());
         };
         let (call, title) = match self.find_proposal(old) {
             Some((_, pending)) => (pending.call, pending.proposal.title.clone()),
             None => return Err(Refusal(format!("There is no proposal {old}.")).into()),
         };
-        self.turn_to_proposal(old);
-        let mark = self.trial[at].1;
-        let dropped: Vec<Seq> = self.trial.split_off(at).into_iter().map(|(seq, _)| seq).collect();
+        self.select_workflow_of(old);
+        let mark = self.overlay[at].1;
+        let dropped: Vec<Seq> =
+            self.overlay.split_off(at).into_iter().map(|(seq, _)| seq).collect();
         self.scene.rollback(mark);
         let base = self.plan_base();
-        let files = self.files_before("");
+        let files = self.file_hashes_before("");
         self.scene.begin_scope(call);
         let revised = {
             let mut drafted = ProposalDraft::new(&mut self.scene, &self.blobs);
@@ -449,30 +450,30 @@ impl Engine {
             }
         };
         let outcome = revised
-            .and_then(|revised| self.all_known().map(|()| revised))
-            .and_then(|revised| self.part_files(call, revised))
-            .and_then(|revised| self.with_files(revised, &files))
-            .and_then(|revised| self.warned_of_generated(revised))
+            .and_then(|revised| self.check_all_known().map(|()| revised))
+            .and_then(|revised| self.split_proposal(call, revised))
+            .and_then(|revised| self.attach_file_effects(revised, &files))
+            .and_then(|revised| self.warn_generated_files(revised))
             .map_err(EngineError::from)
             .and_then(|by| {
                 self.handle_input(WorkflowInput::Revise { proposal: old, by: Box::new(by) })
             });
         match outcome {
             Ok(records) => {
-                self.keep_trial(&records, mark);
-                Ok(self.trial.last().map_or(old, |(seq, _)| *seq))
+                self.keep_overlay(&records, mark);
+                Ok(self.overlay.last().map_or(old, |(seq, _)| *seq))
             }
             Err(error) => {
                 self.scene.rollback(mark);
-                self.redo_proposals(&dropped)?;
+                self.overlay_proposals(&dropped)?;
                 Err(error)
             }
         }
     }
 
     /// Fetches the removed subtrees that these proposals bring back.
-    fn load_blobs(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
-        let Some(workflow) = self.state.workflow(self.workflow) else {
+    fn load_proposal_blobs(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+        let Some(workflow) = self.state.workflow(self.current) else {
             return Ok(());
         };
         let wanted: Vec<Fingerprint> = proposals
@@ -480,13 +481,13 @@ impl Engine {
             .filter_map(|seq| workflow.proposal(*seq))
             .flat_map(|pending| required_blobs(&pending.proposal.commands))
             .collect();
-        self.load_hashes(wanted)
+        self.load_blobs_by_hash(wanted)
     }
 
-    fn load_hashes(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
+    fn load_blobs_by_hash(&mut self, hashes: Vec<Fingerprint>) -> Result<(), EngineError> {
         for hash in hashes {
             if !self.blobs.contains_key(&hash)
-                && let Some(bytes) = self.ledger.blob(&hash)?
+                && let Some(bytes) = self.ledger.read_blob(&hash)?
             {
                 self.blobs.insert(hash, bytes);
             }

@@ -4,7 +4,7 @@
 //! then. Who sends it, and waits, is the shell's business: [`Engine::ask`] gives a request, and
 //! [`Engine::replied`] takes what came of it.
 
-mod answered;
+mod model_response;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use scene_schemas::entry::{Entry, Guards, Requested, Seq, Stance};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub(super) use self::answered::missing_model;
+pub(super) use self::model_response::missing_model;
 use vector_core::memory;
 use vector_core::prompt::{self, ModelMessage, ModelPrompt, PromptTool, ToolCall};
 use vector_core::tools::{TOOLS, ToolSpec as OwnTool};
@@ -30,20 +30,20 @@ use vector_providers::config::{self, FILE};
 use vector_providers::http::HttpError;
 use vector_providers::request::ModelHttpRequest;
 
-use self::answered::{build_message, failure_trouble, message_cost, unreachable_trouble};
+use self::model_response::{build_message, failure_trouble, message_cost, unreachable_trouble};
 use crate::{Engine, EngineError, ToolDriver, UserRequest, read_conversation};
 
 /// How many steps stay when older ones are summed up: the first number with which it fits.
-const KEPT: [usize; 5] = [6, 4, 2, 1, 0];
+const KEPT_STEPS: [usize; 5] = [6, 4, 2, 1, 0];
 
 /// How much of what a model can read may be filled before older messages are summed up, in percent.
-const FULL: u64 = 90;
+const COMPACT_ABOVE: u64 = 90;
 
 /// How much it may fill then: less, so that the next requests repeat this one and are not cut anew.
-const ROOMY: u64 = 60;
+const COMPACT_TO: u64 = 60;
 
 /// How much of a project's memory a model is sent, in bytes.
-const MEMORY: usize = 2_400;
+const MAX_MEMORY: usize = 2_400;
 
 /// A request that is to be sent.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub(super) fn driver_guards(driver: &ToolDriver) -> Option<Guards> {
 ///
 /// # Errors
 /// What to do instead.
-pub fn check_first_fits(models: &TaskModels, asked: &UserRequest) -> Result<(), String> {
+pub fn check_first_message(models: &TaskModels, asked: &UserRequest) -> Result<(), String> {
     let client = &models.edit;
     let (estimate, window) = first_message_tokens(models, asked);
     if estimate <= window {
@@ -162,20 +162,20 @@ impl Engine {
         let Some((client, models)) = self.current_client() else {
             return Ok(None);
         };
-        if let Some(trouble) = self.find_limit(&client)? {
+        if let Some(trouble) = self.check_limits(&client)? {
             self.handle_input(WorkflowInput::Unanswered(trouble))?;
             return Ok(None);
         }
         let window = token_budget(&client, self.max_output());
-        let mut most = FULL;
-        for keep in KEPT {
+        let mut most = COMPACT_ABOVE;
+        for keep in KEPT_STEPS {
             let Some(built) = self.build_request(&client) else {
                 return Ok(None);
             };
             if built.requested.estimate * 100 <= window * most {
                 return self.record_request(built, client, models).map(Some);
             }
-            most = ROOMY;
+            most = COMPACT_TO;
             self.handle_input(WorkflowInput::Summarise { keep })?;
         }
         let Some(built) = self.build_request(&client) else {
@@ -202,12 +202,12 @@ impl Engine {
     }
 
     /// Why nobody is asked any more.
-    fn find_limit(&mut self, client: &ModelClient) -> Result<Option<ModelTrouble>, EngineError> {
+    fn check_limits(&mut self, client: &ModelClient) -> Result<Option<ModelTrouble>, EngineError> {
         let Some(ToolDriver::Provider(ProviderKind::Model(models))) = self.driver() else {
             return Ok(None);
         };
         let caps = models.spending_caps();
-        let Some(workflow) = self.state.workflow(self.workflow) else {
+        let Some(workflow) = self.state.workflow(self.current) else {
             return Ok(None);
         };
         let limit = workflow.guards.as_ref().map_or(u32::MAX, |guards| guards.turns);
@@ -240,8 +240,8 @@ impl Engine {
                 setting: Some(Setting::Model),
             }));
         }
-        self.spent.read_new(&self.ledger)?;
-        Ok(self.spent.find_cap(&caps, self.workflow, &workflow.place, unix_millis()))
+        self.spending.read_new_replies(&self.ledger)?;
+        Ok(self.spending.find_exceeded_cap(&caps, self.current, &workflow.place, unix_millis()))
     }
 
     fn max_output(&self) -> Option<u32> {
@@ -254,8 +254,8 @@ impl Engine {
     /// The next request, of what is in the ledger alone.
     fn build_request(&self, client: &ModelClient) -> Option<BuiltRequest> {
         let workflow = self.current_workflow()?;
-        let mut prompt = self.state.build_prompt(self.workflow)?;
-        let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MEMORY));
+        let mut prompt = self.state.build_prompt(self.current)?;
+        let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
         let scope = workflow.guards.as_ref().map_or(0, |guards| guards.scope);
         let memory = memory.as_deref().filter(|it| !it.is_empty());
         add_rules_and_tools(&mut prompt, workflow.stance, scope, memory, self.scene.is_open());
@@ -274,7 +274,7 @@ impl Engine {
             effort,
             max_output,
             system: Fingerprint::of(&system),
-            summary: self.state.newest_summary(self.workflow),
+            summary: self.state.newest_summary(self.current),
             turns,
             bytes: bytes as u64,
             estimate: workflow.conversation().estimate_tokens(bytes),
@@ -293,14 +293,15 @@ impl Engine {
     ) -> Result<ModelRequest, EngineError> {
         let BuiltRequest { requested, system, request } = built;
         // It is the same from one request to the next, and is kept once.
-        let is_kept = self.system.as_ref() == Some(&requested.system);
+        let is_kept = self.last_system.as_ref() == Some(&requested.system);
         let kept = requested.system.clone();
         let blobs = if is_kept { Vec::new() } else { vec![system] };
-        let records = self.input_with(WorkflowInput::Requested(Box::new(requested)), blobs)?;
-        self.system = Some(kept);
+        let records =
+            self.handle_with_blobs(WorkflowInput::Requested(Box::new(requested)), blobs)?;
+        self.last_system = Some(kept);
         let seq = records.first().map_or(Seq(0), |record| record.seq);
-        if let Some(task) = self.tasks.get_mut(&self.workflow) {
-            task.asking = Some(seq);
+        if let Some(task) = self.tasks.get_mut(&self.current) {
+            task.open_request = Some(seq);
         }
         Ok(ModelRequest { seq, client, models, request })
     }
@@ -315,11 +316,11 @@ impl Engine {
         ask: &ModelRequest,
         answer: Result<ModelAnswer, HttpError>,
     ) -> Result<(), EngineError> {
-        let task = self.tasks.get_mut(&self.workflow);
-        let Some(task) = task.filter(|task| task.asking == Some(ask.seq)) else {
+        let task = self.tasks.get_mut(&self.current);
+        let Some(task) = task.filter(|task| task.open_request == Some(ask.seq)) else {
             return Ok(());
         };
-        task.asking = None;
+        task.open_request = None;
         let answer = match answer {
             Err(HttpError::Cancelled) => return Ok(()),
             Err(error) => {
@@ -342,7 +343,7 @@ impl Engine {
             let cost = message_cost(Some(&usage), 0, &ask.client);
             self.handle_input(WorkflowInput::Paid(cost))?;
         }
-        if failure.context_overflow && self.makes_room()? {
+        if failure.context_overflow && self.compact_conversation()? {
             return Ok(());
         }
         let input = if is_whole {
@@ -384,8 +385,8 @@ impl Engine {
 
     /// Sums up older messages, because the provider says that there are too many; false where there
     /// is nothing left to sum up.
-    fn makes_room(&mut self) -> Result<bool, EngineError> {
-        for keep in KEPT {
+    fn compact_conversation(&mut self) -> Result<bool, EngineError> {
+        for keep in KEPT_STEPS {
             let summed = self.handle_input(WorkflowInput::Summarise { keep })?;
             if summed.iter().any(|record| matches!(record.entry, Entry::Summarised { .. })) {
                 return Ok(true);
@@ -420,7 +421,7 @@ pub fn rebuild_request(
     };
     let state = read_conversation(ledger, Some(record.workflow), number)?;
     let (provider, id) = request.model.split_once('/').unwrap_or((&request.model, ""));
-    let system = ledger.blob(&request.system)?.unwrap_or_default();
+    let system = ledger.read_blob(&request.system)?.unwrap_or_default();
     let system: SystemPart = serde_json::from_slice(&system).unwrap_or_default();
     let (Some(mut prompt), Some(service)) =
         (state.build_prompt(record.workflow), catalogue.find_service(provider))

@@ -12,17 +12,17 @@ use crate::{Engine, EngineError, Target};
 
 impl Engine {
     /// Takes back what is no longer pending, and all that stood on it.
-    pub(super) fn drop_what_is_gone(&mut self) {
+    pub(super) fn drop_settled(&mut self) {
         let is_pending = |seq: Seq| {
             self.find_proposal(seq).is_some_and(|(_, pending)| pending.status.is_pending())
         };
-        if let Some(at) = self.trial.iter().position(|(seq, _)| !is_pending(*seq)) {
-            self.drop_trial_from(at);
+        if let Some(at) = self.overlay.iter().position(|(seq, _)| !is_pending(*seq)) {
+            self.drop_overlay_from(at);
         }
     }
 
     /// Keeps the texts that a proposal was planned on, for the case that it is planned again.
-    pub(super) fn keep_planned_texts(&mut self, proposal: Seq) {
+    pub(super) fn save_planned_texts(&mut self, proposal: Seq) {
         let Some((_, pending)) = self.state.find_proposal(proposal) else {
             return;
         };
@@ -33,14 +33,14 @@ impl Engine {
             if let Ok(node) = self.scene.locate(target)
                 && let Some(text) = self.scene.script_text(node)
             {
-                let texts = self.seen.entry(pending.call).or_default();
+                let texts = self.planned_texts.entry(pending.call).or_default();
                 texts.entry(target.path.clone()).or_insert_with(|| text.into_owned());
             }
         }
     }
 
     /// Why a proposal cannot be changed now.
-    pub(super) fn not_on_trial(&self, proposal: Seq) -> Refusal {
+    pub(super) fn overlay_refusal(&self, proposal: Seq) -> Refusal {
         let waits = |status: &PendingStatus| *status == PendingStatus::Waiting;
         Refusal(if self.find_proposal(proposal).is_some_and(|(_, it)| waits(&it.status)) {
             "The place is being read or changed now; say it again in a moment.".to_owned()
@@ -50,16 +50,16 @@ impl Engine {
     }
 
     /// What was just proposed stays done on trial; what was not goes back.
-    pub(super) fn keep_trial(&mut self, records: &[Record], mark: JournalMark) {
+    pub(super) fn keep_overlay(&mut self, records: &[Record], mark: JournalMark) {
         let proposed = records.iter().find(|it| matches!(it.entry, Entry::Proposed { .. }));
         match proposed {
-            Some(record) => self.trial.push((record.seq, mark)),
+            Some(record) => self.overlay.push((record.seq, mark)),
             None => self.scene.rollback(mark),
         }
     }
 
     /// Does pending proposals on trial once more.
-    pub(super) fn redo_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
+    pub(super) fn overlay_proposals(&mut self, proposals: &[Seq]) -> Result<(), EngineError> {
         for seq in proposals {
             let Some((_, pending)) = self.state.find_proposal(*seq) else {
                 continue;
@@ -69,48 +69,48 @@ impl Engine {
             for command in &pending.proposal.commands {
                 try_command(&mut self.scene, command, &self.blobs)?;
             }
-            self.trial.push((*seq, mark));
+            self.overlay.push((*seq, mark));
         }
         Ok(())
     }
 
     /// Whether approved proposals are what they were: another file of the project was changed, or what
     /// they touch is as it was.
-    pub(super) fn still_fit(&mut self, proposals: &[Seq]) -> bool {
+    pub(super) fn can_reapply(&mut self, proposals: &[Seq]) -> bool {
         let mark = self.scene.mark();
-        let fit = self.redo_proposals(proposals).is_ok();
-        self.trial.clear();
+        let fit = self.overlay_proposals(proposals).is_ok();
+        self.overlay.clear();
         self.scene.rollback(mark);
         fit
     }
 
     /// Takes all back that is on trial.
-    pub(super) fn drop_trial(&mut self) {
+    pub(super) fn drop_overlay(&mut self) {
         match self.target {
             // What is dropped here is about to be done: its texts need not be kept.
             Target::File(_) => {
-                let dropped = std::mem::take(&mut self.trial);
+                let dropped = std::mem::take(&mut self.overlay);
                 if let Some((_, mark)) = dropped.first() {
                     self.scene.rollback(*mark);
                 }
                 self.queue_overlay(dropped.into_iter().map(|(seq, _)| seq));
             }
             // The place may change before they are tried again, in a person's hands.
-            Target::Project(_) => self.drop_trial_from(0),
+            Target::Project(_) => self.drop_overlay_from(0),
             Target::Open(_) => {
-                self.drop_trial_from(0);
-                self.lift_ahead();
+                self.drop_overlay_from(0);
+                self.remove_unsynced_overlay();
             }
         }
     }
 
     /// Takes back what is on trial, the last first, and keeps the texts that each was planned on. What
     /// still waits is tried again.
-    pub(super) fn drop_trial_from(&mut self, at: usize) {
-        let dropped = self.trial.split_off(at);
+    pub(super) fn drop_overlay_from(&mut self, at: usize) {
+        let dropped = self.overlay.split_off(at);
         for (seq, mark) in dropped.iter().rev() {
             self.scene.rollback(*mark);
-            self.keep_planned_texts(*seq);
+            self.save_planned_texts(*seq);
         }
         self.queue_overlay(dropped.into_iter().map(|(seq, _)| seq));
     }

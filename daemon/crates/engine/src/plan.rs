@@ -10,23 +10,23 @@ use vector_core::prompt::ToolCall;
 use vector_core::tools::{self, Plan, ToolSpec};
 use vector_core::workflow::{WantedWork, Workflow, WorkflowInput, check_call};
 
-use crate::reading;
+use crate::parallel_reading;
 use crate::{Engine, EngineError, RESTORE, REVERT, ToolDriver};
 
 /// How many scripts a page lists.
-const LISTED: u64 = 100;
+const PAGE_SIZE: u64 = 100;
 
 impl Engine {
     /// Answers a call that only reads, where the place can be read now and nothing else is to be done
     /// first: call and answer become durable at once. None where it has to be planned as others are.
-    pub fn answer_at_once(&mut self, call: &ToolCall) -> Result<Option<Seq>, EngineError> {
+    pub fn answer_immediately(&mut self, call: &ToolCall) -> Result<Option<Seq>, EngineError> {
         let only_reads = tools::find_tool(&call.tool).is_ok_and(ToolSpec::is_read);
         let is_free = match self.current_workflow().and_then(Workflow::wants) {
             // What is looked at elsewhere keeps nobody waiting.
-            Some(WantedWork::Plan { call, .. }) => self.is_looking(call),
+            Some(WantedWork::Plan { call, .. }) => self.is_fetching(call),
             _ => true,
         };
-        let is_here = self.is_at_hand().is_ok();
+        let is_here = self.check_readable().is_ok();
         if !only_reads
             || !is_free
             || !is_here
@@ -38,7 +38,7 @@ impl Engine {
         let base = self.plan_base();
         self.scene.forget_facts();
         self.scene.set_implicit_target(None);
-        code::set_readers(&self.scene, reading::ON_ALL_CORES);
+        code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);
         let (tool, args) = (&call.tool, &call.args);
         let planned =
             tools::plan_call(Seq(0), tool, args, &mut self.scene, &base, &self.blobs, None);
@@ -47,7 +47,7 @@ impl Engine {
         }
         let answer = match planned {
             Ok(Plan::Answer(answer)) => Ok(answer),
-            Err(refusal) => Err(self.with_pending(refusal, args)),
+            Err(refusal) => Err(self.add_pending_conflicts(refusal, args)),
             Ok(_) => return Ok(None),
         };
         let records = self.handle_input(WorkflowInput::Read { call: call.clone(), answer })?;
@@ -57,11 +57,12 @@ impl Engine {
     /// A page of the scripts, as far as the place is known now: nothing is asked of Studio, and nothing is a
     /// call on record.
     pub fn list_scripts(&mut self, cursor: Option<&str>) -> Result<ScriptPage, Refusal> {
-        self.is_at_hand()?;
+        self.check_readable()?;
         if self.is_asking() {
             return refuse!("The place is being read now; list again in a moment.");
         }
-        let args = json!({ "selector": "LuaSourceContainer", "limit": LISTED, "cursor": cursor });
+        let args =
+            json!({ "selector": "LuaSourceContainer", "limit": PAGE_SIZE, "cursor": cursor });
         let base = self.plan_base();
         self.scene.set_implicit_target(None);
         let (scene, blobs) = (&mut self.scene, &self.blobs);
@@ -92,53 +93,53 @@ impl Engine {
         tool: &str,
         args: &Json,
     ) -> Result<bool, EngineError> {
-        if self.is_looking(call) {
+        if self.is_fetching(call) {
             return Ok(true);
         }
-        let may = check_call(&self.state, self.workflow, call).and_then(|()| self.is_at_hand());
+        let may = check_call(&self.state, self.current, call).and_then(|()| self.check_readable());
         if let Err(refusal) = may {
             let (result, after) = (Err(refusal), Vec::new());
             self.handle_input(WorkflowInput::Planned { call, result, after })?;
             return Ok(false);
         }
         let base = self.plan_base();
-        let files = self.files_before(tool);
+        let files = self.file_hashes_before(tool);
         self.begin_questions(call);
         let earlier = self.previous_plan(call);
         let mark = self.scene.mark();
         let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
         self.scene.begin_scope(call);
-        code::set_readers(&self.scene, reading::ON_ALL_CORES);
-        self.know_style(tool);
+        code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);
+        self.load_style(tool);
         let result = if is_own && tool == REVERT {
             self.plan_revert(call, args, &base)?
         } else if is_own && tool == RESTORE {
             self.plan_restore(call, args, &base)?
         } else {
-            let seen = self.seen.get(&call);
+            let seen = self.planned_texts.get(&call);
             tools::plan_call(call, tool, args, &mut self.scene, &base, &self.blobs, seen)
         };
         let result = match &earlier {
             Some(earlier) => {
-                result.and_then(|plan| self.as_earlier(earlier, call, &base, mark, plan))
+                result.and_then(|plan| self.restore_choices(earlier, call, &base, mark, plan))
             }
             None => result,
         };
-        let result = self.held_by_files(call, result, &files)?;
-        if self.asks_studio(call, &result) {
+        let result = self.check_files_can_represent(call, result, &files)?;
+        if self.ask_studio(call, &result) {
             self.scene.rollback(mark);
             return Ok(false);
         }
         if let Ok(Plan::Look(look)) = result {
             self.scene.rollback(mark);
-            self.begin_look(call, look);
+            self.begin_fetch(call, look);
             return Ok(true);
         }
         self.end_questions();
-        let result = result.map_err(|refusal| self.with_pending(refusal, args));
-        let after = self.trial.iter().map(|(seq, _)| *seq).collect();
+        let result = result.map_err(|refusal| self.add_pending_conflicts(refusal, args));
+        let after = self.overlay.iter().map(|(seq, _)| *seq).collect();
         let records = self.handle_input(WorkflowInput::Planned { call, result, after })?;
-        self.keep_trial(&records, mark);
+        self.keep_overlay(&records, mark);
         Ok(false)
     }
 }

@@ -21,12 +21,12 @@ impl Engine {
     ///
     /// # Errors
     /// The project cannot be read now; what is known of it stays.
-    pub fn read_again(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
+    pub fn follow_project_files(&mut self, heard: &FileChanges) -> Result<(), EngineError> {
         let Target::Project(project) = &mut self.target else {
             return Ok(());
         };
         match project.follow_changes(heard)? {
-            Some(scene) => self.go_on_with(scene),
+            Some(scene) => self.replace_scene(scene),
             None => Ok(()),
         }
     }
@@ -37,26 +37,26 @@ impl Engine {
     ///
     /// # Errors
     /// The ledger cannot be used.
-    pub fn look_at_file(&mut self) -> Result<bool, EngineError> {
+    pub fn follow_place_file(&mut self) -> Result<bool, EngineError> {
         let Target::File(file) = &mut self.target else {
             return Ok(false);
         };
         match file.follow_changes() {
-            Some(scene) => self.go_on_with(scene).map(|()| true),
+            Some(scene) => self.replace_scene(scene).map(|()| true),
             None => Ok(false),
         }
     }
 
     /// Whether nobody seems to have changed the place file, and what is said of it needs no reading.
-    pub fn looks_as_read(&self) -> bool {
-        self.place_file().is_none_or(PlaceFile::looks_as_read)
+    pub fn is_file_unchanged(&self) -> bool {
+        self.place_file().is_none_or(PlaceFile::is_unchanged_on_disk)
     }
 
     /// Whether the place file could be read when somebody last looked.
     ///
     /// # Errors
     /// Why not, and what to do.
-    pub fn is_at_hand(&self) -> Result<(), Refusal> {
+    pub fn check_readable(&self) -> Result<(), Refusal> {
         match self.place_file().and_then(PlaceFile::unreadable_reason) {
             None => Ok(()),
             Some(why) => refuse!(
@@ -67,14 +67,14 @@ impl Engine {
     }
 
     /// Goes on with a scene that was read anew.
-    fn go_on_with(&mut self, scene: Scene) -> Result<(), EngineError> {
-        self.drop_trial_from(0);
-        let taken = self.deleted_texts(&self.all_proposal_seqs());
+    fn replace_scene(&mut self, scene: Scene) -> Result<(), EngineError> {
+        self.drop_overlay_from(0);
+        let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
         code::transfer_index(&self.scene, &scene);
         self.scene = scene;
-        self.ids_are_new(self.last);
-        self.retry_waiting();
-        self.withdraw_changed(&taken)
+        self.invalidate_ids(self.last_seq);
+        self.requeue_overlay();
+        self.replan_changed_deletions(&taken)
     }
 
     fn all_proposal_seqs(&self) -> Vec<Seq> {
@@ -87,34 +87,40 @@ impl Engine {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => return self.record_failure(proposals.to_vec(), error),
             None => {
-                let file = self.target.output();
+                let file = self.target.output_name();
                 return self.record_failure(proposals.to_vec(), PlaceError::Changed { file });
             }
         };
-        let taken = self.deleted_texts(&self.all_proposal_seqs());
+        let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());
         for seq in proposals {
-            self.keep_planned_texts(*seq);
+            self.save_planned_texts(*seq);
             // What a later one saw, it saw with this one done. One that cannot be done was refused.
-            let _ = self.redo_proposals(&[*seq]);
+            let _ = self.overlay_proposals(&[*seq]);
         }
-        self.moves += 1;
-        self.trial.clear();
+        self.rebase_count += 1;
+        self.overlay.clear();
         code::transfer_index(&self.scene, &scene);
         (self.target, self.scene) = (target, scene);
-        self.ids_are_new(self.last);
-        self.retry_waiting();
-        if !self.is_what_it_was(proposals, &taken) {
+        self.invalidate_ids(self.last_seq);
+        self.requeue_overlay();
+        if !self.is_effect_unchanged(proposals, &taken) {
             let reason = "Another program changed the file. This proposal was replanned for the new content.";
             let not_done = proposals.to_vec();
             self.handle_input(WorkflowInput::Moved { reason: reason.to_owned(), not_done })?;
         }
-        self.withdraw_changed(&taken)
+        self.replan_changed_deletions(&taken)
     }
 
     /// Whether approved proposals of a project would do on its files as they are now just what was seen.
-    fn is_what_it_was(&mut self, proposals: &[Seq], taken: &BTreeMap<Seq, Fingerprint>) -> bool {
+    fn is_effect_unchanged(
+        &mut self,
+        proposals: &[Seq],
+        taken: &BTreeMap<Seq, Fingerprint>,
+    ) -> bool {
         let is_project = matches!(self.target, Target::Project(_));
         let is_same = |(seq, now): (&Seq, &Fingerprint)| taken.get(seq) == Some(now);
-        is_project && self.deleted_texts(proposals).iter().all(is_same) && self.still_fit(proposals)
+        is_project
+            && self.fingerprint_deleted_texts(proposals).iter().all(is_same)
+            && self.can_reapply(proposals)
     }
 }

@@ -18,11 +18,11 @@ use vector_rojo_project::{
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver};
 
 /// How many records are read at once.
-const PAGE: usize = 1_000;
+const PAGE_SIZE: usize = 1_000;
 
 /// The files that are read or written where what a stopped process left in a file is settled: a workflow in
 /// a place file may write another one. A project stands for its files.
-pub fn concerned_files(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
+pub fn affected_files(ledger: &Ledger, file: &Path) -> Result<HashSet<String>, LedgerError> {
     let name = file.display().to_string();
     let mut concerned = HashSet::from([name.clone()]);
     for record in ledger.unfinished_starts()? {
@@ -85,7 +85,7 @@ pub fn recover_runs(ledger: &Arc<Ledger>, file: &Path) -> Result<RecoveredRuns, 
 
 fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
-    let records = ledger.workflow(seq)?;
+    let records = ledger.workflow_records(seq)?;
     let mut state = LedgerState::default();
     for record in &records {
         state.apply_record(record);
@@ -93,7 +93,7 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     let Some(workflow) = state.workflow(seq) else {
         return Ok(Vec::new());
     };
-    if goes_on(workflow) && !workflow.proposals().any(|(_, it)| it.status.is_pending()) {
+    if is_resumable(workflow) && !workflow.proposals().any(|(_, it)| it.status.is_pending()) {
         return Ok(Vec::new());
     }
     let place = match &workflow.place {
@@ -106,9 +106,9 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     let started_with = place.hash.clone();
     let base = match &place.out {
         Some(_) => last_hash(workflow, &place.hash),
-        None => left_by_all(ledger, seq, place)?,
+        None => expected_hash(ledger, seq, place)?,
     };
-    let replaced = to_replace(workflow, place, &base);
+    let replaced = hash_to_replace(workflow, place, &base);
     let had_written =
         workflow.proposals().any(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
     let source = if had_written { out.as_deref().unwrap_or(&input) } else { &input };
@@ -123,7 +123,7 @@ fn settle_run(ledger: &Arc<Ledger>, lease: WorkflowLease) -> Result<Vec<String>,
     engine.resume_workflow(lease, &records, ToolDriver::Calls);
     let mut notices = engine.settle_replaced()?;
     notices.extend(engine.settle_approved(&base, replaced.as_ref())?);
-    engine.leave_off()?;
+    engine.close_workflow()?;
     Ok(notices)
 }
 
@@ -139,8 +139,8 @@ fn settle_project(
 ) -> Result<Vec<String>, EngineError> {
     let seq = lease.workflow();
     let base = last_hash(workflow, &place.hash);
-    let given_up = match cut_off(ledger, workflow)? {
-        Some(step) => take_back(ledger, place, &step)?,
+    let given_up = match interrupted_step(ledger, workflow)? {
+        Some(step) => revert_step(ledger, place, &step)?,
         None => None,
     };
     let (project, scene) = match RojoProject::open(Path::new(&place.project), false) {
@@ -158,15 +158,15 @@ fn settle_project(
     engine.resume_workflow(lease, records, ToolDriver::Calls);
     let mut notices = Vec::new();
     if let Some(reason) = given_up {
-        notices.extend(engine.give_up(&reason)?);
+        notices.extend(engine.fail_applying(&reason)?);
     }
     notices.extend(engine.settle_approved(&base, None)?);
-    engine.leave_off()?;
+    engine.close_workflow()?;
     Ok(notices)
 }
 
 /// Whether the next daemon goes on with a workflow.
-fn goes_on(workflow: &Workflow) -> bool {
+fn is_resumable(workflow: &Workflow) -> bool {
     workflow.finished.is_none() && (workflow.is_served || workflow.agent_name().is_some())
 }
 
@@ -176,18 +176,21 @@ fn is_begun(status: &PendingStatus) -> bool {
 }
 
 /// The step that was being done when the process stopped.
-fn cut_off(ledger: &Ledger, workflow: &Workflow) -> Result<Option<StepJournal>, EngineError> {
+fn interrupted_step(
+    ledger: &Ledger,
+    workflow: &Workflow,
+) -> Result<Option<StepJournal>, EngineError> {
     let record = workflow.proposals().find_map(|(_, it)| match &it.status {
         PendingStatus::Applying(ack) => ack.bytes.as_ref().map(|bytes| bytes.patch.clone()),
         _ => None,
     });
-    let bytes = record.map(|record| ledger.blob(&record)).transpose()?.flatten();
+    let bytes = record.map(|record| ledger.read_blob(&record)).transpose()?.flatten();
     Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }
 
 /// Takes a step back that was cut off. Where its files was changed since, it says why the step
 /// is given up; what was done in part is put back then, too.
-fn take_back(
+fn revert_step(
     ledger: &Ledger,
     place: &ProjectPlace,
     step: &StepJournal,
@@ -202,7 +205,7 @@ fn take_back(
         step.sweep_temporary();
         return Ok(Some(divergence_reason(&theirs, rest)));
     }
-    match put_back(ledger, step)? {
+    match restore_step_files(ledger, step)? {
         Ok(()) if theirs.is_empty() => Ok(None),
         Ok(()) => Ok(Some(divergence_reason(&theirs, rest))),
         Err(left) if left.faults.is_empty() => Ok(Some(divergence_reason(&left.theirs, rest))),
@@ -232,13 +235,13 @@ fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> Str
 
 /// Makes the files of a step what they were before it, while nobody else writes files of projects; what
 /// could not be.
-pub(super) fn put_back(
+pub(super) fn restore_step_files(
     ledger: &Ledger,
     step: &StepJournal,
 ) -> Result<Result<(), NotBack>, EngineError> {
     let mut before = BlobStore::new();
     for hash in step.required_blobs() {
-        if let Some(bytes) = ledger.blob(hash)? {
+        if let Some(bytes) = ledger.read_blob(hash)? {
             before.insert(hash.clone(), bytes);
         }
     }
@@ -258,14 +261,14 @@ fn last_hash(workflow: &Workflow, started_with: &Fingerprint) -> Fingerprint {
 
 /// The hash that a file has where nobody but Vector has changed it since a workflow began: each step goes
 /// on from the one before, whoever asked for it.
-fn left_by_all(
+fn expected_hash(
     ledger: &Ledger,
     workflow: Seq,
     place: &FilePlace,
 ) -> Result<Fingerprint, EngineError> {
     let (mut hash, mut after) = (place.hash.clone(), workflow);
     loop {
-        let records = ledger.read(after, PAGE)?;
+        let records = ledger.read(after, PAGE_SIZE)?;
         let Some(last) = records.last() else {
             return Ok(hash);
         };
@@ -282,7 +285,11 @@ fn left_by_all(
 }
 
 /// The hash that the file has which the workflow was to replace next.
-fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Option<Fingerprint> {
+fn hash_to_replace(
+    workflow: &Workflow,
+    place: &FilePlace,
+    base: &Fingerprint,
+) -> Option<Fingerprint> {
     let has_written =
         workflow.proposals().any(|(_, it)| matches!(it.status, PendingStatus::Applied(_)));
     match &place.out {
@@ -294,8 +301,8 @@ fn to_replace(workflow: &Workflow, place: &FilePlace, base: &Fingerprint) -> Opt
 impl Engine {
     /// Ends what a stopped process left. What a daemon has left is planned again when one has the place
     /// open: its person is still to decide upon it, and an agent may come back to what it has called.
-    fn leave_off(&mut self) -> Result<(), EngineError> {
-        let left = if self.current_workflow().is_some_and(goes_on) {
+    fn close_workflow(&mut self) -> Result<(), EngineError> {
+        let left = if self.current_workflow().is_some_and(is_resumable) {
             let reason = "Vector was restarted, and this was replanned.".to_owned();
             WorkflowInput::Moved { reason, not_done: Vec::new() }
         } else {
@@ -306,21 +313,22 @@ impl Engine {
 
     /// Notes what had been done when the process stopped: the file is what it was to become.
     fn settle_replaced(&mut self) -> Result<Vec<String>, EngineError> {
-        let now = self.place_file().and_then(|file| place_file::hash(file.output_file()).ok());
+        let now =
+            self.place_file().and_then(|file| place_file::hash_place_file(file.output_file()).ok());
         // The memory is put in its place first; where the file stays as it is, only the memory tells.
-        let is_remembered = self.is_memory_left();
-        let done: Vec<Seq> = self.proposals_with(|status| match status {
+        let is_remembered = self.is_memory_applied();
+        let done: Vec<Seq> = self.filter_proposals(|status| match status {
             PendingStatus::Applying(ack) => {
                 now.is_some() && ack.after == now && (is_remembered || ack.before != ack.after)
             }
             _ => false,
         });
-        self.say_done(done)
+        self.record_done(done)
     }
 
     /// Gives up what was begun.
-    fn give_up(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
-        let begun = self.proposals_with(|status| matches!(status, PendingStatus::Applying(_)));
+    fn fail_applying(&mut self, reason: &str) -> Result<Vec<String>, EngineError> {
+        let begun = self.filter_proposals(|status| matches!(status, PendingStatus::Applying(_)));
         if begun.is_empty() {
             return Ok(Vec::new());
         }
@@ -331,7 +339,7 @@ impl Engine {
         Ok(begun.iter().map(|seq| format!("Proposal {seq}: {reason}")).collect())
     }
 
-    fn say_done(&mut self, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
+    fn record_done(&mut self, done: Vec<Seq>) -> Result<Vec<String>, EngineError> {
         if done.is_empty() {
             return Ok(Vec::new());
         }
@@ -347,12 +355,13 @@ impl Engine {
         base: &Fingerprint,
         replaced: Option<&Fingerprint>,
     ) -> Result<Vec<String>, EngineError> {
-        let approved = self.proposals_with(is_begun);
+        let approved = self.filter_proposals(is_begun);
         if approved.is_empty() {
             return Ok(Vec::new());
         }
-        let was_begun =
-            !self.proposals_with(|status| matches!(status, PendingStatus::Applying(_))).is_empty();
+        let was_begun = !self
+            .filter_proposals(|status| matches!(status, PendingStatus::Applying(_)))
+            .is_empty();
         let is_as_left = match &self.target {
             Target::File(file) => file.hash() == base && file.replaced_hash() == replaced,
             Target::Project(project) => project.hash() == base,
@@ -360,7 +369,7 @@ impl Engine {
         };
         // It was begun on what it was approved for, and taken back. Other files may be others now.
         let is_project = matches!(self.target, Target::Project(_));
-        let fits = is_project && was_begun && !is_as_left && self.still_fit(&approved);
+        let fits = is_project && was_begun && !is_as_left && self.can_reapply(&approved);
         if !is_as_left && !fits {
             let reason = match (was_begun, is_project) {
                 (false, _) => "The file was changed after this was approved; ask for it again.",
@@ -383,7 +392,8 @@ impl Engine {
         self.restore_memory();
         match self.apply_proposals(&approved) {
             // Why is said below, as the ledger has it.
-            Err(EngineError::Place(error)) if !matches!(error, PlaceError::Torn { .. }) => {}
+            Err(EngineError::Place(error))
+                if !matches!(error, PlaceError::PartlyApplied { .. }) => {}
             applied => applied?,
         }
         let say = |seq: &Seq| {
@@ -419,7 +429,7 @@ impl Engine {
     }
 
     /// Whether the memory is as what is being applied was to leave it.
-    fn is_memory_left(&self) -> bool {
+    fn is_memory_applied(&self) -> bool {
         let applying = self.applying_steps();
         let outcomes = applying.iter().flat_map(|(it, ack)| it.commands.iter().zip(&ack.outcomes));
         let mut left = outcomes.filter(|(command, _)| command.is_memory());
@@ -439,7 +449,7 @@ impl Engine {
         }
     }
 
-    fn proposals_with(&self, wanted: impl Fn(&PendingStatus) -> bool) -> Vec<Seq> {
+    fn filter_proposals(&self, wanted: impl Fn(&PendingStatus) -> bool) -> Vec<Seq> {
         let Some(workflow) = self.current_workflow() else {
             return Vec::new();
         };
@@ -476,9 +486,9 @@ mod tests {
         ledger.append(batch).unwrap();
         let both = HashSet::from(["a.rbxl".to_owned(), "b.rbxl".to_owned()]);
         for end in &both {
-            assert_eq!(concerned_files(&ledger, Path::new(end)).unwrap(), both);
+            assert_eq!(affected_files(&ledger, Path::new(end)).unwrap(), both);
         }
         let other = HashSet::from(["c.rbxl".to_owned()]);
-        assert_eq!(concerned_files(&ledger, Path::new("c.rbxl")).unwrap(), other);
+        assert_eq!(affected_files(&ledger, Path::new("c.rbxl")).unwrap(), other);
     }
 }

@@ -19,8 +19,8 @@ use vector_render::{
     gather_solids, visible_root,
 };
 
-use crate::open::request_missing;
-use crate::revert::go_back;
+use crate::revert::draft_inverse;
+use crate::studio_sync::request_missing;
 use crate::workflow_state;
 use crate::{Engine, EngineError, Target, required_blobs};
 
@@ -63,42 +63,42 @@ impl DrawInput {
 ///
 /// # Errors
 /// It does not fit any more, or changes nothing that a picture shows.
-pub fn overlay_sides(
+pub fn proposal_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
     call: Seq,
     proposal: &Proposal,
 ) -> Result<BeforeAfter, Refusal> {
-    let (before, after) = on_trial(scene, &proposal.commands, |scene| {
+    let (before, after) = gather_before_after(scene, &proposal.commands, |scene| {
         scene.begin_scope(call);
         proposal.commands.iter().try_for_each(|it| try_command(scene, it, blobs).map(drop))
     })?;
-    told_apart(before, after)
+    first_difference(before, after)
 }
 
 /// The sides of a proposal that was applied, taken back on trial.
 ///
 /// # Errors
 /// What it left was changed since, or nothing differs that a picture shows.
-pub fn sides_back(
+pub fn reverted_sides(
     scene: &mut Scene,
     blobs: &BlobStore,
     call: Seq,
     ack: &Ack,
 ) -> Result<BeforeAfter, Refusal> {
-    let (after, before) = on_trial(scene, &ack.inverse, |scene| {
+    let (after, before) = gather_before_after(scene, &ack.inverse, |scene| {
         scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
         draft.mark_as_inverse();
         let witnesses = ack.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         let mut back = ack.inverse.iter().cloned().zip(witnesses);
-        back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false))
+        back.try_for_each(|(command, left)| draft_inverse(&mut draft, command, left, false))
     })?;
-    told_apart(before, after)
+    first_difference(before, after)
 }
 
 /// What is seen now and after something that is then taken back, root by root.
-fn on_trial(
+fn gather_before_after(
     scene: &mut Scene,
     commands: &[Command],
     work: impl FnOnce(&mut Scene) -> Result<(), Refusal>,
@@ -134,7 +134,7 @@ fn picture_roots(scene: &Scene, commands: &[Command]) -> Vec<Node> {
 }
 
 /// The first root in which something differs.
-fn told_apart(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter, Refusal> {
+fn first_difference(before: Vec<SolidSet>, after: Vec<SolidSet>) -> Result<BeforeAfter, Refusal> {
     let found = before
         .into_iter()
         .zip(after)
@@ -169,7 +169,7 @@ impl Engine {
         can_be_told(&self.scene, root)?;
         let drawing = match of {
             PictureSubject::Proposal(seq, when) => {
-                self.sides_of(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))
+                self.load_sides(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))
             }
             PictureSubject::Place(_) => Ok(DrawInput::Place(gather_solids(&self.scene, root))),
         };
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// The sides of a proposal of this place, whatever has become of it. What waits stays on trial.
-    fn sides_of(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
+    fn load_sides(&mut self, seq: Seq) -> Result<BeforeAfter, EngineError> {
         let Some(record) = self.ledger.record_at(seq)? else {
             return Err(Refusal(format!("There is no proposal {seq}.")).into());
         };
@@ -193,22 +193,22 @@ impl Engine {
         let Some(pending) = workflow.and_then(|workflow| workflow.proposal(seq)) else {
             return Err(Refusal(format!("Entry {seq} is not a proposal.")).into());
         };
-        self.load_hashes(match &pending.status {
+        self.load_blobs_by_hash(match &pending.status {
             PendingStatus::Applied(ack) => required_blobs(&ack.inverse),
             _ => required_blobs(&pending.proposal.commands),
         })?;
         // What waits is looked at on top of what it was planned on, all else on the place itself.
-        let at = self.trial.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
-        let dropped = self.trial.split_off(at);
+        let at = self.overlay.iter().position(|(on_trial, _)| *on_trial == seq).unwrap_or(0);
+        let dropped = self.overlay.split_off(at);
         if let Some((_, mark)) = dropped.first() {
             self.scene.rollback(*mark);
         }
         let sides = match &pending.status {
-            PendingStatus::Applied(ack) => sides_back(&mut self.scene, &self.blobs, seq, ack),
-            _ => overlay_sides(&mut self.scene, &self.blobs, pending.call, &pending.proposal),
+            PendingStatus::Applied(ack) => reverted_sides(&mut self.scene, &self.blobs, seq, ack),
+            _ => proposal_sides(&mut self.scene, &self.blobs, pending.call, &pending.proposal),
         };
         let dropped: Vec<Seq> = dropped.into_iter().map(|(seq, _)| seq).collect();
-        self.redo_proposals(&dropped)?;
+        self.overlay_proposals(&dropped)?;
         Ok(sides?)
     }
 }

@@ -17,10 +17,10 @@ use crate::Engine;
 pub(super) struct PreviousPlan {
     proposal: Proposal,
     /// The proposal that a person had made it from.
-    whole: Option<(Seq, Proposal)>,
+    original: Option<(Seq, Proposal)>,
     /// Whether its ids are what they were.
     has_ids: bool,
-    elsewhere: Vec<MovedInstance>,
+    moved: Vec<MovedInstance>,
 }
 
 impl Engine {
@@ -29,16 +29,16 @@ impl Engine {
         let workflow = self.current_workflow()?;
         let seq = workflow.proposed_for(call)?;
         let proposal = workflow.proposal(seq)?.proposal.clone();
-        let has_ids = seq > self.read_after;
+        let has_ids = seq > self.ids_valid_after;
         let elsewhere = if has_ids { moved_instances(&self.scene, &proposal) } else { Vec::new() };
         let whole = workflow.revision_source(seq);
         let whole = whole.and_then(|it| Some((it, workflow.proposal(it)?.proposal.clone())));
-        Some(PreviousPlan { proposal, whole, has_ids, elsewhere })
+        Some(PreviousPlan { proposal, original: whole, has_ids, moved: elsewhere })
     }
 
     /// Makes of what a call is planned as now what a person had made of it before, and looks whether it
     /// is about the same instances.
-    pub(super) fn as_earlier(
+    pub(super) fn restore_choices(
         &mut self,
         earlier: &PreviousPlan,
         call: Seq,
@@ -49,7 +49,7 @@ impl Engine {
         let Plan::Propose(mut now, answer) = plan else {
             return Ok(plan);
         };
-        if let Some((from, whole)) = &earlier.whole {
+        if let Some((from, whole)) = &earlier.original {
             let taken = rematch_selection(whole, &earlier.proposal, &now, earlier.has_ids)?;
             self.scene.rollback(mark);
             self.scene.begin_scope(call);
@@ -59,12 +59,12 @@ impl Engine {
             let (from, meant) = (Some(*from), now.meant.take());
             *now = Proposal { from, meant, ..chosen };
         }
-        check_targets(&earlier.elsewhere, &earlier.proposal, &now)?;
+        check_targets(&earlier.moved, &earlier.proposal, &now)?;
         Ok(Plan::Propose(now, answer))
     }
 
     /// From here on ids may be others than in what was proposed up to an entry.
-    pub(super) fn ids_are_new(&mut self, after: Seq) {
-        self.read_after = self.read_after.max(after);
+    pub(super) fn invalidate_ids(&mut self, after: Seq) {
+        self.ids_valid_after = self.ids_valid_after.max(after);
     }
 }

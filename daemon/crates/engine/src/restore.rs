@@ -18,12 +18,12 @@ use vector_ledger::Ledger;
 use vector_place::count_noun;
 
 use crate::conversation;
-use crate::revert::go_back;
+use crate::revert::draft_inverse;
 use crate::workflow_state;
 use crate::{Engine, EngineError, required_blobs};
 
 /// What a card says of changes that are not Vector's.
-const OTHERS: &str = "what others changed stays";
+const OTHERS_STAY: &str = "what others changed stays";
 
 impl Engine {
     /// Plans the way back to a checkpoint of this place.
@@ -36,12 +36,12 @@ impl Engine {
         let Some(checkpoint) = args.get("checkpoint").and_then(Json::as_u64).map(Seq) else {
             return Ok(refuse!("`checkpoint` is the number of a checkpoint of this place."));
         };
-        let all = match applied_since(&self.ledger, checkpoint, &self.target.place())? {
+        let all = match list_applied_since(&self.ledger, checkpoint, &self.target.place())? {
             Ok(all) => all,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let title = |since: &[AppliedSince]| self.title_of_restore(checkpoint, &all, since);
-        let since = in_force(&all);
+        let title = |since: &[AppliedChange]| self.restore_title(checkpoint, &all, since);
+        let since = without_reverted(&all);
         if since.is_empty() {
             return Ok(refuse!(
                 "Nothing that Vector applied since checkpoint {checkpoint} is left to revert. A checkpoint \
@@ -49,15 +49,16 @@ impl Engine {
             ));
         }
         let title = title(&since);
-        for AppliedSince { ack, .. } in &since {
-            self.load_hashes(required_blobs(&ack.inverse))?;
-            self.load_hashes(
+        for AppliedChange { ack, .. } in &since {
+            self.load_blobs_by_hash(required_blobs(&ack.inverse))?;
+            self.load_blobs_by_hash(
                 ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
             )?;
         }
-        if let Some((seq, files)) =
-            since.first().and_then(|AppliedSince { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
-            && let Err(refusal) = self.are_files_as_left(call, files)
+        if let Some((seq, files)) = since
+            .first()
+            .and_then(|AppliedChange { seq, ack, .. }| Some((seq, ack.files.as_ref()?)))
+            && let Err(refusal) = self.check_files_unchanged(call, files)
         {
             let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
@@ -70,7 +71,7 @@ impl Engine {
         draft.set_title(title);
         draft.mark_as_inverse();
         let takes_back = since.iter().map(|it| it.seq).collect();
-        for AppliedSince { seq, ack, .. } in since {
+        for AppliedChange { seq, ack, .. } in since {
             let is_as_left = ack.after.as_ref().is_some_and(|after| known.contains(after));
             if is_as_left {
                 known.extend(ack.before);
@@ -79,7 +80,7 @@ impl Engine {
             let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
             let mut own = ack.inverse.into_iter().zip(witnesses);
             let went = own.try_for_each(|(command, left)| {
-                go_back(&mut draft, command, left.as_ref(), is_as_left)
+                draft_inverse(&mut draft, command, left.as_ref(), is_as_left)
             });
             if let Err(refusal) = went.and_then(|()| draft_by_path(&mut draft, in_files)) {
                 let why = refusal.for_person();
@@ -94,11 +95,11 @@ impl Engine {
 
     /// What the card is called. Of files it is known whether others changed them, of an open place it is
     /// not.
-    fn title_of_restore(
+    fn restore_title(
         &self,
         checkpoint: Seq,
-        all: &[AppliedSince],
-        since: &[AppliedSince],
+        all: &[AppliedChange],
+        since: &[AppliedChange],
     ) -> String {
         let back = count_noun(since.len(), "proposal", "proposals");
         let title = format!("Go back to checkpoint {checkpoint}: takes back {back}");
@@ -107,13 +108,13 @@ impl Engine {
             target => Some(target.plan_base()),
         };
         let is_others = now.is_none_or(|now| !is_unbroken(&now, all));
-        if is_others { format!("{title}; {OTHERS}") } else { title }
+        if is_others { format!("{title}; {OTHERS_STAY}") } else { title }
     }
 }
 
 /// What was applied since a checkpoint.
 #[derive(Debug, Clone)]
-struct AppliedSince {
+struct AppliedChange {
     seq: Seq,
     ack: Ack,
     /// What it took back itself.
@@ -122,8 +123,8 @@ struct AppliedSince {
 
 /// What is left when what was taken back already, and what took it back, are left out. What took back
 /// something from before the checkpoint stays.
-fn in_force(all: &[AppliedSince]) -> Vec<AppliedSince> {
-    let known: HashMap<Seq, &AppliedSince> = all.iter().map(|it| (it.seq, it)).collect();
+fn without_reverted(all: &[AppliedChange]) -> Vec<AppliedChange> {
+    let known: HashMap<Seq, &AppliedChange> = all.iter().map(|it| (it.seq, it)).collect();
     let mut gone: HashSet<Seq> = HashSet::new();
     for since in all {
         let took = |seq: &Seq| {
@@ -139,9 +140,9 @@ fn in_force(all: &[AppliedSince]) -> Vec<AppliedSince> {
 }
 
 /// Whether each change, newest first, left what the next one or the place now begins with.
-fn is_unbroken(now: &Fingerprint, all: &[AppliedSince]) -> bool {
+fn is_unbroken(now: &Fingerprint, all: &[AppliedChange]) -> bool {
     let mut expected = Some(now);
-    for (at, AppliedSince { ack, .. }) in all.iter().enumerate() {
+    for (at, AppliedChange { ack, .. }) in all.iter().enumerate() {
         // Those that were applied together name the same states.
         let newer = at.checked_sub(1).map(|at| &all[at].ack);
         if newer.is_some_and(|it| it.after == ack.after && it.before == ack.before) {
@@ -156,11 +157,11 @@ fn is_unbroken(now: &Fingerprint, all: &[AppliedSince]) -> bool {
 }
 
 /// What was applied in a place since a position, newest first.
-fn applied_since(
+fn list_applied_since(
     ledger: &Ledger,
     since: Seq,
     here: &Place,
-) -> Result<Result<Vec<AppliedSince>, Refusal>, EngineError> {
+) -> Result<Result<Vec<AppliedChange>, Refusal>, EngineError> {
     let mut found = Vec::new();
     let mut states: HashMap<Seq, LedgerState> = HashMap::new();
     for record in ledger.read(since, usize::MAX)? {
@@ -174,7 +175,7 @@ fn applied_since(
             }
         };
         let workflow = state.workflow(record.workflow);
-        let workflow = workflow.filter(|it| conversation::is_same(&it.place, here));
+        let workflow = workflow.filter(|it| conversation::is_same_place(&it.place, here));
         if workflow.is_some_and(|it| it.is_erased) {
             return Ok(refuse!(
                 "What proposal {proposal} did since was erased (`vector forget`), so there is no way \
@@ -188,7 +189,7 @@ fn applied_since(
             && !ack.inverse.iter().any(Command::is_memory)
         {
             let takes_back = pending.proposal.taken_back().collect();
-            found.push(AppliedSince { seq: proposal, ack: ack.as_ref().clone(), takes_back });
+            found.push(AppliedChange { seq: proposal, ack: ack.as_ref().clone(), takes_back });
         }
     }
     found.reverse();

@@ -11,7 +11,7 @@ use vector_core::proposal::{
 };
 use vector_core::tools::Plan;
 use vector_core::workflow::{LedgerState, PendingStatus, Workflow};
-use vector_files::place_file::{PlaceFile, WayBack};
+use vector_files::place_file::{PlaceFile, RestorePatches};
 use vector_ledger::Ledger;
 use vector_place::BytePatch;
 use vector_rojo_project::StepJournal;
@@ -32,7 +32,7 @@ impl Engine {
                 "`proposal` is the position of a proposal; `vector log` lists them."
             ));
         };
-        let (title, ack) = match applied_ack(&self.ledger, seq)? {
+        let (title, ack) = match find_applied_ack(&self.ledger, seq)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -44,12 +44,12 @@ impl Engine {
             let (there, here) = (named(&ack.file), named(&here));
             return Ok(refuse!("Proposal {seq} changed {there}, which is not {here}."));
         }
-        self.load_hashes(required_blobs(&ack.inverse))?;
-        self.load_hashes(
+        self.load_blobs_by_hash(required_blobs(&ack.inverse))?;
+        self.load_blobs_by_hash(
             ack.files.iter().flat_map(|files| required_blobs(&files.inverse)).collect(),
         )?;
         if let Some(files) = &ack.files
-            && let Err(refusal) = self.are_files_as_left(call, files)
+            && let Err(refusal) = self.check_files_unchanged(call, files)
         {
             let why = refusal.for_person();
             return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
@@ -62,7 +62,7 @@ impl Engine {
         draft.mark_as_inverse();
         let witnesses = ack.witnesses.into_iter().chain(std::iter::repeat(None));
         for (command, left) in ack.inverse.into_iter().zip(witnesses) {
-            if let Err(refusal) = go_back(&mut draft, command, left.as_ref(), is_as_left) {
+            if let Err(refusal) = draft_inverse(&mut draft, command, left.as_ref(), is_as_left) {
                 let why = refusal.for_person();
                 return Ok(refuse!("Proposal {seq} cannot be reverted: {why}"));
             }
@@ -82,19 +82,20 @@ impl Engine {
 
 impl Engine {
     /// Whether what was written to files by a proposal in an open place is there as it was left.
-    pub(super) fn are_files_as_left(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
-        let (scene, blobs) = match files.file.as_deref().and_then(|file| self.joined.scene_of(file))
-        {
-            Some(scene) => (scene, &self.blobs),
-            None => return Ok(()),
-        };
+    pub(super) fn check_files_unchanged(&mut self, call: Seq, files: &Ack) -> Result<(), Refusal> {
+        let (scene, blobs) =
+            match files.file.as_deref().and_then(|file| self.linked_projects.project_scene(file)) {
+                Some(scene) => (scene, &self.blobs),
+                None => return Ok(()),
+            };
         let mark = scene.mark();
         scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
         draft.mark_as_inverse();
         let witnesses = files.witnesses.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         let mut back = files.inverse.iter().cloned().zip(witnesses);
-        let went = back.try_for_each(|(command, left)| go_back(&mut draft, command, left, false));
+        let went =
+            back.try_for_each(|(command, left)| draft_inverse(&mut draft, command, left, false));
         scene.rollback(mark);
         went
     }
@@ -102,7 +103,7 @@ impl Engine {
 
 /// Drafts a command of an inverse. The file may have moved on, and so may its numbers; paths,
 /// fingerprints and witnesses tell whether it means what it meant.
-pub(super) fn go_back(
+pub(super) fn draft_inverse(
     draft: &mut ProposalDraft<'_>,
     command: Command,
     left: Option<&Fingerprint>,
@@ -138,19 +139,19 @@ pub(super) fn go_back(
 
 /// What leads back to the bytes that the files had, where these proposals take back what was applied;
 /// what that needs of the ledger is put to the blobs.
-pub(super) fn find_way_back(
+pub(super) fn find_restore_source(
     ledger: &Ledger,
     target: &Target,
     proposals: &[(Seq, Seq, &Proposal)],
     blobs: &mut BlobStore,
 ) -> Result<RestoreSource, EngineError> {
     Ok(match target {
-        Target::File(file) => way_back(ledger, file.hash(), proposals)?
+        Target::File(file) => collect_patches(ledger, file.hash(), proposals)?
             .map_or(RestoreSource::Unknown, RestoreSource::File),
-        Target::Project(_) => match steps_back(ledger, proposals)? {
+        Target::Project(_) => match collect_steps(ledger, proposals)? {
             Some(steps) => {
                 for hash in steps.iter().flat_map(StepJournal::required_blobs) {
-                    if let Some(bytes) = ledger.blob(hash)? {
+                    if let Some(bytes) = ledger.read_blob(hash)? {
                         blobs.insert(hash.clone(), bytes);
                     }
                 }
@@ -163,7 +164,7 @@ pub(super) fn find_way_back(
 }
 
 /// What proposals take back, in their order; none for one that takes nothing back.
-fn taken_back(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
+fn reverted_proposals(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
     let of = |proposal: &Proposal| {
         let mut back: Vec<Option<Seq>> = proposal.taken_back().map(Some).collect();
         if back.is_empty() {
@@ -176,18 +177,18 @@ fn taken_back(proposals: &[(Seq, Seq, &Proposal)]) -> Vec<Option<Seq>> {
 
 /// The records of the steps in which a project was changed that these proposals take back, the newest
 /// first; none where they take back something else, or half of a step.
-fn steps_back(
+fn collect_steps(
     ledger: &Ledger,
     proposals: &[(Seq, Seq, &Proposal)],
 ) -> Result<Option<Vec<StepJournal>>, EngineError> {
     let mut steps = Vec::new();
-    let mut left = taken_back(proposals);
+    let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| applied_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| find_applied_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let record = match &ack.bytes {
-            Some(bytes) => ledger.blob(&bytes.patch)?,
+            Some(bytes) => ledger.read_blob(&bytes.patch)?,
             None => None,
         };
         let Some(step) = record.as_deref().and_then(StepJournal::from_bytes) else {
@@ -205,22 +206,23 @@ fn steps_back(
 
 /// What leads back to the bytes that a file had, where these proposals take back all that has made
 /// the file what it is since; nothing otherwise.
-fn way_back(
+fn collect_patches(
     ledger: &Ledger,
     file: &Fingerprint,
     proposals: &[(Seq, Seq, &Proposal)],
-) -> Result<Option<WayBack>, EngineError> {
-    let mut back = WayBack { patches: Vec::new(), hash: file.clone() };
-    let mut left = taken_back(proposals);
+) -> Result<Option<RestorePatches>, EngineError> {
+    let mut back = RestorePatches { patches: Vec::new(), hash: file.clone() };
+    let mut left = reverted_proposals(proposals);
     while let Some(first) = left.first().copied() {
-        let Some(Ok((_, ack))) = first.map(|seq| applied_ack(ledger, seq)).transpose()? else {
+        let Some(Ok((_, ack))) = first.map(|seq| find_applied_ack(ledger, seq)).transpose()? else {
             return Ok(None);
         };
         let Some(bytes) = ack.bytes.as_ref().filter(|_| Some(&back.hash) == ack.after.as_ref())
         else {
             return Ok(None);
         };
-        let Some(patch) = ledger.blob(&bytes.patch)?.as_deref().and_then(BytePatch::from_bytes)
+        let Some(patch) =
+            ledger.read_blob(&bytes.patch)?.as_deref().and_then(BytePatch::from_bytes)
         else {
             return Ok(None);
         };
@@ -241,7 +243,7 @@ fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, En
         return Ok(Vec::new());
     };
     let mut state = LedgerState::default();
-    for record in ledger.workflow(record.workflow)? {
+    for record in ledger.workflow_records(record.workflow)? {
         state.apply_record(&record);
     }
     let is_together = |status: &PendingStatus| match status {
@@ -253,7 +255,7 @@ fn applied_together(ledger: &Ledger, seq: Seq, ack: &Ack) -> Result<Vec<Seq>, En
 }
 
 /// The title and ack of a proposal that was applied.
-pub fn applied_ack(
+pub fn find_applied_ack(
     ledger: &Ledger,
     seq: Seq,
 ) -> Result<Result<(String, Ack), Refusal>, EngineError> {
@@ -261,7 +263,7 @@ pub fn applied_ack(
         return Ok(refuse!("The ledger has no entry {seq}; `vector log` lists what it has."));
     };
     let mut state = LedgerState::default();
-    for record in ledger.workflow(record.workflow)? {
+    for record in ledger.workflow_records(record.workflow)? {
         state.apply_record(&record);
     }
     let workflow = state.workflow(record.workflow);

@@ -23,7 +23,7 @@ pub struct FoundSettings<T> {
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub fn selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSettings>>> {
+pub fn find_selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSettings>>> {
     let Some((file, text)) = find_upwards(folder, &["selene.toml"])? else {
         return Ok(None);
     };
@@ -51,7 +51,7 @@ pub fn selene_settings(folder: &Path) -> io::Result<Option<FoundSettings<LintSet
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub fn stylua_settings(folder: &Path) -> io::Result<Option<FoundSettings<String>>> {
+pub fn find_stylua_settings(folder: &Path) -> io::Result<Option<FoundSettings<String>>> {
     let found = find_upwards(folder, &["stylua.toml", ".stylua.toml"])?;
     Ok(found.map(|(file, settings)| FoundSettings { file, settings }))
 }
@@ -105,16 +105,16 @@ mod tests {
         let at = |name: &str| home.path().canonicalize().unwrap().join(name);
         fs::write(home.path().join("selene.toml"), "std = \"roblox+testez\"").unwrap();
         fs::write(home.path().join("testez.yml"), "globals: {}").unwrap();
-        let found = selene_settings(&folder).unwrap().unwrap();
+        let found = find_selene_settings(&folder).unwrap().unwrap();
         assert_eq!(found.file, at("selene.toml"));
         assert_eq!(found.settings.libraries["testez"], "globals: {}");
         fs::write(folder.join("selene.toml"), "std = \"../roblox\"").unwrap();
-        let found = selene_settings(&folder).unwrap().unwrap();
+        let found = find_selene_settings(&folder).unwrap().unwrap();
         assert_eq!((found.file, found.settings.libraries.len()), (at("a/b/selene.toml"), 0));
         fs::write(home.path().join("a/.stylua.toml"), "column_width = 80").unwrap();
-        assert_eq!(stylua_settings(&folder).unwrap().unwrap().settings, "column_width = 80");
+        assert_eq!(find_stylua_settings(&folder).unwrap().unwrap().settings, "column_width = 80");
         fs::write(folder.join("stylua.toml"), [0xff, 0xfe]).unwrap();
-        let why = stylua_settings(&folder).unwrap_err().to_string();
+        let why = find_stylua_settings(&folder).unwrap_err().to_string();
         assert!(why.contains("stylua.toml"), "{why}");
     }
 
@@ -123,9 +123,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path();
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE)).unwrap();
-        assert_eq!(stylua_settings(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
+        assert_eq!(find_stylua_settings(folder).unwrap().unwrap().settings.len(), MAX_SIZE);
         fs::write(folder.join("stylua.toml"), "#".repeat(MAX_SIZE + 1)).unwrap();
-        let why = stylua_settings(folder).unwrap_err().to_string();
+        let why = find_stylua_settings(folder).unwrap_err().to_string();
         assert!(why.contains("at most"), "{why}");
     }
 
@@ -145,10 +145,10 @@ mod tests {
         let _socket = UnixListener::bind(folder.join("c.yml")).unwrap();
         fs::write(folder.join("own"), "globals: {}").unwrap();
         symlink("own", folder.join("d.yml")).unwrap();
-        let found = selene_settings(&folder).unwrap().unwrap().settings.libraries;
+        let found = find_selene_settings(&folder).unwrap().unwrap().settings.libraries;
         assert_eq!(found.keys().collect::<Vec<_>>(), ["d"], "a link within the folder is none out");
         symlink("../secret", folder.join("stylua.toml")).unwrap();
-        let why = stylua_settings(&folder).unwrap_err().to_string();
+        let why = find_stylua_settings(&folder).unwrap_err().to_string();
         assert!(why.contains("leads out of its folder") && !why.contains("a secret"), "{why}");
     }
 }

@@ -17,7 +17,7 @@ use scene_schemas::refusal::refuse;
 use scene_schemas::value::Content;
 use scene_schemas::{Command, Fingerprint, InstanceId, Target, Value};
 use vector_core::proposal::{BlobStore, build_inverse, perform_command};
-use vector_files::memory::MemoryFile;
+use vector_files::memory_file::MemoryFile;
 use vector_place::{Node, Scene};
 
 /// A text that is longer, in bytes, does not fit into a message.
@@ -30,7 +30,7 @@ pub struct StudioTarget {
     next: u64,
     work: Vec<Work>,
     /// Where the memories of open places stand.
-    memories: PathBuf,
+    memory_folder: PathBuf,
 }
 
 /// What a proposal becomes in Studio.
@@ -43,8 +43,8 @@ pub struct PreparedActions {
 
 impl StudioTarget {
     /// A place for which there is nothing to do yet, and the folder of the memories of open places.
-    pub fn new(place: StudioPlace, memories: PathBuf) -> Self {
-        Self { place, next: 1, work: Vec::new(), memories }
+    pub fn new(place: StudioPlace, memory_folder: PathBuf) -> Self {
+        Self { place, next: 1, work: Vec::new(), memory_folder }
     }
 
     /// The file of the place's memory. Studio gives the same name to every place that was never
@@ -57,7 +57,7 @@ impl StudioTarget {
             }
             id => format!("place-{id}.md"),
         };
-        self.memories.join(name)
+        self.memory_folder.join(name)
     }
 
     /// What is open there by now.
@@ -70,7 +70,7 @@ impl StudioTarget {
     }
 
     /// What plans in this place stand on; each command says for itself what it expects.
-    pub fn base(&self) -> Fingerprint {
+    pub fn plan_base(&self) -> Fingerprint {
         Fingerprint::of(format!("studio:{}", self.place.session).as_bytes())
     }
 
@@ -91,7 +91,7 @@ impl StudioTarget {
     }
 
     /// Whether something was asked and is not answered.
-    pub fn is_asked(&self) -> bool {
+    pub fn has_open_question(&self) -> bool {
         self.work.iter().any(|work| matches!(work, Work::Tell { .. }))
     }
 
@@ -111,7 +111,7 @@ impl StudioTarget {
     }
 
     /// Hands out an approved proposal.
-    pub fn hand_out(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
+    pub fn queue_apply(&mut self, proposal: Seq, approved: &Proposal, actions: Vec<Action>) {
         let apply = Apply {
             number: self.next_number(),
             proposal,
@@ -124,7 +124,7 @@ impl StudioTarget {
     }
 
     /// Whether a proposal is handed out and not acknowledged.
-    pub fn is_handed_out(&self, wanted: Seq) -> bool {
+    pub fn is_dispatched(&self, wanted: Seq) -> bool {
         let is_it = |work: &Work| matches!(work, Work::Apply { apply } if apply.proposal == wanted);
         self.work.iter().any(is_it)
     }
@@ -370,7 +370,7 @@ fn split_properties(props: Props) -> (BTreeMap<String, Value>, Vec<String>) {
 }
 
 /// What was predicted, with the ids that Studio gave to what it made.
-pub fn settle_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
+pub fn resolve_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[Acted]) -> Ack {
     let names = id_mapping(call, proposal, acted);
     let named = |id: &mut InstanceId| {
         if let Some(real) = names.get(id) {
@@ -385,7 +385,7 @@ pub fn settle_ack(mut predicted: Ack, call: Seq, proposal: &Proposal, acted: &[A
             outcome.fingerprint.clone_from(&acted.fingerprint);
         }
     }
-    predicted.inverse.iter_mut().for_each(|command| each_id(command, &named));
+    predicted.inverse.iter_mut().for_each(|command| visit_ids(command, &named));
     predicted
 }
 
@@ -413,7 +413,7 @@ pub fn id_mapping(
     names
 }
 
-fn each_id(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
+fn visit_ids(command: &mut Command, change: &impl Fn(&mut InstanceId)) {
     match command {
         Command::Create { parent, .. }
         | Command::Restore { parent, .. }

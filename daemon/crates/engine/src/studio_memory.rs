@@ -15,16 +15,16 @@ use crate::{Engine, EngineError, Target};
 
 impl Engine {
     /// Whether a proposal in an open place changes the memory.
-    pub(super) fn is_of_memory(&self, seq: Seq) -> bool {
+    pub(super) fn is_memory_change(&self, seq: Seq) -> bool {
         let commands = self.find_proposal(seq).map_or(&[][..], |(_, it)| &it.proposal.commands);
         commands.iter().any(Command::is_memory)
     }
 
     /// Whether Studio alone does what a proposal in an open place says.
-    pub(super) fn is_of_studio(&self, seq: Seq) -> bool {
+    pub(super) fn is_studio_only(&self, seq: Seq) -> bool {
         let is_in_files =
             self.find_proposal(seq).is_some_and(|(_, it)| it.proposal.files.is_some());
-        !is_in_files && !self.is_of_memory(seq)
+        !is_in_files && !self.is_memory_change(seq)
     }
 
     /// Reads the memory of the place or project, into which a person may have written. What waits
@@ -37,7 +37,7 @@ impl Engine {
             Target::Open(studio) => studio::read_memory(studio.memory_file()).ok(),
         };
         if let Some(text) = text {
-            self.retry_waiting();
+            self.requeue_overlay();
             self.scene.know_memory(text);
         }
     }
@@ -58,7 +58,7 @@ impl Engine {
             PendingStatus::Applying(predicted) => Some(predicted.clone()),
             _ => None,
         };
-        if let Some(ack) = predicted.as_ref().filter(|ack| self.is_left(ack)) {
+        if let Some(ack) = predicted.as_ref().filter(|ack| self.is_memory_written(ack)) {
             let ack = ack.clone();
             return self.handle_input(WorkflowInput::Acted { proposal: seq, ack }).map(drop);
         }
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// Whether the memory is as a proposal was to leave it.
-    fn is_left(&self, ack: &Ack) -> bool {
+    fn is_memory_written(&self, ack: &Ack) -> bool {
         let now = self.scene.memory().map(|text| Fingerprint::of(text.as_bytes()));
         now.is_some() && ack.outcomes.last().is_some_and(|left| left.fingerprint == now)
     }

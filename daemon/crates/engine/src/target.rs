@@ -8,7 +8,7 @@ use scene_schemas::entry::{Place, Seq};
 use scene_schemas::proposal::{Ack, Proposal};
 use vector_core::code;
 use vector_core::proposal::BlobStore;
-use vector_files::place_file::{self, PlaceError, PlaceFile, WayBack};
+use vector_files::place_file::{self, PlaceError, PlaceFile, RestorePatches};
 use vector_place::Scene;
 use vector_rojo_project::{self, RojoProject, StepJournal};
 
@@ -41,7 +41,7 @@ impl From<RojoProject> for Target {
 pub(super) enum RestoreSource {
     Unknown,
     /// Of a place file.
-    File(WayBack),
+    File(RestorePatches),
     /// Of a project: the records of the steps that are taken back, the newest first.
     Project(Vec<StepJournal>),
 }
@@ -102,7 +102,7 @@ impl Target {
     }
 
     /// What entries say is written; nothing for a place that is open in Studio.
-    pub(super) fn output(&self) -> String {
+    pub(super) fn output_name(&self) -> String {
         match self {
             Self::File(file) => file.output_file().display().to_string(),
             Self::Project(project) => project.name(),
@@ -115,7 +115,7 @@ impl Target {
         match self {
             Self::File(file) => file.hash().clone(),
             Self::Project(project) => project.hash().clone(),
-            Self::Open(studio) => studio.base(),
+            Self::Open(studio) => studio.plan_base(),
         }
     }
 

@@ -19,7 +19,7 @@ use vector_place::Scene;
 use crate::budget::SpendingMeter;
 use crate::hybrid::LinkedProjects;
 use crate::model_request;
-use crate::open;
+use crate::studio_sync;
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver, UserRequest};
 
 /// A workflow at work.
@@ -29,9 +29,9 @@ pub(super) struct ActiveTask {
     /// Whether its entries may name ids of another epoch than the place's.
     pub(super) is_other_epoch: bool,
     /// The request that a model is being asked with.
-    pub(super) asking: Option<Seq>,
+    pub(super) open_request: Option<Seq>,
     /// The call that waits for a look elsewhere, and what is looked at.
-    pub(super) looking: Option<(Seq, Arc<FetchRequest>)>,
+    pub(super) fetching: Option<(Seq, Arc<FetchRequest>)>,
     _lease: WorkflowLease,
 }
 
@@ -46,22 +46,22 @@ impl Engine {
         Self {
             ledger: Arc::clone(ledger),
             state: LedgerState::default(),
-            workflow: Seq(0),
+            current: Seq(0),
             tasks: BTreeMap::new(),
             scene,
             target: target.into(),
-            trial: Vec::new(),
+            overlay: Vec::new(),
             blobs: BlobStore::new(),
-            seen: HashMap::new(),
-            moves: 0,
-            at_most: Mode::Dangerous,
-            questions: open::AskedQuestions::default(),
-            joined: LinkedProjects::default(),
-            system: None,
-            spent: SpendingMeter::default(),
-            last: Seq(0),
-            served: false,
-            read_after: Seq(0),
+            planned_texts: HashMap::new(),
+            rebase_count: 0,
+            mode_limit: Mode::Dangerous,
+            questions: studio_sync::AskedQuestions::default(),
+            linked_projects: LinkedProjects::default(),
+            last_system: None,
+            spending: SpendingMeter::default(),
+            last_seq: Seq(0),
+            is_served: false,
+            ids_valid_after: Seq(0),
             listener,
             unrecorded: Vec::new(),
         }
@@ -87,14 +87,14 @@ impl Engine {
             stance,
             follows,
             guards: model_request::driver_guards(&driver),
-            served: self.served,
+            served: self.is_served,
         };
         let entries = std::iter::once(started).chain(context).collect();
         let batch = AppendBatch { workflow: None, entries, blobs: Vec::new() };
-        let (records, lease) = self.ledger.start(batch)?;
-        self.take_up(lease, driver);
+        let (records, lease) = self.ledger.start_workflow(batch)?;
+        self.activate_workflow(lease, driver);
         self.apply_records(&records);
-        Ok(self.workflow)
+        Ok(self.current)
     }
 
     /// Goes on with a workflow that another process left behind, and gives it its turn.
@@ -104,41 +104,41 @@ impl Engine {
         records: &[Record],
         driver: ToolDriver,
     ) {
-        self.take_up(lease, driver);
+        self.activate_workflow(lease, driver);
         for record in records {
-            self.ids_are_new(record.seq);
+            self.invalidate_ids(record.seq);
             self.state.apply_record(record);
         }
     }
 
-    fn take_up(&mut self, lease: WorkflowLease, driver: ToolDriver) {
-        self.workflow = lease.workflow();
+    fn activate_workflow(&mut self, lease: WorkflowLease, driver: ToolDriver) {
+        self.current = lease.workflow();
         let task = ActiveTask {
             driver,
             is_other_epoch: false,
-            asking: None,
-            looking: None,
+            open_request: None,
+            fetching: None,
             _lease: lease,
         };
-        self.tasks.insert(self.workflow, task);
+        self.tasks.insert(self.current, task);
     }
 
     /// Goes on with a workflow of an open place that another process, or another epoch, left behind,
     /// and gives it its turn.
-    pub fn resume_open(
+    pub fn resume_in_studio(
         &mut self,
         lease: WorkflowLease,
         driver: ToolDriver,
     ) -> Result<Seq, EngineError> {
         let workflow = lease.workflow();
-        let records = self.ledger.workflow(workflow)?;
+        let records = self.ledger.workflow_records(workflow)?;
         self.load_conversation(previous_task(&records))?;
         self.resume_workflow(lease, &records, driver);
         if let Some(task) = self.tasks.get_mut(&workflow) {
             task.is_other_epoch = true;
         }
-        self.retry_waiting();
-        for gone in self.lost_meanwhile()? {
+        self.requeue_overlay();
+        for gone in self.find_lost_dependencies()? {
             self.handle_input(WorkflowInput::Lost(gone))?;
         }
         Ok(workflow)
@@ -146,7 +146,7 @@ impl Engine {
 
     /// The proposals of other workflows that those of this one stood on, and that were gone before it
     /// could be told.
-    fn lost_meanwhile(&self) -> Result<Vec<Seq>, EngineError> {
+    fn find_lost_dependencies(&self) -> Result<Vec<Seq>, EngineError> {
         let all = self.current_workflow().into_iter().flat_map(Workflow::proposals);
         let pending = all.filter(|(_, it)| it.status.is_pending());
         let mut below: Vec<Seq> = pending.flat_map(|(_, it)| it.proposal.after.clone()).collect();
@@ -158,7 +158,7 @@ impl Engine {
                 continue;
             };
             let mut state = LedgerState::default();
-            for record in self.ledger.workflow(record.workflow)? {
+            for record in self.ledger.workflow_records(record.workflow)? {
                 state.apply_record(&record);
             }
             if state.find_proposal(seq).is_some_and(|(_, it)| is_gone(it)) {
@@ -179,33 +179,38 @@ impl Engine {
     }
 
     /// Gives a workflow its turn.
-    pub fn turn_to(&mut self, workflow: Seq) {
-        self.workflow = workflow;
+    pub fn select_workflow(&mut self, workflow: Seq) {
+        self.current = workflow;
     }
 
     /// Gives the workflow of a proposal its turn; false where none at work has it.
-    pub fn turn_to_proposal(&mut self, proposal: Seq) -> bool {
+    pub fn select_workflow_of(&mut self, proposal: Seq) -> bool {
         let found = self.find_proposal(proposal).map(|(workflow, _)| workflow);
-        self.workflow = found.unwrap_or(self.workflow);
+        self.current = found.unwrap_or(self.current);
         found.is_some()
     }
 
     /// Does something in the turn of a workflow, and gives the turn back.
-    pub(super) fn in_turn_of<T>(&mut self, workflow: Seq, act: impl FnOnce(&mut Self) -> T) -> T {
-        let turn = std::mem::replace(&mut self.workflow, workflow);
+    pub(super) fn with_workflow<T>(
+        &mut self,
+        workflow: Seq,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let turn = std::mem::replace(&mut self.current, workflow);
         let done = act(self);
-        self.workflow = turn;
+        self.current = turn;
         done
     }
 
     /// A proposal of any workflow at work, and whose it is.
     pub fn find_proposal(&self, proposal: Seq) -> Option<(Seq, &PendingProposal)> {
-        self.at_work().find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
+        self.active_workflows()
+            .find_map(|(seq, workflow)| Some((seq, workflow.proposal(proposal)?)))
     }
 
     /// The proposals of all workflows at work, oldest first.
     pub(super) fn all_proposals(&self) -> Vec<(Seq, &PendingProposal)> {
-        let mut all: Vec<_> = self.at_work().flat_map(|(_, it)| it.proposals()).collect();
+        let mut all: Vec<_> = self.active_workflows().flat_map(|(_, it)| it.proposals()).collect();
         all.sort_unstable_by_key(|(seq, _)| *seq);
         all
     }
@@ -218,27 +223,27 @@ impl Engine {
 
     /// The first proposal that somebody said yes to and that is not done.
     pub(super) fn first_approved(&self) -> Option<Seq> {
-        self.at_work().flat_map(|(_, it)| it.approved_proposals()).min()
+        self.active_workflows().flat_map(|(_, it)| it.approved_proposals()).min()
     }
 
     /// The workflows that are being worked on.
-    pub fn at_work(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
+    pub fn active_workflows(&self) -> impl Iterator<Item = (Seq, &Workflow)> {
         self.tasks.keys().filter_map(|seq| Some((*seq, self.state.workflow(*seq)?)))
     }
 
     /// The proposal that has to be decided before another.
-    pub fn decided_before(&self, proposal: Seq) -> Option<Seq> {
+    pub fn blocking_proposal(&self, proposal: Seq) -> Option<Seq> {
         self.state.decided_before(proposal)
     }
 
     /// Whether a workflow is at work here.
-    pub fn is_at_work(&self, workflow: Seq) -> bool {
+    pub fn is_active(&self, workflow: Seq) -> bool {
         self.tasks.contains_key(&workflow)
     }
 
     /// The position of the last entry that was made here.
     pub fn last_position(&self) -> Seq {
-        self.last
+        self.last_seq
     }
 
     /// How the ledger names the place.
@@ -248,7 +253,7 @@ impl Engine {
 
     /// Who calls the tools in the workflow whose turn it is.
     pub(super) fn driver(&self) -> Option<&ToolDriver> {
-        self.tasks.get(&self.workflow).map(|task| &task.driver)
+        self.tasks.get(&self.current).map(|task| &task.driver)
     }
 
     /// Reads the tasks that a conversation goes on with, as far as they are not known.
@@ -261,7 +266,7 @@ impl Engine {
     }
 
     /// Takes what has happened to a task that is over, and that another goes on with.
-    pub fn heard_of(&mut self, records: &[Record]) {
+    pub fn apply_past_records(&mut self, records: &[Record]) {
         for record in records {
             self.state.apply_record(record);
         }
@@ -274,7 +279,7 @@ impl Engine {
 
     /// From now on somebody else answers in the workflow whose turn it is.
     pub fn set_driver(&mut self, driver: ToolDriver) {
-        if let Some(task) = self.tasks.get_mut(&self.workflow) {
+        if let Some(task) = self.tasks.get_mut(&self.current) {
             task.driver = driver;
         }
     }
@@ -287,16 +292,16 @@ impl Engine {
         self.tasks.remove(&workflow);
         self.state.retain_workflows(self.tasks.keys().copied());
         if self.tasks.is_empty() {
-            self.drop_trial();
+            self.drop_overlay();
             self.forget_questions();
             self.state = LedgerState::default();
             self.blobs.clear();
-            self.seen.clear();
+            self.planned_texts.clear();
         }
     }
 
     /// What stood on a proposal that is gone is withdrawn in the other workflows as well.
-    pub(super) fn withdraw_elsewhere(&mut self, records: &[Record]) -> Result<(), EngineError> {
+    pub(super) fn withdraw_dependents(&mut self, records: &[Record]) -> Result<(), EngineError> {
         for record in records {
             let (Entry::Rejected { proposal, .. } | Entry::Withdrawn { proposal, .. }) =
                 record.entry
@@ -307,7 +312,7 @@ impl Engine {
                 self.tasks.keys().copied().filter(|it| *it != record.workflow).collect();
             for other in others {
                 let entries = decide(&self.state, other, WorkflowInput::Lost(proposal))?;
-                self.in_turn_of(other, |engine| engine.append_entries(entries, Vec::new()))?;
+                self.with_workflow(other, |engine| engine.append_entries(entries, Vec::new()))?;
             }
         }
         Ok(())
@@ -323,7 +328,7 @@ pub(super) fn conversation_records(
 ) -> Result<Vec<Record>, LedgerError> {
     let mut tasks = Vec::new();
     while let Some(workflow) = follows.filter(|workflow| !is_known(*workflow)) {
-        let records = ledger.workflow(workflow)?;
+        let records = ledger.workflow_records(workflow)?;
         follows = previous_task(&records);
         tasks.push(records);
     }

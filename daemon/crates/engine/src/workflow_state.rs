@@ -8,11 +8,11 @@ use vector_core::workflow::{LedgerState, Workflow};
 use vector_ledger::{Ledger, LedgerError};
 
 /// How many workflows are kept as they were read, of those that are over.
-const READ: usize = 256;
+const MAX_FINISHED: usize = 256;
 
 pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, LedgerError> {
     let mut state = LedgerState::default();
-    for record in ledger.workflow(workflow)? {
+    for record in ledger.workflow_records(workflow)? {
         state.apply_record(&record);
     }
     Ok(state)
@@ -21,7 +21,7 @@ pub fn read_workflow(ledger: &Ledger, workflow: Seq) -> Result<LedgerState, Ledg
 /// A workflow as it was read.
 #[derive(Debug)]
 pub struct WorkflowReading {
-    last: Seq,
+    last_seq: Seq,
     pub state: LedgerState,
     /// What models took for it.
     pub usage: Usage,
@@ -32,11 +32,11 @@ pub struct WorkflowReading {
 impl WorkflowReading {
     fn new() -> Self {
         let usage = Usage { input: 0, output: 0, cost: None };
-        Self { last: Seq(0), state: LedgerState::default(), usage, sent: None }
+        Self { last_seq: Seq(0), state: LedgerState::default(), usage, sent: None }
     }
 
     fn apply_record(&mut self, record: &Record) {
-        self.last = record.seq;
+        self.last_seq = record.seq;
         self.state.apply_record(record);
         match &record.entry {
             Entry::Requested { request } => {
@@ -57,10 +57,10 @@ impl WorkflowReading {
 /// Workflows as they were read last; what has happened since is read then.
 #[derive(Debug, Default)]
 pub struct WorkflowCache {
-    read: HashMap<Seq, WorkflowReading>,
+    readings: HashMap<Seq, WorkflowReading>,
     /// Those that are over, the oldest first. What is not is read again and again, by whoever counts what
     /// waits, and is kept.
-    over: VecDeque<Seq>,
+    finished: VecDeque<Seq>,
 }
 
 impl WorkflowCache {
@@ -79,20 +79,20 @@ impl WorkflowCache {
         ledger: &Ledger,
         workflow: Seq,
     ) -> Result<&WorkflowReading, LedgerError> {
-        while self.over.len() > READ
-            && let Some(oldest) = self.over.pop_front()
+        while self.finished.len() > MAX_FINISHED
+            && let Some(oldest) = self.finished.pop_front()
         {
-            self.read.remove(&oldest);
+            self.readings.remove(&oldest);
         }
-        let reading = self.read.entry(workflow).or_insert_with(WorkflowReading::new);
+        let reading = self.readings.entry(workflow).or_insert_with(WorkflowReading::new);
         let is_over =
             |it: &WorkflowReading| it.state.workflow(workflow).is_some_and(Workflow::is_over);
         let was_over = is_over(reading);
-        for record in ledger.workflow_after(workflow, reading.last)? {
+        for record in ledger.workflow_records_after(workflow, reading.last_seq)? {
             reading.apply_record(&record);
         }
         if !was_over && is_over(reading) {
-            self.over.push_back(workflow);
+            self.finished.push_back(workflow);
         }
         Ok(reading)
     }
@@ -135,27 +135,27 @@ mod tests {
     fn the_last_that_are_over_are_kept_however_many_are_not() {
         let home = tempfile::tempdir().unwrap();
         let ledger = Ledger::open(home.path()).unwrap();
-        let at_work: Vec<Seq> = (0..=READ).map(|_| begin(&ledger)).collect();
-        let over: Vec<Seq> = (0..READ + 2).map(|_| begin(&ledger)).collect();
+        let at_work: Vec<Seq> = (0..=MAX_FINISHED).map(|_| begin(&ledger)).collect();
+        let over: Vec<Seq> = (0..MAX_FINISHED + 2).map(|_| begin(&ledger)).collect();
         let mut readings = WorkflowCache::default();
         let mut read = |all: &[Seq]| {
             for seq in all {
                 readings.current_state(&ledger, *seq).unwrap();
             }
-            let is_kept = |seq: &&Seq| readings.read.contains_key(*seq);
+            let is_kept = |seq: &&Seq| readings.readings.contains_key(*seq);
             (at_work.iter().filter(is_kept).count(), over.iter().filter(is_kept).count())
         };
-        assert_eq!(read(&at_work), (READ + 1, 0));
+        assert_eq!(read(&at_work), (MAX_FINISHED + 1, 0));
         // One that was read before it was over counts from then on, and once.
         read(&over[..1]);
         for seq in &over {
             end(&ledger, *seq);
         }
         read(&over[..1]);
-        assert_eq!(read(&over[..READ]), (READ + 1, READ));
-        assert_eq!(read(&over[..READ]), (READ + 1, READ));
-        read(&over[READ..]);
-        assert_eq!(read(&at_work), (READ + 1, READ));
-        assert!(!readings.read.contains_key(&over[0]), "the oldest gives way");
+        assert_eq!(read(&over[..MAX_FINISHED]), (MAX_FINISHED + 1, MAX_FINISHED));
+        assert_eq!(read(&over[..MAX_FINISHED]), (MAX_FINISHED + 1, MAX_FINISHED));
+        read(&over[MAX_FINISHED..]);
+        assert_eq!(read(&at_work), (MAX_FINISHED + 1, MAX_FINISHED));
+        assert!(!readings.readings.contains_key(&over[0]), "the oldest gives way");
     }
 }

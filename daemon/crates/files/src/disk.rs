@@ -9,7 +9,7 @@ use scene_schemas::{Fingerprint, FingerprintHasher};
 use tempfile::NamedTempFile;
 
 /// The hash of a file.
-pub fn hash(file: &Path) -> io::Result<Fingerprint> {
+pub fn hash_file(file: &Path) -> io::Result<Fingerprint> {
     let (mut input, mut block) = (File::open(file)?, vec![0; 1 << 16]);
     let mut hashing = FingerprintHasher::default();
     loop {
@@ -23,7 +23,7 @@ pub fn hash(file: &Path) -> io::Result<Fingerprint> {
 }
 
 /// The canonical path; on Windows without the `\\?\` that other programs do not read.
-pub fn canonical(file: &Path) -> io::Result<PathBuf> {
+pub fn canonical_path(file: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(file)?;
     let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
     match plain.filter(|rest| !rest.starts_with("UNC")) {
@@ -33,7 +33,7 @@ pub fn canonical(file: &Path) -> io::Result<PathBuf> {
 }
 
 /// What the names of temporary files begin with.
-pub const TEMPORARY: &str = ".vector-";
+pub const TEMPORARY_PREFIX: &str = ".vector-";
 
 /// Writes a new file beside another one, with that one's permissions, down to the disk.
 pub fn write_beside<'a>(
@@ -51,10 +51,10 @@ pub fn write_marked<'a>(
 ) -> io::Result<NamedTempFile> {
     let permissions = fs::metadata(target).map(|it| it.permissions()).ok();
     let mut builder = tempfile::Builder::new();
-    let prefix = format!("{TEMPORARY}{mark}");
-    builder.prefix(&prefix).suffix(TEMPORARY_END);
-    readable_as_others(&mut builder);
-    let mut file = make_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
+    let prefix = format!("{TEMPORARY_PREFIX}{mark}");
+    builder.prefix(&prefix).suffix(TEMPORARY_SUFFIX);
+    use_default_permissions(&mut builder);
+    let mut file = create_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
     for run in runs {
         file.write_all(run)?;
     }
@@ -66,13 +66,13 @@ pub fn write_marked<'a>(
 }
 
 /// What the names of temporary files end with.
-const TEMPORARY_END: &str = ".tmp";
+const TEMPORARY_SUFFIX: &str = ".tmp";
 /// How many letters and digits of chance stand between; as many as `tempfile` makes.
-const CHANCE: usize = 6;
+const RANDOM_LEN: usize = 6;
 
 /// Makes a temporary file that is locked while it is open, so that [`sweep`] of another process leaves
 /// it alone. A file that was swept between its making and its lock is made once more.
-fn make_locked(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
+fn create_locked(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder)?;
         // File systems without locks have no sweep either.
@@ -97,8 +97,10 @@ pub fn sweep_temporary(folder: &Path) {
 }
 
 fn is_temporary_name(name: &str) -> bool {
-    let chance = name.strip_prefix(TEMPORARY).and_then(|it| it.strip_suffix(TEMPORARY_END));
-    chance.is_some_and(|it| it.len() == CHANCE && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+    let chance =
+        name.strip_prefix(TEMPORARY_PREFIX).and_then(|it| it.strip_suffix(TEMPORARY_SUFFIX));
+    chance
+        .is_some_and(|it| it.len() == RANDOM_LEN && it.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 fn remove_unlocked(file: &Path) {
@@ -112,7 +114,7 @@ fn remove_unlocked(file: &Path) {
 }
 
 /// Makes a folder for its owner alone where it is missing.
-pub fn private_folder(folder: &Path) -> io::Result<()> {
+pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -123,9 +125,9 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
 /// Writes a new file beside another one, for its owner alone, down to the disk.
 pub fn write_private(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY).suffix(TEMPORARY_END);
+    builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
     // As temporary files are everywhere.
-    let mut file = make_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
+    let mut file = create_locked(&builder, target.parent().unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)
@@ -160,14 +162,14 @@ const PASSING: [i32; 2] = [24, 23];
 const PASSING: [i32; 3] = [4, 32, 33];
 
 /// Whether an attempt that failed so may succeed in a moment.
-pub fn is_passing(why: &io::Error) -> bool {
+pub fn is_transient(why: &io::Error) -> bool {
     let is_known = why.raw_os_error().is_some_and(|code| PASSING.contains(&code));
     is_known || matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy)
 }
 
 /// A new file is readable as the user's other files are; a temporary one would be private. Elsewhere
 /// it takes the permissions of its folder.
-fn readable_as_others(builder: &mut tempfile::Builder<'_, '_>) {
+fn use_default_permissions(builder: &mut tempfile::Builder<'_, '_>) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

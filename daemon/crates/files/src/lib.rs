@@ -5,11 +5,11 @@
 //! all, and reports what it did.
 
 pub mod disk;
-pub mod memory;
+pub mod file_stamp;
+pub mod memory_file;
 pub mod perform;
 pub mod place_file;
-pub mod stamp;
-pub mod text;
+pub mod text_file;
 
 /// Replaces a file in one step: a reader sees the old content or the new one.
 ///

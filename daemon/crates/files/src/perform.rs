@@ -9,14 +9,14 @@ use vector_core::proposal::{BlobStore, UndoStep, perform_command, relocate_comma
 use vector_place::{Node, Scene};
 
 /// A proposal that was performed on the scene.
-pub struct DoneOne {
+pub struct PerformedProposal {
     pub seq: Seq,
     /// The call that it came from.
     pub call: Seq,
     /// What each command made or changed.
-    pub left: Vec<CommandEffect>,
+    pub effects: Vec<CommandEffect>,
     /// What reverts each command.
-    pub backs: Vec<UndoStep>,
+    pub undo_steps: Vec<UndoStep>,
 }
 
 /// What a command made or changed.
@@ -28,14 +28,14 @@ pub enum CommandEffect {
 
 /// What was performed, and what could not be.
 pub struct PerformedCommands {
-    pub done: Vec<DoneOne>,
+    pub done: Vec<PerformedProposal>,
     /// With the reason of each.
     pub refused: Vec<(Seq, String)>,
 }
 
 /// Performs proposals in order. One that cannot be performed is left out, and so are those that stand
 /// on it. Where commands are of another epoch, they are addressed `by_path`.
-pub fn perform_all(
+pub fn perform_proposals(
     scene: &mut Scene,
     proposals: &[(Seq, Seq, &Proposal)],
     blobs: &BlobStore,
@@ -53,9 +53,14 @@ pub fn perform_all(
         }
         scene.begin_scope(*call);
         let mark = scene.mark();
-        match perform_one(scene, &proposal.commands, blobs, by_path) {
+        match perform_commands(scene, &proposal.commands, blobs, by_path) {
             Ok((left, backs)) => {
-                performed.done.push(DoneOne { seq: *seq, call: *call, left, backs });
+                performed.done.push(PerformedProposal {
+                    seq: *seq,
+                    call: *call,
+                    effects: left,
+                    undo_steps: backs,
+                });
             }
             Err(refusal) => {
                 scene.rollback(mark);
@@ -66,7 +71,7 @@ pub fn perform_all(
     performed
 }
 
-fn perform_one(
+fn perform_commands(
     scene: &mut Scene,
     commands: &[Command],
     blobs: &BlobStore,

@@ -22,9 +22,9 @@ use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_place::{BytePatch, CodecError, Scene};
 
 use crate::disk;
-use crate::memory::{self, MemoryFile};
-use crate::perform::{DoneOne, PerformedCommands, effect_outcome, perform_all};
-use crate::stamp::FileStamp;
+use crate::file_stamp::FileStamp;
+use crate::memory_file::{self, MemoryFile};
+use crate::perform::{PerformedCommands, PerformedProposal, effect_outcome, perform_proposals};
 
 /// A place file that is open for an edit.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct PlaceFile {
     /// How the place looked when it was read or written.
     stamp: FileStamp,
     /// Why it could not be read when somebody last looked.
-    away: Option<String>,
+    unreadable: Option<String>,
 }
 
 /// Reads a file, once: a large one is not copied. How it looked before that comes with it.
@@ -68,8 +68,8 @@ fn read_place_bytes(file: &Path) -> Result<(Arc<[u8]>, FileStamp), PlaceError> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn hash(file: &Path) -> Result<Fingerprint, PlaceError> {
-    disk::hash(file).map_err(|why| PlaceError::Read { file: display_path(file), why })
+pub fn hash_place_file(file: &Path) -> Result<Fingerprint, PlaceError> {
+    disk::hash_file(file).map_err(|why| PlaceError::Read { file: display_path(file), why })
 }
 
 /// Reads a place, to look at it.
@@ -85,7 +85,7 @@ fn display_path(file: &Path) -> String {
 /// The file behind links, by which the ledger names it; what does not exist yet is named by its folder's real name.
 pub fn real_path(file: &Path) -> Result<PathBuf, PlaceError> {
     let failed = |why| PlaceError::Read { file: display_path(file), why };
-    if let Ok(found) = disk::canonical(file) {
+    if let Ok(found) = disk::canonical_path(file) {
         return Ok(found);
     }
     let folder = match file.parent() {
@@ -93,7 +93,7 @@ pub fn real_path(file: &Path) -> Result<PathBuf, PlaceError> {
         _ => Path::new("."),
     };
     let name = file.file_name().ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
-    Ok(disk::canonical(folder).map_err(failed)?.join(name))
+    Ok(disk::canonical_path(folder).map_err(failed)?.join(name))
 }
 
 impl PlaceFile {
@@ -119,13 +119,13 @@ impl PlaceFile {
                 return Err(PlaceError::ReadOnly { file: display_path(&output) });
             }
             Ok(metadata) if !metadata.is_file() => {
-                return Err(PlaceError::NoFile { file: display_path(&output) });
+                return Err(PlaceError::NotAFile { file: display_path(&output) });
             }
             Ok(_) if output == input => Some(hash.clone()),
-            Ok(_) => Some(self::hash(&output)?),
+            Ok(_) => Some(self::hash_place_file(&output)?),
             // A link to nothing would be replaced by a file, and stay no link.
             Err(_) if output.is_symlink() => {
-                return Err(PlaceError::NoFile { file: display_path(&output) });
+                return Err(PlaceError::NotAFile { file: display_path(&output) });
             }
             Err(_) => None,
         };
@@ -136,7 +136,10 @@ impl PlaceFile {
             scene.know_memory(memory.text().to_owned());
         }
         let (by_path, away) = (false, None);
-        Ok((Self { input, output, hash, replaces, by_path, memory, stamp, away }, scene))
+        Ok((
+            Self { input, output, hash, replaces, by_path, memory, stamp, unreadable: away },
+            scene,
+        ))
     }
 
     /// The folder of the place, whose settings count for it.
@@ -188,12 +191,12 @@ impl PlaceFile {
         scene: &mut Scene,
         proposals: &[(Seq, Seq, &Proposal)],
         blobs: &BlobStore,
-        back: Option<&WayBack>,
+        back: Option<&RestorePatches>,
     ) -> Result<PreparedFile, PlaceError> {
         self.check_unchanged()?;
         let start = scene.mark();
         let PerformedCommands { done, refused } =
-            perform_all(scene, proposals, blobs, self.by_path);
+            perform_proposals(scene, proposals, blobs, self.by_path);
         let back = back.filter(|_| refused.is_empty());
         let stored = (!done.is_empty()).then(|| self.store_scene(scene, done, back)).transpose();
         let prepared = stored.map(|stored| PreparedFile { stored, refused });
@@ -206,17 +209,17 @@ impl PlaceFile {
     fn store_scene(
         &self,
         scene: &mut Scene,
-        done: Vec<DoneOne>,
-        back: Option<&WayBack>,
+        done: Vec<PerformedProposal>,
+        back: Option<&RestorePatches>,
     ) -> Result<StoredFile, PlaceError> {
         let file = display_path(&self.output);
-        scene.rebuild_file().map_err(|why| self.not_encoded(why))?;
-        let mut after = hash_of(scene);
+        scene.rebuild_file().map_err(|why| self.encode_error(why))?;
+        let mut after = hash_scene(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
             scene.go_back(&back.patches);
-            after = hash_of(scene);
+            after = hash_scene(scene);
             if after != back.hash {
-                return Err(self.not_encoded(CodecError::Damaged));
+                return Err(self.encode_error(CodecError::Damaged));
             }
         }
         let way_back = scene.way_back().to_bytes();
@@ -230,7 +233,7 @@ impl PlaceFile {
             acks: Vec::new(),
             blobs: vec![way_back],
         };
-        for DoneOne { seq, call, left, backs } in done {
+        for PerformedProposal { seq, call, effects: left, undo_steps: backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
@@ -256,7 +259,7 @@ impl PlaceFile {
     }
 
     /// Stores the memory, where it is not what was read.
-    fn store_memory(&self, scene: &Scene) -> Result<Option<memory::StoredMemory>, PlaceError> {
+    fn store_memory(&self, scene: &Scene) -> Result<Option<memory_file::StoredMemory>, PlaceError> {
         let (Some(file), Some(text)) = (&self.memory, scene.memory()) else {
             return Ok(None);
         };
@@ -264,7 +267,7 @@ impl PlaceFile {
             return Ok(None);
         }
         check_memory(file)?;
-        file.store_text(text).map(Some).map_err(|why| memory_not_written(file, why))
+        file.store_text(text).map(Some).map_err(|why| memory_error(file, why))
     }
 
     /// Writes a new file beside the target, with the target's permissions, down to the disk.
@@ -272,10 +275,10 @@ impl PlaceFile {
         &self,
         runs: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<NamedTempFile, PlaceError> {
-        disk::write_beside(&self.output, runs).map_err(|why| self.not_written(why))
+        disk::write_beside(&self.output, runs).map_err(|why| self.write_error(why))
     }
 
-    fn not_written(&self, why: io::Error) -> PlaceError {
+    fn write_error(&self, why: io::Error) -> PlaceError {
         let hint = match why.kind() {
             io::ErrorKind::PermissionDenied => {
                 ". Allow writing there, or choose another place with --out"
@@ -294,9 +297,9 @@ impl PlaceFile {
     }
 
     /// Whether the place, which is written to itself, looks as it did when it was read.
-    pub fn looks_as_read(&self) -> bool {
+    pub fn is_unchanged_on_disk(&self) -> bool {
         let is_same = FileStamp::of_file(&self.input).is_ok_and(|now| now == self.stamp);
-        is_same && self.stamp.is_at_rest() && self.away.is_none()
+        is_same && self.stamp.is_settled() && self.unreadable.is_none()
     }
 
     /// Reads what somebody else has made of the place, which is written to itself; the scene that it
@@ -304,11 +307,11 @@ impl PlaceFile {
     pub fn follow_changes(&mut self) -> Option<Scene> {
         match self.read_changed() {
             Ok(scene) => {
-                self.away = None;
+                self.unreadable = None;
                 scene
             }
             Err(error) => {
-                self.away = Some(error.to_string());
+                self.unreadable = Some(error.to_string());
                 None
             }
         }
@@ -317,10 +320,10 @@ impl PlaceFile {
     fn read_changed(&mut self) -> Result<Option<Scene>, PlaceError> {
         let failed = |why| PlaceError::Read { file: display_path(&self.input), why };
         let now = FileStamp::of_file(&self.input).map_err(failed)?;
-        if now == self.stamp && now.is_at_rest() {
+        if now == self.stamp && now.is_settled() {
             return Ok(None);
         }
-        if hash(&self.input)? == self.hash {
+        if hash_place_file(&self.input)? == self.hash {
             self.stamp = now;
             return Ok(None);
         }
@@ -331,7 +334,7 @@ impl PlaceFile {
 
     /// Why the place cannot be read, as was seen when it was last followed; none where it can.
     pub fn unreadable_reason(&self) -> Option<&str> {
-        self.away.as_deref()
+        self.unreadable.as_deref()
     }
 
     /// Reads the memory once more; what it says, where it can be read.
@@ -342,7 +345,7 @@ impl PlaceFile {
 
     /// Whether the files still are what was read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
-        let now = match hash(&self.output) {
+        let now = match hash_place_file(&self.output) {
             Ok(hash) => Some(hash),
             Err(PlaceError::Read { why, .. }) if why.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -373,19 +376,19 @@ impl PlaceFile {
     /// What was there is as it was.
     pub fn write_scene(&self, scene: &mut Scene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
-        scene.rebuild_file().map_err(|why| self.not_encoded(why))?;
+        scene.rebuild_file().map_err(|why| self.encode_error(why))?;
         let temporary = self.write_beside(scene.runs())?;
         self.check_unchanged()?;
         self.replace_output(temporary)
     }
 
     /// The error for a scene that cannot be written down.
-    pub fn not_encoded(&self, why: CodecError) -> PlaceError {
+    pub fn encode_error(&self, why: CodecError) -> PlaceError {
         PlaceError::Encode { file: display_path(&self.output), why }
     }
 
     fn replace_output(&self, temporary: NamedTempFile) -> Result<(), PlaceError> {
-        disk::replace_file(temporary, &self.output).map_err(|why| self.not_written(why))
+        disk::replace_file(temporary, &self.output).map_err(|why| self.write_error(why))
     }
 
     /// Puts the new file in the place of the old one. The last moment at which a change by somebody
@@ -398,7 +401,7 @@ impl PlaceFile {
         let remembered = match (&mut self.memory, stored.memory) {
             (Some(file), Some(text)) => {
                 check_memory(file)?;
-                Some(file.replace(text).map_err(|why| memory_not_written(file, why))?)
+                Some(file.replace(text).map_err(|why| memory_error(file, why))?)
             }
             _ => None,
         };
@@ -407,7 +410,7 @@ impl PlaceFile {
             let stamp = temporary.as_file().metadata().map(|it| FileStamp::from(&it));
             if let Err(error) = self.replace_output(temporary) {
                 if let (Some(file), Some(before)) = (&mut self.memory, remembered) {
-                    file.put_back(before).map_err(|why| PlaceError::MemoryAhead {
+                    file.restore_text(before).map_err(|why| PlaceError::MemoryAhead {
                         file: display_path(&self.output),
                         memory: display_path(file.path()),
                         error: error.to_string(),
@@ -433,11 +436,11 @@ fn check_memory(file: &MemoryFile) -> Result<(), PlaceError> {
     }
 }
 
-fn memory_not_written(file: &MemoryFile, why: io::Error) -> PlaceError {
+fn memory_error(file: &MemoryFile, why: io::Error) -> PlaceError {
     PlaceError::Write { file: display_path(file.path()), hint: disk::error_hint(why.kind()), why }
 }
 
-fn hash_of(scene: &Scene) -> Fingerprint {
+fn hash_scene(scene: &Scene) -> Fingerprint {
     let mut hashing = FingerprintHasher::default();
     for run in scene.runs() {
         hashing.add(run);
@@ -447,7 +450,7 @@ fn hash_of(scene: &Scene) -> Fingerprint {
 
 /// What leads back to the bytes that a file had.
 #[derive(Debug)]
-pub struct WayBack {
+pub struct RestorePatches {
     /// One after the other.
     pub patches: Vec<BytePatch>,
     /// The hash of what they lead to.
@@ -468,7 +471,7 @@ pub struct PreparedFile {
 pub struct StoredFile {
     /// None where the file is what it is to become.
     temporary: Option<NamedTempFile>,
-    memory: Option<memory::StoredMemory>,
+    memory: Option<memory_file::StoredMemory>,
     after: Fingerprint,
     /// What will be said of each proposal.
     pub acks: Vec<(Seq, Ack)>,

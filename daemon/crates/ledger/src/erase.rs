@@ -14,7 +14,7 @@ use scene_schemas::entry::{Entry, Seq};
 use super::{Ledger, LedgerError, blobs, schema, to_sql};
 
 /// How many characters a hash has.
-const HASH: usize = 64;
+const HASH_LEN: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErasedSummary {
@@ -95,7 +95,7 @@ impl EraseRun<'_> {
     ) -> Result<(usize, usize), LedgerError> {
         let (mut goes, mut stays) = (BTreeSet::new(), BTreeSet::new());
         let mut erased = Vec::new();
-        self.for_each(|row| {
+        self.for_each_row(|row| {
             let body = self.read_body(&row)?;
             let is_wanted = self.wanted.contains(&row.workflow);
             let names = if is_wanted { &mut goes } else { &mut stays };
@@ -106,7 +106,7 @@ impl EraseRun<'_> {
                     LedgerError::UnknownEntry { file, seq, source }
                 })?;
                 let text = serde_json::to_string(&erase(entry))
-                    .map_err(|error| LedgerError::malformed(error.to_string()))?;
+                    .map_err(|error| LedgerError::malformed_entry(error.to_string()))?;
                 erased.push((row.seq, text));
             }
             Ok(())
@@ -117,7 +117,7 @@ impl EraseRun<'_> {
     }
 
     /// Looks at all entries, one at a time.
-    fn for_each(
+    fn for_each_row(
         &self,
         mut each: impl FnMut(EraseRow) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -210,6 +210,6 @@ impl EraseRun<'_> {
 /// The hashes that stand in a text.
 fn find_hashes(bytes: &[u8]) -> impl Iterator<Item = String> + '_ {
     let runs = bytes.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let runs = runs.filter(|run| run.len() == HASH);
+    let runs = runs.filter(|run| run.len() == HASH_LEN);
     runs.map(|run| String::from_utf8_lossy(run).into_owned())
 }

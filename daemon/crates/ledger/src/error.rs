@@ -134,15 +134,15 @@ impl LedgerError {
         }
     }
 
-    pub(super) fn corrupt(file: &Path, detail: impl Into<String>) -> Self {
+    pub(super) fn corrupt_ledger(file: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), detail: detail.into() }
     }
 
-    pub(super) fn malformed(reason: impl Into<String>) -> Self {
+    pub(super) fn malformed_entry(reason: impl Into<String>) -> Self {
         Self::Malformed { reason: reason.into() }
     }
 
-    pub(super) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn unusable_path(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Unusable { path, source }
     }

@@ -11,12 +11,12 @@ use scene_schemas::entry::Seq;
 use super::{FILE, LedgerError, schema};
 
 /// What a path in an address has as it is.
-const PLAIN: &AsciiSet =
+const UNESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b':');
 /// Faults that are told.
-const FAULTS: usize = 5;
+const MAX_FAULTS: usize = 5;
 /// How long it is waited for somebody who recovers the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,16 +41,16 @@ pub fn inspect_ledger(home: &Path) -> Result<Option<LedgerHealth>, LedgerError> 
     }
     let log = home.join("ledger.sqlite-wal");
     // Where nobody has it open and nobody left anything, it is read without a lock and without side files.
-    let looked = look_at(&file, log.exists());
+    let looked = inspect_file(&file, log.exists());
     let is_sound = looked.as_ref().is_ok_and(|health| health.faults.is_empty());
     // Somebody may have begun to write meanwhile.
     if is_sound || !log.exists() {
         return looked.map(Some);
     }
-    look_at(&file, true).map(Some)
+    inspect_file(&file, true).map(Some)
 }
 
-fn look_at(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerError> {
+fn inspect_file(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerError> {
     let failed = |source| LedgerError::from_sql(file, source);
     let conn = if is_shared {
         Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
@@ -59,8 +59,8 @@ fn look_at(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerError> {
         Connection::open_with_flags(immutable_uri(file), flags)
     };
     let conn = conn.map_err(failed)?;
-    conn.busy_timeout(PATIENCE).map_err(failed)?;
-    let format = schema::known_format(&conn, file)?;
+    conn.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let format = schema::check_format(&conn, file)?;
     let head = || conn.query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0));
     let head: i64 = if format.is_some() { head().map_err(failed)? } else { 0 };
     let faults = find_faults(&conn).map_err(failed)?;
@@ -69,14 +69,14 @@ fn look_at(file: &Path, is_shared: bool) -> Result<LedgerHealth, LedgerError> {
 
 /// The file as SQLite is told that nobody changes it.
 fn immutable_uri(file: &Path) -> String {
-    let path = percent_encode(file.as_os_str().as_encoded_bytes(), PLAIN).to_string();
+    let path = percent_encode(file.as_os_str().as_encoded_bytes(), UNESCAPED).to_string();
     // Windows' separators, and its paths that begin with a drive.
     let path = if cfg!(windows) { path.replace("%5C", "/") } else { path };
     format!("file:///{}?immutable=1", path.trim_start_matches('/'))
 }
 
 fn find_faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut check = conn.prepare(&format!("PRAGMA quick_check({FAULTS})"))?;
+    let mut check = conn.prepare(&format!("PRAGMA quick_check({MAX_FAULTS})"))?;
     let said: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(said.into_iter().filter(|line| line != "ok").collect())
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use scene_schemas::entry::Seq;
 
-use super::{LedgerError, private};
+use super::{LedgerError, private_files};
 
 /// The right to work on a workflow, held until it is dropped.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl LeaseTable {
     /// Those in the folder of a ledger.
     pub(super) fn in_folder(home: &Path) -> Result<Self, LedgerError> {
         let folder = home.join("leases");
-        private::create_folder(&folder).map_err(LedgerError::unusable(&folder))?;
+        private_files::create_folder(&folder).map_err(LedgerError::unusable_path(&folder))?;
         Ok(Self { folder, guard: home.join("ledger.lock"), held: Arc::default() })
     }
 
@@ -95,7 +95,7 @@ impl LeaseTable {
                 }
             }
         };
-        let file = lock().map_err(LedgerError::unusable(&self.guard))?;
+        let file = lock().map_err(LedgerError::unusable_path(&self.guard))?;
         Ok(LeaseGuard { _lock: file })
     }
 
@@ -106,20 +106,20 @@ impl LeaseTable {
         workflow: Seq,
     ) -> Result<Option<WorkflowLease>, LedgerError> {
         let path = self.lease_path(workflow);
-        let file = open_lock(&path).map_err(LedgerError::unusable(&path))?;
+        let file = open_lock(&path).map_err(LedgerError::unusable_path(&path))?;
         match file.try_lock() {
             Ok(()) => {
                 self.lock_held().insert(workflow);
                 Ok(Some(WorkflowLease { leases: self.clone(), workflow, lock: Some(file) }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(LedgerError::unusable(&path)(error)),
+            Err(TryLockError::Error(error)) => Err(LedgerError::unusable_path(&path)(error)),
         }
     }
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    private::private_options(OpenOptions::new().append(true).create(true)).open(path)
+    private_files::private_options(OpenOptions::new().append(true).create(true)).open(path)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod erase;
 mod error;
 pub mod health;
 mod lease;
-pub mod private;
+pub mod private_files;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -124,15 +124,18 @@ impl Ledger {
                 seq: Seq(seq),
                 at: receipt.at,
                 workflow: receipt.workflow,
-                entry: with_call(Seq(seq), entry),
+                entry: resolve_call(Seq(seq), entry),
             })
             .collect())
     }
 
     /// Append a batch that starts a workflow, and lease that workflow before anybody else can.
-    pub fn start(&self, batch: AppendBatch) -> Result<(Vec<Record>, WorkflowLease), LedgerError> {
+    pub fn start_workflow(
+        &self,
+        batch: AppendBatch,
+    ) -> Result<(Vec<Record>, WorkflowLease), LedgerError> {
         if batch.workflow.is_some() || batch.entries.is_empty() {
-            return Err(LedgerError::malformed("it does not start a workflow"));
+            return Err(LedgerError::malformed_entry("it does not start a workflow"));
         }
         let guard = self.leases.lock_guard()?;
         let records = self.append(batch)?;
@@ -144,7 +147,7 @@ impl Ledger {
     }
 
     /// The bytes that have this hash; none where they were never stored.
-    pub fn blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
+    pub fn read_blob(&self, hash: &Fingerprint) -> Result<Option<Vec<u8>>, LedgerError> {
         let sql = "SELECT packed, bytes FROM blobs WHERE hash = ?1";
         let found = self
             .lock_reader()
@@ -203,12 +206,16 @@ impl Ledger {
     }
 
     /// All records of one workflow, in order; none where there is no such workflow.
-    pub fn workflow(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
+    pub fn workflow_records(&self, workflow: Seq) -> Result<Vec<Record>, LedgerError> {
         self.query_records("WHERE e.workflow = ?1 ORDER BY e.seq", [to_sql(workflow)])
     }
 
     /// The records of one workflow behind position `after`, in order.
-    pub fn workflow_after(&self, workflow: Seq, after: Seq) -> Result<Vec<Record>, LedgerError> {
+    pub fn workflow_records_after(
+        &self,
+        workflow: Seq,
+        after: Seq,
+    ) -> Result<Vec<Record>, LedgerError> {
         let of = "WHERE e.workflow = ?1 AND e.seq > ?2 ORDER BY e.seq";
         self.query_records(of, [to_sql(workflow), to_sql(after)])
     }
@@ -235,7 +242,7 @@ impl Ledger {
     }
 
     /// The last position, 0 in an empty ledger.
-    pub fn head(&self) -> Result<Seq, LedgerError> {
+    pub fn last_seq(&self) -> Result<Seq, LedgerError> {
         let head: i64 = self
             .lock_reader()
             .query_row("SELECT coalesce(max(seq), 0) FROM entries", [], |row| row.get(0))
@@ -275,7 +282,7 @@ impl Ledger {
 
     /// Writes a copy of all that is in it to another folder, as it is at this moment.
     pub fn copy_to(&self, home: &Path) -> Result<(), LedgerError> {
-        private::create_folder(home).map_err(LedgerError::unusable(home))?;
+        private_files::create_folder(home).map_err(LedgerError::unusable_path(home))?;
         let copy = home.join(FILE);
         schema::copy_database(&self.file, &copy)
     }
@@ -330,7 +337,7 @@ impl StoredRow {
 
     fn decode(self, file: &Path) -> Result<Record, LedgerError> {
         let PartialRecord { seq, at, workflow, body } = self.decode_part(file)?;
-        Ok(Record { seq, at, workflow, entry: with_call(seq, body) })
+        Ok(Record { seq, at, workflow, entry: resolve_call(seq, body) })
     }
 
     fn decode_part<T: DeserializeOwned>(
@@ -345,7 +352,7 @@ impl StoredRow {
             }
             (None, _) => {
                 let detail = format!("entry {seq} has no body");
-                return Err(LedgerError::corrupt(file, detail));
+                return Err(LedgerError::corrupt_ledger(file, detail));
             }
         };
         let body = serde_json::from_slice(&body).map_err(|source| LedgerError::UnknownEntry {
@@ -359,7 +366,7 @@ impl StoredRow {
 }
 
 /// An entry where it stands: what is said of the call right before it names that call.
-fn with_call(seq: Seq, mut entry: Entry) -> Entry {
+fn resolve_call(seq: Seq, mut entry: Entry) -> Entry {
     if let Entry::Answered { call, .. } | Entry::Refused { call, .. } = &mut entry
         && *call == Seq(0)
     {

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::{LedgerError, private};
+use super::{LedgerError, private_files};
 
 /// The format that this Vector writes. A change to the tables raises it.
 const FORMAT: i64 = 1;
 
 /// How long a connection waits for other processes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The triggers make the rules true by construction: whoever writes, through whatever code, cannot
 /// change a row or leave a gap. The one on insertion also stops `REPLACE`, which fires no trigger
@@ -57,7 +57,7 @@ BEGIN SELECT RAISE(ABORT, 'blobs are added, never changed'); END;
 ";
 
 /// The rules that only [`erase`](super::erase) suspends, within its transaction.
-const STAY: &str = "
+const IMMUTABILITY_TRIGGERS: &str = "
 CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are appended, never changed'); END;
 CREATE TRIGGER blobs_remain BEFORE DELETE ON blobs
@@ -70,19 +70,19 @@ pub(super) fn suspend_rules(tx: &Transaction) -> rusqlite::Result<()> {
 }
 
 pub(super) fn restore_rules(tx: &Transaction) -> rusqlite::Result<()> {
-    tx.execute_batch(STAY)
+    tx.execute_batch(IMMUTABILITY_TRIGGERS)
 }
 
 /// What a ledger of the same format may lack that an earlier Vector made: it reads the same, slower.
-const LATER: &str = "
+const ADDED_INDEXES: &str = "
 CREATE INDEX IF NOT EXISTS entries_replied ON entries (seq) WHERE kind = 'replied';
 ";
 
 /// Make the folder where it is missing, for its owner alone, and take from others what they could read.
 pub(super) fn create_folder(home: &Path) -> Result<PathBuf, LedgerError> {
-    let home = std::path::absolute(home).map_err(LedgerError::unusable(home))?;
-    private::create_folder(&home).map_err(LedgerError::unusable(&home))?;
-    private::tighten_permissions(&home);
+    let home = std::path::absolute(home).map_err(LedgerError::unusable_path(home))?;
+    private_files::create_folder(&home).map_err(LedgerError::unusable_path(&home))?;
+    private_files::tighten_permissions(&home);
     Ok(home)
 }
 
@@ -94,7 +94,7 @@ pub(super) fn open_writer(file: &Path) -> Result<Connection, LedgerError> {
     let failed = |source| LedgerError::from_sql(file, source);
     let mut conn = connect(file).map_err(failed)?;
     // The format is read before anything is changed: a newer file is left exactly as it is.
-    known_format(&conn, file)?;
+    check_format(&conn, file)?;
     conn.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     create_tables(tx).map_err(failed)?;
@@ -105,14 +105,14 @@ pub(super) fn open_writer(file: &Path) -> Result<Connection, LedgerError> {
 ///
 /// # Errors
 /// It is one that this Vector does not know.
-pub(super) fn known_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
+pub(super) fn check_format(conn: &Connection, file: &Path) -> Result<Option<i64>, LedgerError> {
     let found = read_format(conn).map_err(|source| LedgerError::from_sql(file, source))?;
     match found {
         Some((found, by)) if found > FORMAT => Err(LedgerError::Newer {
             file: file.to_owned(),
             by,
             found,
-            us: this_vector(),
+            us: vector_version(),
             known: FORMAT,
         }),
         found => Ok(found.map(|(format, _)| format)),
@@ -139,7 +139,7 @@ pub(super) fn copy_database(file: &Path, to: &Path) -> Result<(), LedgerError> {
 
 fn connect(file: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(file)?;
-    conn.busy_timeout(PATIENCE)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     // On macOS an ordinary sync leaves the bytes in the drive's memory; elsewhere this does nothing.
     conn.pragma_update(None, "fullfsync", true)?;
@@ -150,19 +150,19 @@ fn connect(file: &Path) -> rusqlite::Result<Connection> {
 /// SQLite gives its side files the mode of the main one, so that is made here, for its owner alone.
 fn create_private(file: &Path) -> Result<(), LedgerError> {
     let mut options = OpenOptions::new();
-    private::private_options(options.append(true).create(true));
-    options.open(file).map(drop).map_err(LedgerError::unusable(file))
+    private_files::private_options(options.append(true).create(true));
+    options.open(file).map(drop).map_err(LedgerError::unusable_path(file))
 }
 
 fn create_tables(tx: Transaction) -> rusqlite::Result<()> {
     if read_format(&tx)?.is_none() {
         tx.execute_batch(TABLES)?;
-        tx.execute_batch(STAY)?;
+        tx.execute_batch(IMMUTABILITY_TRIGGERS)?;
         let insert = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
         tx.execute(insert, ("format", FORMAT.to_string()))?;
-        tx.execute(insert, ("written_by", this_vector()))?;
+        tx.execute(insert, ("written_by", vector_version()))?;
     } else {
-        tx.execute_batch(LATER)?;
+        tx.execute_batch(ADDED_INDEXES)?;
     }
     tx.commit()
 }
@@ -182,6 +182,6 @@ fn read_format(conn: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
     .optional()
 }
 
-fn this_vector() -> String {
+fn vector_version() -> String {
     concat!("Vector ", env!("CARGO_PKG_VERSION")).to_owned()
 }

@@ -62,14 +62,14 @@ fn assert_gapless(ledger: &Ledger, entries: u64) {
     let records = ledger.read(Seq(0), usize::MAX).unwrap();
     let positions: Vec<u64> = records.iter().map(|record| record.seq.0).collect();
     assert_eq!(positions, (1..=entries).collect::<Vec<_>>());
-    assert_eq!(ledger.head().unwrap(), Seq(entries));
+    assert_eq!(ledger.last_seq().unwrap(), Seq(entries));
 }
 
 #[test]
 fn what_is_appended_is_read() {
     let home = home();
     let ledger = open(&home);
-    assert_eq!(ledger.head().unwrap(), Seq(0));
+    assert_eq!(ledger.last_seq().unwrap(), Seq(0));
     assert_eq!(ledger.read(Seq(0), 10).unwrap(), []);
     let called = Entry::Called {
         tool: "read_script".to_owned(),
@@ -85,7 +85,7 @@ fn what_is_appended_is_read() {
     assert_eq!(ledger.read(Seq(0), 100).unwrap(), all);
     assert_eq!(ledger.read(Seq(2), 2).unwrap(), all[2..4]);
     assert_eq!(ledger.read(Seq(u64::MAX), 2).unwrap(), []);
-    assert_eq!(ledger.workflow(Seq(1)).unwrap(), [first, third].concat());
+    assert_eq!(ledger.workflow_records(Seq(1)).unwrap(), [first, third].concat());
     assert_eq!(ledger.record_at(Seq(4)).unwrap().as_ref(), second.first());
     assert_eq!(ledger.record_at(Seq(99)).unwrap(), None);
     assert_eq!(ledger.unfinished_starts().unwrap(), second);
@@ -137,7 +137,7 @@ fn what_is_written_with_its_call_names_it() {
     assert_eq!(records[2].entry, answered(Seq(2)));
     ledger.append(batch(None, vec![started()])).unwrap();
     ledger.append(batch(Some(Seq(1)), vec![called("b"), refused(before)])).unwrap();
-    let read = ledger.workflow(Seq(1)).unwrap();
+    let read = ledger.workflow_records(Seq(1)).unwrap();
     assert_eq!(read[2].entry, answered(Seq(2)));
     assert_eq!(read[4].entry, refused(Seq(5)));
 }
@@ -203,7 +203,7 @@ fn a_large_body_is_a_blob_that_is_kept_once() {
     let workflow = begin(&ledger);
     let large = said(&"wheat ".repeat(20_000));
     let twice = ledger.append(batch(Some(workflow), vec![large.clone(), large.clone()])).unwrap();
-    assert_eq!(ledger.workflow(workflow).unwrap()[1..], twice);
+    assert_eq!(ledger.workflow_records(workflow).unwrap()[1..], twice);
     assert_eq!(twice[1].entry, large);
     let row = "SELECT count(*) FROM entries WHERE body IS NULL AND blob IS NOT NULL";
     let rows: i64 = ledger.lock_reader().query_row(row, [], |row| row.get(0)).unwrap();
@@ -226,12 +226,12 @@ fn blobs_are_kept_once_and_read_by_hash() {
         workflow = Some(records.unwrap()[0].workflow);
     }
     assert_eq!(count(&ledger, "blobs"), 2);
-    assert_eq!(ledger.blob(&Fingerprint::of(&subtree)).unwrap(), Some(subtree));
+    assert_eq!(ledger.read_blob(&Fingerprint::of(&subtree)).unwrap(), Some(subtree));
     assert_eq!(
-        ledger.blob(&Fingerprint::of(b"tiny")).unwrap().as_deref(),
+        ledger.read_blob(&Fingerprint::of(b"tiny")).unwrap().as_deref(),
         Some(b"tiny".as_slice())
     );
-    assert_eq!(ledger.blob(&Fingerprint::of(b"other")).unwrap(), None);
+    assert_eq!(ledger.read_blob(&Fingerprint::of(b"other")).unwrap(), None);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_ledger_is_there_when_it_is_opened_again() {
 fn a_new_workflow_is_leased_before_anybody_else_can() {
     let home = home();
     let (one, two) = (open(&home), open(&home));
-    let (records, lease) = one.start(batch(None, vec![started()])).unwrap();
+    let (records, lease) = one.start_workflow(batch(None, vec![started()])).unwrap();
     assert_eq!(lease.workflow(), records[0].seq);
     assert!(two.try_lease(lease.workflow()).unwrap().is_none());
     let workflow = lease.workflow();
@@ -373,7 +373,7 @@ fn a_malformed_batch_is_refused() {
         let error = ledger.append(bad).unwrap_err();
         assert!(matches!(error, LedgerError::Malformed { .. }), "{error}");
     }
-    assert!(ledger.start(batch(Some(workflow), vec![said("x")])).is_err());
+    assert!(ledger.start_workflow(batch(Some(workflow), vec![said("x")])).is_err());
     let only_the_start = ledger.read(Seq(0), 10).unwrap();
     assert_eq!(only_the_start.len(), 1);
     assert_eq!(ledger.append(batch(Some(workflow), vec![])).unwrap(), []);

@@ -18,7 +18,7 @@ use super::blobs::StoredBlob;
 use super::{LedgerError, to_sql};
 
 /// A body of more bytes than this goes to the blobs, where it is packed and kept once.
-const LARGEST_BODY: usize = 64 * 1024;
+const MAX_INLINE_BODY: usize = 64 * 1024;
 
 /// A group takes no more batches once it has this many rows or bytes, so that a commit stays short.
 const GROUP_ROWS: usize = 4_096;
@@ -78,7 +78,7 @@ impl PreparedBatch {
         for (index, entry) in entries.iter().enumerate() {
             let starts = matches!(entry, Entry::Started { .. });
             if starts != (index == 0 && workflow.is_none()) {
-                return Err(LedgerError::malformed(format!(
+                return Err(LedgerError::malformed_entry(format!(
                     "entry {index} {} `started`, and just the first entry of a new workflow has to be",
                     if starts { "is" } else { "is not" }
                 )));
@@ -107,10 +107,10 @@ impl EntryRow {
         let kind = entry_kind(&body).to_owned();
         // An entry that is nested too deeply to be read again would close the ledger to every
         // reader for good: it is found out before it is written.
-        if nesting_depth(&body) > SURELY_READABLE {
+        if nesting_depth(&body) > SAFE_DEPTH {
             serde_json::from_str::<Entry>(&body).map_err(encode_failed)?;
         }
-        if body.len() <= LARGEST_BODY {
+        if body.len() <= MAX_INLINE_BODY {
             let body = EncodedBody::Text(body);
             return Ok(Self { kind, body });
         }
@@ -127,7 +127,7 @@ fn entry_kind(body: &str) -> &str {
 }
 
 /// Levels of nesting that any reader of JSON takes.
-const SURELY_READABLE: usize = 64;
+const SAFE_DEPTH: usize = 64;
 
 /// How deeply a JSON text is nested.
 fn nesting_depth(json: &str) -> usize {
@@ -159,7 +159,7 @@ fn skip_text(bytes: &mut std::str::Bytes<'_>) {
 }
 
 fn encode_failed(error: serde_json::Error) -> LedgerError {
-    LedgerError::malformed(format!("an entry could not be read again ({error})"))
+    LedgerError::malformed_entry(format!("an entry could not be read again ({error})"))
 }
 
 /// The connection that writes, and what waits for it.
@@ -263,7 +263,7 @@ fn insert_batches<'a>(
         if let Some(workflow) = batch.workflow
             && !is_workflow(&tx, workflow).map_err(failed)?
         {
-            return Err(LedgerError::malformed(format!("there is no workflow {workflow}")));
+            return Err(LedgerError::malformed_entry(format!("there is no workflow {workflow}")));
         }
         let receipt = insert_batch(&tx, batch, next).map_err(failed)?;
         receipts.push(receipt);

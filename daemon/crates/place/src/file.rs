@@ -195,7 +195,7 @@ impl SourceFile {
     /// Why no instance of a class can come or go; none where it can.
     pub(super) fn why_fixed(&self, class: u32) -> Option<String> {
         match self {
-            Self::Binary(binary) => binary.why_fixed(class),
+            Self::Binary(binary) => binary.fixed_reason(class),
             Self::Xml(_) | Self::Open(_) => None,
         }
     }
@@ -203,7 +203,7 @@ impl SourceFile {
     /// The type of what it has for a property of a class, where a value cannot be stored beside that.
     pub(super) fn rival_kind(&self, class: u32, key: Ustr, value: &Variant) -> Option<VariantType> {
         match self {
-            Self::Binary(binary) => binary.rival_kind(class, key, value),
+            Self::Binary(binary) => binary.conflicting_kind(class, key, value),
             Self::Xml(_) | Self::Open(_) => None,
         }
     }
@@ -211,8 +211,8 @@ impl SourceFile {
     /// What it has and nobody here understands, in a person's words.
     pub(super) fn not_understood(&self) -> Vec<String> {
         match self {
-            Self::Binary(binary) => binary.not_understood(),
-            Self::Xml(xml) => xml.not_understood(),
+            Self::Binary(binary) => binary.unsupported_items(),
+            Self::Xml(xml) => xml.unsupported_items(),
             Self::Open(_) => Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use scene_schemas::Fingerprint;
 use scene_schemas::Refusal;
 use serde_json::Value as Json;
 use vector_core::proposal::Ownership;
-use vector_files::memory::ProjectMemory;
+use vector_files::memory_file::ProjectMemory;
 use vector_place::{Node, Scene};
 
 use super::bounded::read_file;

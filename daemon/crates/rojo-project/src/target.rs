@@ -16,8 +16,10 @@ use scene_schemas::proposal::{Ack, Bytes, Proposal};
 use scene_schemas::refusal::refuse;
 use vector_core::proposal::{BlobStore, InverseCommands, build_inverse};
 use vector_files::disk;
-use vector_files::memory::{MemoryFile, ProjectMemory};
-use vector_files::perform::{DoneOne, PerformedCommands, effect_outcome, perform_all};
+use vector_files::memory_file::{MemoryFile, ProjectMemory};
+use vector_files::perform::{
+    PerformedCommands, PerformedProposal, effect_outcome, perform_proposals,
+};
 use vector_files::place_file::PlaceError;
 use vector_place::diff::{SceneDifference, diff_scenes};
 use vector_place::{CodecError, JournalMark, Node, Scene};
@@ -341,7 +343,7 @@ impl RojoProject {
         let start = scene.mark();
         let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
         let PerformedCommands { done, mut refused } =
-            perform_all(scene, proposals, blobs, self.by_path);
+            perform_proposals(scene, proposals, blobs, self.by_path);
         if done.is_empty() {
             return Ok(PreparedProject { stored: None, refused });
         }
@@ -370,7 +372,7 @@ impl RojoProject {
     fn store_changes(
         &self,
         scene: &mut Scene,
-        done: Vec<DoneOne>,
+        done: Vec<PerformedProposal>,
         changes: PlannedChanges,
         mark: &str,
     ) -> Result<StoredFiles, PlaceError> {
@@ -381,7 +383,7 @@ impl RojoProject {
         let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
         let blobs = ready.as_ref().map(ReadyStep::ledger_blobs).unwrap_or_default();
         let mut stored = StoredFiles { ready, acks: Vec::new(), blobs };
-        for DoneOne { seq, call, left, backs } in done {
+        for PerformedProposal { seq, call, effects: left, undo_steps: backs } in done {
             // What the proposal made is called as the proposal calls it.
             scene.begin_scope(call);
             let outcomes = left.into_iter().map(|left| effect_outcome(scene, left)).collect();
@@ -445,7 +447,7 @@ impl RojoProject {
             Err(error) => error.to_string(),
         };
         match done.take_back() {
-            Ok(()) => Err(PlaceError::Otherwise { project: self.name(), what }),
+            Ok(()) => Err(PlaceError::ReadsDifferently { project: self.name(), what }),
             Err(left) => {
                 let why = format!("its files are not read as what was approved ({what})");
                 Err(self.not_back(&why, &left, Some(done)))
@@ -457,7 +459,7 @@ impl RojoProject {
     /// that can be tried again.
     fn not_back(&mut self, why: &str, left: &NotBack, step: Option<DoneStep>) -> PlaceError {
         let error = not_back(self.name(), why, left);
-        if matches!(error, PlaceError::Torn { .. }) {
+        if matches!(error, PlaceError::PartlyApplied { .. }) {
             self.torn = step;
         }
         error
@@ -467,7 +469,7 @@ impl RojoProject {
     /// records were kept. Nobody else may be at work on these proposals.
     pub fn sweep_temporary<'a>(&self, proposals: impl Iterator<Item = (Seq, &'a Proposal)>) {
         let marks: Vec<String> = proposals
-            .map(|(seq, it)| format!("{}{}", disk::TEMPORARY, temporary_mark(seq, it)))
+            .map(|(seq, it)| format!("{}{}", disk::TEMPORARY_PREFIX, temporary_mark(seq, it)))
             .collect();
         if marks.is_empty() {
             return;
@@ -557,7 +559,7 @@ fn files_of(
         if !file.is_file() {
             continue;
         }
-        match disk::hash(&file) {
+        match disk::hash_file(&file) {
             Ok(hash) => drop(files.insert(file, hash)),
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             Err(why) => return Err(PlaceError::Read { file: file.display().to_string(), why }),
@@ -585,9 +587,9 @@ pub fn not_back(project: String, why: &str, left: &NotBack) -> PlaceError {
     let why = why.to_owned();
     if left.faults.is_empty() {
         let files: Vec<String> = left.theirs.iter().map(|it| it.display().to_string()).collect();
-        return PlaceError::Kept { project, why, files: files.join(", ") };
+        return PlaceError::ForeignEdits { project, why, files: files.join(", ") };
     }
-    PlaceError::Torn { project, why, left: left.to_string() }
+    PlaceError::PartlyApplied { project, why, left: left.to_string() }
 }
 
 /// The first thing in which what was read differs from what was performed.

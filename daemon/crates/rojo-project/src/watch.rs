@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, Flag};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use vector_files::disk::TEMPORARY;
+use vector_files::disk::TEMPORARY_PREFIX;
 
 /// For how long nothing may have happened.
 const REST: Duration = Duration::from_millis(40);
@@ -251,7 +251,9 @@ fn is_change(kind: EventKind) -> bool {
 
 /// Whether Vector itself writes it beside a file, before it takes its place.
 fn is_own(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(TEMPORARY))
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with(TEMPORARY_PREFIX))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use vector_ledger::health::{self, LedgerHealth};
-use vector_ledger::private::{OWN, is_open};
+use vector_ledger::private_files::{OWN_FILES, is_open};
 
 use super::CheckSite;
 use super::finding::{DoctorFinding, shell_quote};
@@ -38,7 +38,7 @@ fn check_modes(home: &Path) -> DoctorFinding {
     if !is_open(home) {
         return DoctorFinding::ok("modes", "the folder is for you alone");
     }
-    let open: Vec<&str> = OWN.into_iter().filter(|name| is_open(&home.join(name))).collect();
+    let open: Vec<&str> = OWN_FILES.into_iter().filter(|name| is_open(&home.join(name))).collect();
     if open.is_empty() {
         let says = "others may look into the folder, but not into what Vector keeps there";
         return DoctorFinding::note("modes", says)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use serde_json::json;
-use vector_files::text::TextFile;
+use vector_files::text_file::TextFile;
 use vector_text_edit::{MatchStage, PatchResult, TextReplacement};
 
 use self::edit_file::EditFile;

@@ -235,7 +235,7 @@ impl GitIndex {
                 }
                 continue;
             };
-            let bytes = match ledger.blob(hash)? {
+            let bytes = match ledger.read_blob(hash)? {
                 Some(bytes) => bytes,
                 // What the last change left is on the disk alone.
                 None => std::fs::read(self.root.join(name)).unwrap_or_default(),

@@ -23,7 +23,7 @@ pub enum PlaceError {
     #[error(
         "{file} is not a file (a folder, a device, or a broken link); choose another with --out"
     )]
-    NoFile { file: String },
+    NotAFile { file: String },
     /// There is no Rojo project.
     #[error(
         "there is no Rojo project at {0}: name a project file, or a folder with a \
@@ -38,13 +38,13 @@ pub enum PlaceError {
         "{project} was not changed: its files would not be read as what was approved ({what}). \
          Make this change by hand, or make another one"
     )]
-    Otherwise { project: String, what: String },
+    ReadsDifferently { project: String, what: String },
     /// A step of a project was not done, and all files were put back but some that are somebody else's.
     #[error(
         "{project} was not changed: {why}; all files were restored except {files}, which another \
          program saved meanwhile. Those were left as they are; check them"
     )]
-    Kept {
+    ForeignEdits {
         project: String,
         /// Why it was not done.
         why: String,
@@ -56,7 +56,7 @@ pub enum PlaceError {
         "{project} is changed in part: {why}; these files could not be restored: {left}. Fix the cause and \
          run the command again; these files are restored first"
     )]
-    Torn {
+    PartlyApplied {
         project: String,
         /// Why it was not done.
         why: String,
@@ -97,10 +97,10 @@ pub enum PlaceError {
 impl PlaceError {
     /// Whether the same attempt may succeed in a moment: the system has no file or memory left for it
     /// now, or another program holds the file just now.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Read { why, .. } | Self::Write { why, .. } | Self::Output { why, .. } => {
-                disk::is_passing(why)
+                disk::is_transient(why)
             }
             _ => false,
         }

@@ -29,7 +29,7 @@ pub(super) trait WriteLinks {
     /// The number of an instance; -1 where it is none of the file.
     fn referent_of(&self, to: Ref) -> i32;
     /// The index of a shared string, which is entered where the file does not have it yet.
-    fn index(&mut self, shared: &SharedString) -> u32;
+    fn shared_index(&mut self, shared: &SharedString) -> u32;
 }
 
 /// The type in which a file stores a kind of value; none where no type can.

@@ -55,10 +55,12 @@ fn write_string(value: &Variant, out: &mut Vec<u8>) -> Option<()> {
 
 fn write_shared(value: &Variant, links: &mut impl WriteLinks, out: &mut Vec<u8>) -> Option<()> {
     let index = match value {
-        Variant::SharedString(value) => links.index(value),
-        Variant::NetAssetRef(value) => links.index(value.as_ref()),
-        Variant::Tags(value) => links.index(&SharedString::new(value.encode())),
-        Variant::BinaryString(value) => links.index(&SharedString::new(value.clone().into_vec())),
+        Variant::SharedString(value) => links.shared_index(value),
+        Variant::NetAssetRef(value) => links.shared_index(value.as_ref()),
+        Variant::Tags(value) => links.shared_index(&SharedString::new(value.encode())),
+        Variant::BinaryString(value) => {
+            links.shared_index(&SharedString::new(value.clone().into_vec()))
+        }
         _ => return None,
     };
     out.extend_from_slice(&index.to_be_bytes());
@@ -103,8 +105,8 @@ fn write_plain(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
             let value = Color3::from(*value);
             put_f32s(&[value.r, value.g, value.b], out);
         }
-        (ty::COLOR3_UINT8, Variant::Color3uint8(value)) => put_bytes(*value, out),
-        (ty::COLOR3_UINT8, Variant::Color3(value)) => put_bytes((*value).into(), out),
+        (ty::COLOR3_UINT8, Variant::Color3uint8(value)) => put_color_bytes(*value, out),
+        (ty::COLOR3_UINT8, Variant::Color3(value)) => put_color_bytes((*value).into(), out),
         (ty::CAPABILITIES, Variant::SecurityCapabilities(value)) => {
             put_i64(value.bits() as i64, out);
         }
@@ -121,7 +123,7 @@ fn write_spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
         (ty::UDIM, Variant::UDim(value)) => put_udims(&[*value], out),
         (ty::UDIM2, Variant::UDim2(value)) => put_udims(&[value.x, value.y], out),
         (ty::VECTOR2, Variant::Vector2(value)) => put_vector2(*value, out),
-        (ty::VECTOR3, Variant::Vector3(value)) => put_vector(*value, out),
+        (ty::VECTOR3, Variant::Vector3(value)) => put_vector3(*value, out),
         (ty::VECTOR3_INT16, Variant::Vector3int16(value)) => {
             for number in [value.x, value.y, value.z] {
                 out.extend_from_slice(&number.to_le_bytes());
@@ -136,8 +138,8 @@ fn write_spatial(ty: u8, value: &Variant, out: &mut Vec<u8>) -> Option<()> {
             put_plain(&vector_parts(value.direction), out);
         }
         (ty::NUMBER_RANGE, Variant::NumberRange(value)) => put_plain(&[value.min, value.max], out),
-        (ty::NUMBER_SEQUENCE, Variant::NumberSequence(value)) => put_numbers(value, out)?,
-        (ty::COLOR_SEQUENCE, Variant::ColorSequence(value)) => put_colors(value, out)?,
+        (ty::NUMBER_SEQUENCE, Variant::NumberSequence(value)) => put_number_sequence(value, out)?,
+        (ty::COLOR_SEQUENCE, Variant::ColorSequence(value)) => put_color_sequence(value, out)?,
         (ty::PHYSICAL, Variant::PhysicalProperties(value)) => put_physical(*value, out),
         (ty::CFRAME, Variant::CFrame(value)) => put_cframe(*value, out),
         (ty::OPTIONAL_CFRAME, Variant::OptionalCFrame(value)) => {
@@ -185,7 +187,7 @@ fn put_plain(values: &[f32], out: &mut Vec<u8>) {
     }
 }
 
-fn put_bytes(color: Color3uint8, out: &mut Vec<u8>) {
+fn put_color_bytes(color: Color3uint8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[color.r, color.g, color.b]);
 }
 
@@ -193,7 +195,7 @@ fn put_vector2(value: Vector2, out: &mut Vec<u8>) {
     put_f32s(&[value.x, value.y], out);
 }
 
-fn put_vector(value: Vector3, out: &mut Vec<u8>) {
+fn put_vector3(value: Vector3, out: &mut Vec<u8>) {
     put_f32s(&vector_parts(value), out);
 }
 
@@ -224,7 +226,7 @@ fn put_font(value: &Font, out: &mut Vec<u8>) -> Option<()> {
     put_text(value.cached_face_id.as_deref().unwrap_or_default().as_bytes(), out)
 }
 
-fn put_numbers(value: &NumberSequence, out: &mut Vec<u8>) -> Option<()> {
+fn put_number_sequence(value: &NumberSequence, out: &mut Vec<u8>) -> Option<()> {
     put_count(value.keypoints.len(), out)?;
     for keypoint in &value.keypoints {
         put_plain(&[keypoint.time, keypoint.value, keypoint.envelope], out);
@@ -232,7 +234,7 @@ fn put_numbers(value: &NumberSequence, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn put_colors(value: &ColorSequence, out: &mut Vec<u8>) -> Option<()> {
+fn put_color_sequence(value: &ColorSequence, out: &mut Vec<u8>) -> Option<()> {
     put_count(value.keypoints.len(), out)?;
     for keypoint in &value.keypoints {
         let Color3 { r, g, b } = keypoint.color;
@@ -257,7 +259,7 @@ fn put_physical(value: PhysicalProperties, out: &mut Vec<u8>) {
 
 fn put_cframe(value: CFrame, out: &mut Vec<u8>) {
     put_rotation(value.orientation, out);
-    put_vector(value.position, out);
+    put_vector3(value.position, out);
 }
 
 /// A rotation is written as a number only where that means the very same matrix: one that is nearly

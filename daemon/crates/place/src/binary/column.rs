@@ -117,7 +117,7 @@ impl PropertyColumn {
     }
 
     /// What a field has of some rows, for a writer that copies them.
-    pub(super) fn run(&self, part: usize, rows: Range<usize>) -> Option<FieldRun<'_>> {
+    pub(super) fn field_run(&self, part: usize, rows: Range<usize>) -> Option<FieldRun<'_>> {
         let part = self.parts.get(part).filter(|_| rows.end <= self.rows)?;
         let bytes = &self.bytes[part.span.clone()];
         Some(match part.field {

@@ -16,7 +16,7 @@ use super::lz4;
 /// The file's head: magic, signature and version, two counts, and eight bytes without a meaning.
 pub(super) const HEADER: usize = 32;
 /// A chunk's head: name, packed size, size, and four bytes without a meaning.
-pub(super) const CHUNK: usize = 16;
+pub(super) const CHUNK_HEADER: usize = 16;
 const MAGIC: &[u8; 14] = b"<roblox!\x89\xff\x0d\x0a\x1a\x0a";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// What zstd's `dstSize_tooSmall` looks like; its codes below 100 are part of its interface.
@@ -95,7 +95,7 @@ pub(super) struct ChunkSpan {
 impl ChunkSpan {
     /// What stands in the file behind the chunk's head.
     fn packed_body<'a>(&self, file: &'a [u8]) -> Result<&'a [u8], ContainerError> {
-        file.get(self.at.start + CHUNK..self.at.end).ok_or(ContainerError::CutOff)
+        file.get(self.at.start + CHUNK_HEADER..self.at.end).ok_or(ContainerError::CutOff)
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn read_chunks(file: &[u8]) -> Result<Vec<ChunkSpan>, ContainerError>
     let mut chunks = Vec::new();
     let mut at = HEADER;
     loop {
-        let chunk = chunk_at(file, at)?;
+        let chunk = read_chunk(file, at)?;
         at = chunk.at.end;
         let is_last = chunk.name == *b"END\0";
         chunks.push(chunk);
@@ -117,9 +117,9 @@ pub(super) fn read_chunks(file: &[u8]) -> Result<Vec<ChunkSpan>, ContainerError>
     }
 }
 
-fn chunk_at(file: &[u8], at: usize) -> Result<ChunkSpan, ContainerError> {
+fn read_chunk(file: &[u8], at: usize) -> Result<ChunkSpan, ContainerError> {
     let rest = file.get(at..).ok_or(ContainerError::CutOff)?;
-    let (head, behind) = rest.split_first_chunk::<CHUNK>().ok_or(ContainerError::CutOff)?;
+    let (head, behind) = rest.split_first_chunk::<CHUNK_HEADER>().ok_or(ContainerError::CutOff)?;
     let (packed, size) = (read_u32(head, 4), read_u32(head, 8));
     let stored = if packed == 0 { size } else { packed } as usize;
     let body = behind.get(..stored).ok_or(ContainerError::CutOff)?;
@@ -127,7 +127,7 @@ fn chunk_at(file: &[u8], at: usize) -> Result<ChunkSpan, ContainerError> {
         return Err(ContainerError::Damaged);
     }
     let name = [head[0], head[1], head[2], head[3]];
-    Ok(ChunkSpan { name, at: at..at + CHUNK + stored, packed, size })
+    Ok(ChunkSpan { name, at: at..at + CHUNK_HEADER + stored, packed, size })
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> u32 {
@@ -143,7 +143,7 @@ fn max_unpacked(body: &[u8]) -> usize {
 }
 
 /// How much memory is asked for on a body's word alone.
-fn on_trust(body: &[u8]) -> usize {
+fn trusted_size(body: &[u8]) -> usize {
     body.len().saturating_mul(16).max(1 << 20)
 }
 
@@ -188,7 +188,7 @@ pub(super) fn unpack_chunk<'a>(
 }
 
 fn unpack_lz4(body: &[u8], size: usize) -> Option<Vec<u8>> {
-    if size > on_trust(body) && lz4::unpacked_len(body) != Some(size) {
+    if size > trusted_size(body) && lz4::unpacked_len(body) != Some(size) {
         return None;
     }
     lz4_flex::block::decompress(body, size).ok()
@@ -197,7 +197,7 @@ fn unpack_lz4(body: &[u8], size: usize) -> Option<Vec<u8>> {
 /// Where the claimed size is out of proportion, the room grows only while the content does.
 fn unpack_zstd(body: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut context = DCtx::try_create()?;
-    let mut room = size.min(on_trust(body));
+    let mut room = size.min(trusted_size(body));
     loop {
         let mut content = Vec::new();
         content.try_reserve_exact(room).ok()?;
@@ -222,9 +222,9 @@ pub(super) fn unpack_front(
     let (body, n) = (chunk.packed_body(file)?, n.min(chunk.size as usize));
     let front = match ChunkPacking::of_chunk(file, chunk) {
         ChunkPacking::Stored => body.get(..n).map(<[u8]>::to_vec),
-        ChunkPacking::Lz4 => front_lz4(body, n),
+        ChunkPacking::Lz4 => unpack_lz4_front(body, n),
         // A frame that asks for a larger window is unpacked in one go, which takes none.
-        ChunkPacking::Zstd => front_zstd(body, n, chunk.size).or_else(|| {
+        ChunkPacking::Zstd => unpack_zstd_front(body, n, chunk.size).or_else(|| {
             let whole = unpack_chunk(file, chunk).ok()?;
             whole.get(..n).map(<[u8]>::to_vec)
         }),
@@ -232,18 +232,18 @@ pub(super) fn unpack_front(
     front.filter(|front| front.len() == n).ok_or(ContainerError::Damaged)
 }
 
-fn front_lz4(body: &[u8], n: usize) -> Option<Vec<u8>> {
-    if n > on_trust(body) && lz4::unpacked_len(body)? < n {
+fn unpack_lz4_front(body: &[u8], n: usize) -> Option<Vec<u8>> {
+    if n > trusted_size(body) && lz4::unpacked_len(body)? < n {
         return None;
     }
     lz4::unpack_front(body, n)
 }
 
-fn front_zstd(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
+fn unpack_zstd_front(body: &[u8], n: usize, size: u32) -> Option<Vec<u8>> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(body).ok()?;
     // Between 2 and 128 MB. A window is asked for on the frame's word alone, though never filled.
     decoder.window_log_max(u64::from(size).next_power_of_two().ilog2().clamp(21, 27)).ok()?;
-    let mut front = Vec::with_capacity(n.min(on_trust(body)));
+    let mut front = Vec::with_capacity(n.min(trusted_size(body)));
     decoder.take(n as u64).read_to_end(&mut front).ok()?;
     (front.len() == n).then_some(front)
 }
@@ -267,7 +267,7 @@ pub(super) fn pack_chunk(
     let packed_size = packed.as_ref().map_or(Ok(0), |packed| u32::try_from(packed.len()));
     let packed_size = packed_size.map_err(|_| ContainerError::TooLarge)?;
     let body = packed.as_deref().unwrap_or(content);
-    let mut chunk = Vec::with_capacity(CHUNK + body.len());
+    let mut chunk = Vec::with_capacity(CHUNK_HEADER + body.len());
     chunk.extend_from_slice(&name);
     for number in [packed_size, size, 0] {
         chunk.extend_from_slice(&number.to_le_bytes());

@@ -7,12 +7,12 @@ mod cell;
 mod cell_read;
 mod cell_write;
 mod column;
+mod column_conflict;
+mod column_writer;
 mod container;
 mod layout;
 mod lz4;
-mod rival;
 mod write;
-mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +34,7 @@ use super::stored::PropertyLayout;
 use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 
 /// How much of a property's chunk is unpacked to see which property it is.
-const FRONT: usize = 8 + 56;
+const FRONT_SIZE: usize = 8 + 56;
 
 #[derive(Debug)]
 pub(super) struct BinaryFile {
@@ -48,16 +48,16 @@ pub(super) struct BinaryFile {
     nodes: NodeMap,
     shared: OnceCell<SharedStrings>,
     /// Links of instances that are not part of the tree, which are kept.
-    loose: Vec<(i32, i32)>,
+    detached_links: Vec<(i32, i32)>,
     /// The classes, by their numbers in the file, whose properties are kept though the file has no
     /// such class.
-    strangers: FxHashSet<u32>,
+    unknown_classes: FxHashSet<u32>,
     /// The numbers to which something points, and which no instance has.
     dangling: OnceCell<FxHashSet<i32>>,
     /// The groups of each class of the scene.
     by_class: OnceCell<FxHashMap<u32, Vec<usize>>>,
     /// What was said of classes whose instances were asked to come or go.
-    fixed: RefCell<FxHashMap<u32, Option<String>>>,
+    fixed_reasons: RefCell<FxHashMap<u32, Option<String>>>,
 }
 
 /// The strings that values share.
@@ -179,13 +179,13 @@ impl BinaryFile {
             referents: vec![-1],
             nodes: NodeMap::Sparse(FxHashMap::default()),
             shared: OnceCell::new(),
-            loose: Vec::new(),
-            strangers: FxHashSet::default(),
+            detached_links: Vec::new(),
+            unknown_classes: FxHashSet::default(),
             dangling: OnceCell::new(),
             by_class: OnceCell::new(),
-            fixed: RefCell::default(),
+            fixed_reasons: RefCell::default(),
         };
-        let mut builder = TreeBuilder::new(binary.believable_count());
+        let mut builder = TreeBuilder::new(binary.max_instance_count());
         let mut ids = FxHashSet::default();
         for at in binary.chunks_named(*b"INST") {
             if !ids.insert(binary.read_group(at, &mut builder)?) {
@@ -202,7 +202,7 @@ impl BinaryFile {
     }
 
     /// How many instances the chunks have room for; each takes four bytes.
-    fn believable_count(&self) -> usize {
+    fn max_instance_count(&self) -> usize {
         let room: usize = self
             .chunks
             .iter()
@@ -246,10 +246,10 @@ impl BinaryFile {
             self.groups.iter().map(|group| group.type_id).zip(0..).collect();
         for chunk in self.chunks_named(*b"PROP") {
             let front = |n| container::unpack_front(&self.file, &self.chunks[chunk], n);
-            let mut head = front(FRONT)?;
+            let mut head = front(FRONT_SIZE)?;
             if let Some(len) = ByteReader(head.get(4..).unwrap_or_default()).read_u32()
-                && len as usize > FRONT - 9
-                && head.len() == FRONT
+                && len as usize > FRONT_SIZE - 9
+                && head.len() == FRONT_SIZE
             {
                 head = front(9_usize.saturating_add(len as usize))?;
             }
@@ -259,7 +259,7 @@ impl BinaryFile {
             };
             let Some(group) = groups.get(&type_id).copied() else {
                 // A property of a class that is not there; it is kept.
-                self.strangers.insert(type_id);
+                self.unknown_classes.insert(type_id);
                 continue;
             };
             let name = lossy_text(name).into_owned();
@@ -310,7 +310,7 @@ impl BinaryFile {
                 let up = if parent == -1 { Some(ROOT) } else { self.nodes.get(parent) };
                 match (self.nodes.get(child), up) {
                     (Some(child), Some(up)) => builder.link(child, up),
-                    _ => self.loose.push((child, parent)),
+                    _ => self.detached_links.push((child, parent)),
                 }
             }
         }
@@ -339,7 +339,7 @@ impl BinaryFile {
     }
 
     fn find_dangling(&self) -> FxHashSet<i32> {
-        let links = self.loose.iter().flat_map(|(child, parent)| [*child, *parent]);
+        let links = self.detached_links.iter().flat_map(|(child, parent)| [*child, *parent]);
         let mut found: FxHashSet<i32> = links.collect();
         for (at, prop) in (0..).zip(&self.props) {
             if matches!(prop.ty, Some(ty::REF | ty::CONTENT))
@@ -455,7 +455,7 @@ impl BinaryFile {
     }
 
     /// Whether values have numbers of shared strings that the file does not have.
-    fn lacks_shared(&self) -> bool {
+    fn has_missing_shared(&self) -> bool {
         let known = self.shared_strings().len();
         let has_more = |column: &PropertyColumn| {
             let mut cell = Vec::new();
@@ -509,7 +509,7 @@ impl BinaryFile {
     }
 
     /// What the file has and nobody here understands, in a person's words.
-    pub(super) fn not_understood(&self) -> Vec<String> {
+    pub(super) fn unsupported_items(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (at, prop) in (0..).zip(&self.props) {
             let class = &self.groups[prop.group as usize].name;
@@ -527,11 +527,11 @@ impl BinaryFile {
     }
 
     /// Why no instance of a class can come or go; none where it can.
-    pub(super) fn why_fixed(&self, class: u32) -> Option<String> {
-        let known = self.fixed.borrow().get(&class).cloned();
+    pub(super) fn fixed_reason(&self, class: u32) -> Option<String> {
+        let known = self.fixed_reasons.borrow().get(&class).cloned();
         known.unwrap_or_else(|| {
-            let why = self.find_fixed(class);
-            self.fixed.borrow_mut().insert(class, why.clone());
+            let why = self.find_fixed_reason(class);
+            self.fixed_reasons.borrow_mut().insert(class, why.clone());
             why
         })
     }
@@ -547,7 +547,7 @@ impl BinaryFile {
         by_class.get(&class).into_iter().flatten().map(|at| &self.groups[*at])
     }
 
-    fn find_fixed(&self, class: u32) -> Option<String> {
+    fn find_fixed_reason(&self, class: u32) -> Option<String> {
         let groups = self.groups_of(class);
         let mut props = groups.flat_map(|group| group.props.iter().chain(&group.names));
         props.find_map(|prop| {

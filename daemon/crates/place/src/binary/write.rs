@@ -57,7 +57,7 @@ struct GroupRows<'a> {
 }
 
 impl GroupRows<'_> {
-    fn is_same(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         self.added.is_empty() && self.kept.len() == self.group.rows as usize
     }
 
@@ -107,10 +107,10 @@ impl<'a> BinaryOutput<'a> {
         if !self.new_shared.is_empty() {
             self.write_shared()?;
         }
-        Ok(self.take_pieces())
+        Ok(self.assemble_pieces())
     }
 
-    fn take_pieces(&mut self) -> PieceList {
+    fn assemble_pieces(&mut self) -> PieceList {
         let binary = self.binary;
         let mut pieces = PieceList::default();
         // What the head says need not be true.
@@ -185,13 +185,13 @@ impl<'a> BinaryOutput<'a> {
         let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
         let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
         let rows = GroupRows { group, kept, added };
-        if !rows.is_same() {
+        if !rows.is_unchanged() {
             self.write_instances(&rows)?;
         }
         if rows.len() == 0 {
             // A class that had no instances before stays as it is.
             let props = group.props.iter().chain(&group.names);
-            for prop in props.filter(|_| !rows.is_same()) {
+            for prop in props.filter(|_| !rows.is_unchanged()) {
                 self.drop_chunk(self.binary.props[*prop as usize].chunk);
             }
             return Ok(());
@@ -222,12 +222,12 @@ impl<'a> BinaryOutput<'a> {
         } else {
             Vec::new()
         };
-        let referents: Vec<i32> = rows.nodes().map(|node| self.number_of(node)).collect();
+        let referents: Vec<i32> = rows.nodes().map(|node| self.referent_number(node)).collect();
         let content = inst_chunk(group.type_id, &group.name, group.format, &referents, &markers);
         self.replace_chunk(group.chunk, &content)
     }
 
-    fn number_of(&self, node: u32) -> i32 {
+    fn referent_number(&self, node: u32) -> i32 {
         let read = self.binary.referent_of(node);
         read.or_else(|| self.ids.get(node)?.parse().ok()).unwrap_or(-1)
     }
@@ -235,7 +235,7 @@ impl<'a> BinaryOutput<'a> {
     /// The number of an instance that is part of the new file; -1 for others and for nobody.
     fn link_number(&self, to: Ref) -> i32 {
         let node = node_of(to).filter(|node| self.changes.is_written(*node));
-        node.map_or(-1, |node| self.number_of(node))
+        node.map_or(-1, |node| self.referent_number(node))
     }
 
     fn write_names(&mut self, rows: &GroupRows<'_>) -> Result<(), CodecError> {
@@ -257,7 +257,7 @@ impl<'a> BinaryOutput<'a> {
         } else {
             rows.kept.iter().map(is_renamed).collect()
         };
-        if rows.is_same() && !renamed.contains(&true) {
+        if rows.is_unchanged() && !renamed.contains(&true) {
             return Ok(());
         }
         let mut cells = Vec::new();
@@ -280,14 +280,14 @@ impl<'a> BinaryOutput<'a> {
 
     fn write_new_groups(&mut self, added: BTreeMap<&str, NodeSet>) -> Result<(), CodecError> {
         let groups = self.binary.groups.iter().map(|group| group.type_id);
-        let mut taken: FxHashSet<u32> = groups.chain(self.binary.strangers.clone()).collect();
+        let mut taken: FxHashSet<u32> = groups.chain(self.binary.unknown_classes.clone()).collect();
         let mut next = taken.iter().max().map_or(0, |id| id.wrapping_add(1));
         for (class, nodes) in added {
             while !taken.insert(next) {
                 next = next.wrapping_add(1);
             }
             let format = u8::from(reflection::is_service(class));
-            let referents: Vec<i32> = nodes.iter().map(|node| self.number_of(node)).collect();
+            let referents: Vec<i32> = nodes.iter().map(|node| self.referent_number(node)).collect();
             let markers = vec![1; if format == 1 { nodes.len() } else { 0 }];
             let content = inst_chunk(next, class, format, &referents, &markers);
             let first = self.binary.chunks.iter().position(|chunk| chunk.name == *b"PROP");
@@ -314,11 +314,11 @@ impl<'a> BinaryOutput<'a> {
         let tree = self.changes.tree;
         let (mut children, mut parents) = (Vec::new(), Vec::new());
         for node in tree.post_order(super::ROOT) {
-            children.push(self.number_of(node));
+            children.push(self.referent_number(node));
             let parent = tree.parent(node).filter(|parent| *parent != super::ROOT);
-            parents.push(parent.map_or(-1, |parent| self.number_of(parent)));
+            parents.push(parent.map_or(-1, |parent| self.referent_number(parent)));
         }
-        for (child, parent) in &binary.loose {
+        for (child, parent) in &binary.detached_links {
             children.push(*child);
             parents.push(*parent);
         }
@@ -341,7 +341,7 @@ impl<'a> BinaryOutput<'a> {
         let binary = self.binary;
         let chunk = binary.chunks_named(*b"SSTR").first().copied();
         let end = binary.shared_table().end;
-        if chunk.is_some() && end.is_none() || binary.lacks_shared() {
+        if chunk.is_some() && end.is_none() || binary.has_missing_shared() {
             let why = "its table of shared strings is damaged, so nothing can come to it";
             return Err(CodecError::Write(why.to_owned()));
         }
@@ -375,7 +375,7 @@ impl cell::WriteLinks for BinaryOutput<'_> {
         self.link_number(to)
     }
 
-    fn index(&mut self, shared: &SharedString) -> u32 {
+    fn shared_index(&mut self, shared: &SharedString) -> u32 {
         let read = self.binary.shared_strings();
         if self.shared.is_empty() {
             self.shared = read.iter().cloned().zip(0..).collect();

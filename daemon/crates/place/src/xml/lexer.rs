@@ -12,7 +12,7 @@ use super::MarkupError;
 
 pub(super) const CDATA: &[u8] = b"<![CDATA[";
 /// How far is looked for the next markup byte by byte.
-const NEAR: usize = 8;
+const BYTEWISE_LIMIT: usize = 8;
 
 pub(super) const CDATA_END: &[u8] = b"]]>";
 
@@ -88,7 +88,7 @@ impl<'a> MarkupLexer<'a> {
     #[inline]
     fn markup_start(&self) -> Option<usize> {
         let rest = self.bytes.get(self.at..)?;
-        let near = rest.iter().take(NEAR).position(|byte| *byte == b'<');
+        let near = rest.iter().take(BYTEWISE_LIMIT).position(|byte| *byte == b'<');
         near.or_else(|| memchr(b'<', rest)).map(|n| self.at + n)
     }
 
@@ -102,7 +102,7 @@ impl<'a> MarkupLexer<'a> {
                 Err(MarkupError { offset: start, why: "a `<` begins no tag" })
             }
             Some(_) => self.open_tag(start),
-            None => Err(cut_off(start)),
+            None => Err(truncated_error(start)),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> MarkupLexer<'a> {
     fn end_after(&self, start: usize, skipped: usize, mark: &[u8]) -> Result<usize, MarkupError> {
         let from = start + skipped;
         let found = self.bytes.get(from..).and_then(|rest| memmem::find(rest, mark));
-        found.map(|n| from + n + mark.len()).ok_or(cut_off(start))
+        found.map(|n| from + n + mark.len()).ok_or(truncated_error(start))
     }
 
     fn read_declaration(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
@@ -138,14 +138,14 @@ impl<'a> MarkupLexer<'a> {
                 Ok((from + length + 1, MarkupKind::Close { name }))
             }
             Some(_) => Err(MarkupError { offset: start, why: "an end tag has no `>`" }),
-            None => Err(cut_off(start)),
+            None => Err(truncated_error(start)),
         }
     }
 
     #[inline]
     fn open_tag(&self, start: usize) -> Result<(usize, MarkupKind), MarkupError> {
-        let name = self.name(start)?;
-        let end = self.tag_end(start, name.end)?;
+        let name = self.read_name(start)?;
+        let end = self.find_tag_end(start, name.end)?;
         let is_empty = self.bytes[end - 2] == b'/';
         let attributes = name.end..end - 1 - usize::from(is_empty);
         Ok((end, MarkupKind::Open { name, attributes, is_empty }))
@@ -153,27 +153,27 @@ impl<'a> MarkupLexer<'a> {
 
     /// The name in a start tag.
     #[inline]
-    fn name(&self, start: usize) -> Result<Range<usize>, MarkupError> {
+    fn read_name(&self, start: usize) -> Result<Range<usize>, MarkupError> {
         let from = start + 1;
         let length = self.bytes[from..].iter().position(|byte| ENDS_NAME[usize::from(*byte)]);
-        length.map(|length| from..from + length).ok_or(cut_off(start))
+        length.map(|length| from..from + length).ok_or(truncated_error(start))
     }
 
     /// Behind the `>` of a start tag; one in quotes does not count.
     #[inline]
-    fn tag_end(&self, start: usize, mut at: usize) -> Result<usize, MarkupError> {
+    fn find_tag_end(&self, start: usize, mut at: usize) -> Result<usize, MarkupError> {
         loop {
             match self.bytes.get(at) {
                 Some(b'>') => return Ok(at + 1),
                 Some(quote @ (b'"' | b'\'')) => {
                     let value = &self.bytes[at + 1..];
-                    at += memchr(*quote, value).ok_or(cut_off(start))? + 2;
+                    at += memchr(*quote, value).ok_or(truncated_error(start))? + 2;
                 }
                 Some(b'<') => {
                     return Err(MarkupError { offset: start, why: "a start tag has no `>`" });
                 }
                 Some(_) => at += 1,
-                None => return Err(cut_off(start)),
+                None => return Err(truncated_error(start)),
             }
         }
     }
@@ -184,7 +184,7 @@ impl<'a> MarkupLexer<'a> {
         self.open.clear();
         let mut innermost = name;
         while let Some(start) = self.markup_start() {
-            match self.take_step(start, &innermost)? {
+            match self.read_step(start, &innermost)? {
                 ElementStep::Opened(name) => {
                     self.open.push((innermost.start as u32, innermost.len() as u32));
                     innermost = name;
@@ -202,7 +202,7 @@ impl<'a> MarkupLexer<'a> {
     /// Goes behind the markup at `start`, within an element. The plain forms that nearly every tag
     /// has are looked for first.
     #[inline]
-    fn take_step(
+    fn read_step(
         &mut self,
         start: usize,
         innermost: &Range<usize>,
@@ -248,7 +248,7 @@ impl<'a> MarkupLexer<'a> {
         if !self.bytes.get(start + 1).is_some_and(u8::is_ascii_alphabetic) {
             return Ok(None);
         }
-        let name = self.name(start)?;
+        let name = self.read_name(start)?;
         Ok((self.bytes[name.end] == b'>').then_some(name))
     }
 
@@ -264,7 +264,7 @@ impl<'a> MarkupLexer<'a> {
                 _ => {}
             }
         }
-        Err(cut_off(from))
+        Err(truncated_error(from))
     }
 }
 
@@ -279,7 +279,7 @@ const ENDS_NAME: [bool; 256] = {
     table
 };
 
-fn cut_off(offset: usize) -> MarkupError {
+fn truncated_error(offset: usize) -> MarkupError {
     MarkupError { offset, why: "the file ends in the middle of what begins here" }
 }
 

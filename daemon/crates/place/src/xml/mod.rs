@@ -9,7 +9,7 @@ mod components;
 mod lexer;
 mod props;
 mod scan;
-mod shared;
+mod shared_strings;
 mod text;
 mod value;
 mod write;
@@ -59,11 +59,11 @@ pub(super) struct XmlFile {
     document: DocumentInfo,
     /// Where each instance is; `game` is the root element.
     spans: Vec<ItemSpan>,
-    ids: OnceCell<ReferentIndex>,
+    referents: OnceCell<ReferentIndex>,
     shared: OnceCell<FxHashMap<String, Range<usize>>>,
     layouts: RefCell<FxHashMap<u64, Arc<PropertyLayout>>>,
     /// The properties of the item with many that was asked last.
-    long: RefCell<(u32, Arc<ElementRanges>)>,
+    last_long_item: RefCell<(u32, Arc<ElementRanges>)>,
     /// The names to which something points, and which no item has.
     dangling: OnceCell<FxHashSet<String>>,
 }
@@ -72,7 +72,7 @@ pub(super) struct XmlFile {
 type ElementRanges = FxHashMap<Ustr, (ValueSource, Range<usize>)>;
 
 /// From how many bytes on the properties of an item are not looked through for each of them.
-const LONG: usize = 8 * 1024;
+const LONG_CONTENT: usize = 8 * 1024;
 
 /// Where an item stands, in bytes of the file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,14 +96,14 @@ struct ItemSpan {
 struct ReferentIndex {
     table: HashTable<u32>,
     /// The items whose referent another one has as well.
-    doubled: FxHashSet<u32>,
+    duplicates: FxHashSet<u32>,
     /// The highest number among referents that are numbers.
     highest: Option<u32>,
     /// Whether all referents are plain numbers.
     is_plain: bool,
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+fn hash_bytes(bytes: &[u8]) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(bytes)
 }
 
@@ -152,10 +152,10 @@ impl XmlFile {
             file,
             document,
             spans,
-            ids: OnceCell::new(),
+            referents: OnceCell::new(),
             shared: OnceCell::new(),
             layouts: RefCell::default(),
-            long: RefCell::default(),
+            last_long_item: RefCell::default(),
             dangling: OnceCell::new(),
         };
         // `holders` searches them by where they start.
@@ -231,16 +231,16 @@ impl XmlFile {
             let range = self.document.shared.clone().unwrap_or_default();
             let (start, content) =
                 (range.start as usize, self.slice(range.start as usize..range.end as usize));
-            let entry = |entry: shared::SharedEntry<'_>| {
+            let entry = |entry: shared_strings::SharedEntry<'_>| {
                 let text = start + entry.text.start..start + entry.text.end;
                 (entry.key.into_owned(), text)
             };
-            shared::read_shared(content).map(entry).collect()
+            shared_strings::read_shared(content).map(entry).collect()
         })
     }
 
     fn shared_string(&self, key: &str) -> Option<Vec<u8>> {
-        shared::decode_shared(self.slice(self.shared_strings().get(key)?.clone()))
+        shared_strings::decode_shared(self.slice(self.shared_strings().get(key)?.clone()))
     }
 
     /// The properties that the file has for an instance, hidden ones too.
@@ -275,21 +275,21 @@ impl XmlFile {
 
     /// What stands for a property, and where in the item's content.
     fn locate_property(&self, node: u32, key: Ustr) -> Option<(ValueSource, Range<usize>)> {
-        if self.properties_content(node).len() < LONG {
+        if self.properties_content(node).len() < LONG_CONTENT {
             let (elements, layout) = self.elements_of(node);
             let source = layout.get(key)?;
             return Some((*source, elements.get(source.at as usize)?.whole.clone()));
         }
-        if self.long.borrow().0 != node {
+        if self.last_long_item.borrow().0 != node {
             let (elements, layout) = self.elements_of(node);
             let place = |key: &Ustr| {
                 let source = layout.get(*key)?;
                 Some((*key, (*source, elements.get(source.at as usize)?.whole.clone())))
             };
             let places = layout.names().iter().filter_map(place).collect();
-            *self.long.borrow_mut() = (node, Arc::new(places));
+            *self.last_long_item.borrow_mut() = (node, Arc::new(places));
         }
-        self.long.borrow().1.get(&key).cloned()
+        self.last_long_item.borrow().1.get(&key).cloned()
     }
 
     /// Visits what the file has for all properties of an instance that can be shown.
@@ -382,24 +382,24 @@ impl XmlFile {
     }
 
     fn referent_index(&self) -> &ReferentIndex {
-        self.ids.get_or_init(|| {
+        self.referents.get_or_init(|| {
             let mut ids = ReferentIndex { is_plain: true, ..ReferentIndex::default() };
             for node in 1..self.spans.len() as u32 {
                 let referent = self.referent_of(node);
                 if referent.is_empty() {
                     continue;
                 }
-                let number = parse_numbered(&referent);
+                let number = parse_referent_number(&referent);
                 ids.highest = ids.highest.max(number.map(|(number, _)| number));
                 ids.is_plain &= number.is_some_and(|(_, is_plain)| is_plain);
                 let entry = ids.table.entry(
-                    hash(referent.as_bytes()),
+                    hash_bytes(referent.as_bytes()),
                     |other| self.referent_of(*other) == referent,
-                    |other| hash(self.referent_of(*other).as_bytes()),
+                    |other| hash_bytes(self.referent_of(*other).as_bytes()),
                 );
                 let first = *entry.or_insert(node).get();
                 if first != node {
-                    ids.doubled.extend([first, node]);
+                    ids.duplicates.extend([first, node]);
                 }
             }
             ids
@@ -411,14 +411,14 @@ impl XmlFile {
         let referent = self.referent_of(node);
         // `#` marks the place of an item that has no referent.
         let is_name = !referent.is_empty() && !referent.starts_with('#');
-        (is_name && !self.referent_index().doubled.contains(&node)).then_some(referent)
+        (is_name && !self.referent_index().duplicates.contains(&node)).then_some(referent)
     }
 
     /// The instance that the file calls by a name. Of several with one name, references mean the
     /// first.
     pub(super) fn node_of(&self, id: &str) -> Option<u32> {
         let is_it = |node: &u32| self.referent_of(*node) == id;
-        self.referent_index().table.find(hash(id.as_bytes()), is_it).copied()
+        self.referent_index().table.find(hash_bytes(id.as_bytes()), is_it).copied()
     }
 
     /// The number from which on instances that were not read are numbered.
@@ -436,7 +436,7 @@ impl XmlFile {
     }
 
     /// What the file has and nobody here understands, in a person's words.
-    pub(super) fn not_understood(&self) -> Vec<String> {
+    pub(super) fn unsupported_items(&self) -> Vec<String> {
         let (mut found, mut known) = (Vec::new(), FxHashSet::default());
         for node in 1..self.spans.len() as u32 {
             for element in props::read_elements(self.properties_content(node)).map_while(Result::ok)
@@ -455,7 +455,7 @@ impl XmlFile {
 }
 
 /// The number that a referent is, as [`Xml::called`] makes them, and whether it is a plain one.
-fn parse_numbered(text: &str) -> Option<(u32, bool)> {
+fn parse_referent_number(text: &str) -> Option<(u32, bool)> {
     if let Ok(number) = text.parse() {
         return Some((number, true));
     }

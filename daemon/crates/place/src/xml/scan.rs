@@ -168,7 +168,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
                 Event::DocType(text) if text.contains('[') => {
                     return Err(self.error_at("it declares entities of its own", start));
                 }
-                Event::Eof => return Err(self.cut_off(start)),
+                Event::Eof => return Err(self.truncated_error(start)),
                 _ => {}
             }
         }
@@ -195,7 +195,7 @@ impl<'a, V: FnMut(ScanEvent<'a>)> FileScanner<'a, '_, V> {
         xml_error(self.file, broken.why, broken.offset)
     }
 
-    fn cut_off(&self, offset: usize) -> XmlError {
+    fn truncated_error(&self, offset: usize) -> XmlError {
         let why = match (&self.root, self.open.last()) {
             (None, _) => "it has no `<roblox`",
             (Some(_), None) => "the file ends before `</roblox>`",

@@ -24,7 +24,7 @@ pub(super) enum TextStyle {
 }
 
 /// Whether a text in an XML file can have a character; no escape helps with the others.
-pub(super) fn can_hold(c: char) -> bool {
+pub(super) fn is_allowed_char(c: char) -> bool {
     !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
@@ -33,7 +33,7 @@ pub(super) fn can_hold(c: char) -> bool {
 /// # Errors
 /// A sentence that says why not.
 pub(crate) fn check_text(text: &str) -> Result<(), String> {
-    if let Some(c) = text.chars().find(|c| !can_hold(*c)) {
+    if let Some(c) = text.chars().find(|c| !is_allowed_char(*c)) {
         return Err(format!(
             "The text has the character U+{:04X}, which an XML file cannot hold; leave it out.",
             c as u32
@@ -183,7 +183,7 @@ fn read_reference(raw: &[u8]) -> Option<(char, usize)> {
 fn parse_char(digits: &[u8], radix: u32) -> Option<char> {
     let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     let c = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
-    can_hold(c).then_some(c)
+    is_allowed_char(c).then_some(c)
 }
 
 /// The value of an attribute, from its raw text. Whitespace in it counts as spaces.

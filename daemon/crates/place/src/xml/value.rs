@@ -65,8 +65,10 @@ pub(super) fn read_value(
         "NetAssetRef" => {
             Some(NetAssetRef::from(SharedString::new(shared(&plain_text(inside)?)?)).into())
         }
-        "Content" => read_content(inside, instance).or_else(|| through_rbx_xml(&found, inside)),
-        tag => components::read_component(tag, inside).or_else(|| through_rbx_xml(&found, inside)),
+        "Content" => read_content(inside, instance).or_else(|| decode_with_rbx_xml(&found, inside)),
+        tag => {
+            components::read_component(tag, inside).or_else(|| decode_with_rbx_xml(&found, inside))
+        }
     }
 }
 
@@ -125,7 +127,7 @@ pub(super) const TYPES: [&str; 24] = [
 ];
 
 /// Reads a value with rbx_xml, as the one property of a document.
-fn through_rbx_xml(element: &PropertyElement<'_>, inside: &[u8]) -> Option<Variant> {
+fn decode_with_rbx_xml(element: &PropertyElement<'_>, inside: &[u8]) -> Option<Variant> {
     let tag = element.tag;
     if !TYPES.contains(&tag) {
         return None;
@@ -171,17 +173,17 @@ pub(super) fn write_value(
         }
         Variant::Content(content) => match content.value() {
             ContentType::Object(to) => match to_referent(*to, links).as_str() {
-                "null" => by_rbx_xml(name, &Content::none().into()),
+                "null" => encode_with_rbx_xml(name, &Content::none().into()),
                 to => wrap_element(
                     "Content",
                     name,
                     &[b"<Ref>", &escape_text(to)?[..], b"</Ref>"].concat(),
                 ),
             },
-            ContentType::None | ContentType::Uri(_) => by_rbx_xml(name, value),
+            ContentType::None | ContentType::Uri(_) => encode_with_rbx_xml(name, value),
             other => Err(format!("A content of the kind {other:?} cannot be written to XML.")),
         },
-        value => by_rbx_xml(name, value),
+        value => encode_with_rbx_xml(name, value),
     }
 }
 
@@ -218,7 +220,7 @@ fn escape_text(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn wrap_element(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String> {
-    if let Some(c) = name.chars().find(|c| !text::can_hold(*c)) {
+    if let Some(c) = name.chars().find(|c| !text::is_allowed_char(*c)) {
         return Err(format!(
             "The property's name has the character U+{:04X}, which an XML file cannot hold.",
             c as u32
@@ -235,15 +237,16 @@ fn wrap_element(tag: &str, name: &str, inside: &[u8]) -> Result<Vec<u8>, String>
 
 /// Writes a value with rbx_xml. What comes out is read once more, because it writes some values
 /// that it refuses to read, such as a sequence without keypoints.
-fn by_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
+fn encode_with_rbx_xml(name: &str, value: &Variant) -> Result<Vec<u8>, String> {
     let cannot = |why: &str| format!("A value of type {:?} cannot be written: {why}.", value.ty());
     // It writes empty attributes in another way under this name.
     let property = if name == "PropertiesSerialize" { name } else { PROPERTY };
     let document = catch_unwind(AssertUnwindSafe(|| encode_value(property, value)))
         .map_err(|_| cannot("the writer of XML gave up"))?
         .map_err(|why| cannot(&why))?;
-    let (tag, inside) = cut_out(&document, property).ok_or(cannot("its XML is damaged"))?;
-    if !std::str::from_utf8(&inside).is_ok_and(|text| text.chars().all(text::can_hold))
+    let (tag, inside) =
+        extract_property(&document, property).ok_or(cannot("its XML is damaged"))?;
+    if !std::str::from_utf8(&inside).is_ok_and(|text| text.chars().all(text::is_allowed_char))
         || inside.contains(&b'\r')
     {
         return Err(cannot("it has a character that an XML file cannot hold"));
@@ -266,15 +269,15 @@ fn encode_value(property: &str, value: &Variant) -> Result<Vec<u8>, String> {
 }
 
 /// The type of a property in a document of one item, and its inside without the indentation.
-fn cut_out<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, Vec<u8>)> {
+fn extract_property<'a>(document: &'a [u8], property: &str) -> Option<(&'a str, Vec<u8>)> {
     let from = memchr::memmem::find(document, b"<Properties>")? + b"<Properties>".len();
     let content = &document[from..];
     let element = props::find_element(content, property)?;
-    Some((element.tag, without_indents(&content[element.inside])))
+    Some((element.tag, strip_indentation(&content[element.inside])))
 }
 
 /// Leaves out the whitespace between tags where an element has elements within.
-fn without_indents(inside: &[u8]) -> Vec<u8> {
+fn strip_indentation(inside: &[u8]) -> Vec<u8> {
     let (mut out, mut from) = (Vec::with_capacity(inside.len()), 0);
     let mut lexer = MarkupLexer::new(inside);
     while let Ok(Some(markup)) = lexer.next() {

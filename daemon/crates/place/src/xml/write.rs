@@ -13,7 +13,7 @@ use rbx_types::{Ref, SharedString};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::value::ValueLinks;
-use super::{NAME, XmlFile, shared, text};
+use super::{NAME, XmlFile, shared_strings, text};
 use crate::changes::SceneChanges;
 use crate::codec::CodecError;
 use crate::edits::EditSlot;
@@ -36,7 +36,7 @@ impl XmlFile {
         if dirty.is_empty() {
             return Ok(PieceList::whole(self.file.len()));
         }
-        if self.changes_places_of_doubles(changes) {
+        if self.has_reordered_duplicates(changes) {
             let why = "instances changed places that the file calls by the same name, so what \
                        points to them would point to others";
             return Err(CodecError::Write(why.to_owned()));
@@ -51,10 +51,10 @@ impl XmlFile {
             written: FxHashMap::default(),
             new_shared: Vec::new(),
             style: FileIndentation::detect(self),
-            unnamed: None,
+            unaddressable: None,
         };
         output.write_items()?;
-        match output.unnamed {
+        match output.unaddressable {
             None => Ok(output.pieces),
             Some(node) => Err(CodecError::Write(format!(
                 "nothing can point to the {} named {:?}, because it has no referent of its own",
@@ -66,8 +66,8 @@ impl XmlFile {
 
     /// Whether of several items with one referent another one comes first now: references mean the
     /// first.
-    fn changes_places_of_doubles(&self, changes: &SceneChanges<'_>) -> bool {
-        let (tree, doubled) = (changes.tree, &self.referent_index().doubled);
+    fn has_reordered_duplicates(&self, changes: &SceneChanges<'_>) -> bool {
+        let (tree, doubled) = (changes.tree, &self.referent_index().duplicates);
         if doubled.is_empty() || !changes.has_moves() {
             return false;
         }
@@ -109,7 +109,7 @@ impl XmlFile {
 }
 
 /// What is new is not indented further, or the lines of a deep tree would be longer than all else.
-const DEEPEST: usize = 200;
+const MAX_INDENT: usize = 200;
 
 /// How a file sets its lines.
 struct FileIndentation {
@@ -136,7 +136,7 @@ impl FileIndentation {
 
     fn line_start(&self, depth: usize) -> Vec<u8> {
         let mut line = self.newline.as_bytes().to_vec();
-        line.extend(self.unit.as_bytes().repeat(depth.min(DEEPEST)));
+        line.extend(self.unit.as_bytes().repeat(depth.min(MAX_INDENT)));
         line
     }
 }
@@ -150,7 +150,7 @@ struct ItemFrame {
     /// Behind what was written of it.
     behind: usize,
     /// Whether what stands between children that are gone was written.
-    has_remarks: bool,
+    has_comments: bool,
     depth: usize,
 }
 
@@ -167,7 +167,7 @@ struct XmlOutput<'a> {
     new_shared: Vec<(String, SharedString)>,
     style: FileIndentation,
     /// An instance to which something was made to point, and which no name tells from others.
-    unnamed: Option<u32>,
+    unaddressable: Option<u32>,
 }
 
 impl XmlOutput<'_> {
@@ -185,14 +185,14 @@ impl XmlOutput<'_> {
             frames.push(frame);
             let span = self.xml.span_of(child);
             let is_read = child < self.changes.tree.read_len();
-            if is_read && (!self.dirty.contains(&child) || self.stays_short(child)) {
+            if is_read && (!self.dirty.contains(&child) || self.is_self_closing(child)) {
                 self.pieces.keep(span.start as usize..span.end as usize);
                 continue;
             }
             let behind = if is_read {
                 self.write_item_start(child, depth)?
             } else {
-                self.open_new(child, depth)?
+                self.write_new_start(child, depth)?
             };
             frames.push(self.frame_of(child, behind, depth));
         }
@@ -201,7 +201,7 @@ impl XmlOutput<'_> {
     }
 
     /// Whether an item is one tag alone, and still needs no more.
-    fn stays_short(&self, node: u32) -> bool {
+    fn is_self_closing(&self, node: u32) -> bool {
         let span = self.xml.span_of(node);
         span.close == span.end
             && self.changes.tree.children(node).len() == 0
@@ -215,7 +215,7 @@ impl XmlOutput<'_> {
         let is_same = is_read && !self.reordered.contains(&node);
         // Items are numbered in the order of the file, by which `lead` searches them.
         debug_assert!(is_same || tree.read_children(node).is_sorted());
-        ItemFrame { node, children, is_same, behind, has_remarks: false, depth }
+        ItemFrame { node, children, is_same, behind, has_comments: false, depth }
     }
 
     /// What stands before a child.
@@ -227,7 +227,7 @@ impl XmlOutput<'_> {
             frame.behind = span.end as usize;
             return;
         }
-        self.keep_remarks(frame);
+        self.keep_comments(frame);
         let siblings = tree.read_children(frame.node);
         match siblings.binary_search(&child) {
             Ok(at) => {
@@ -260,8 +260,8 @@ impl XmlOutput<'_> {
     }
 
     /// Keeps what stands before children that are gone, where it is more than whitespace.
-    fn keep_remarks(&mut self, frame: &mut ItemFrame) {
-        if std::mem::replace(&mut frame.has_remarks, true) {
+    fn keep_comments(&mut self, frame: &mut ItemFrame) {
+        if std::mem::replace(&mut frame.has_comments, true) {
             return;
         }
         let tree = self.changes.tree;
@@ -289,7 +289,7 @@ impl XmlOutput<'_> {
             return;
         }
         if !frame.is_same {
-            self.keep_remarks(frame);
+            self.keep_comments(frame);
         }
         let last = tree.read_children(frame.node).last();
         let behind = last
@@ -313,12 +313,12 @@ impl XmlOutput<'_> {
             let tag = tag.strip_suffix(b"/>").unwrap_or(tag).trim_ascii_end().to_vec();
             self.pieces.add(tag);
             self.pieces.add(b">".to_vec());
-            self.new_properties(node, None, depth)?;
+            self.write_new_properties(node, None, depth)?;
             return Ok(span.end as usize);
         }
         let Some(whole) = self.xml.properties_of(node) else {
             self.pieces.keep(span.start as usize..span.open_end as usize);
-            self.new_properties(node, None, depth)?;
+            self.write_new_properties(node, None, depth)?;
             return Ok(span.open_end as usize);
         };
         if span.props == (0, 0) && !self.has_new_properties(node) {
@@ -327,7 +327,7 @@ impl XmlOutput<'_> {
         }
         if span.props == (0, 0) {
             self.pieces.keep(span.start as usize..whole.start);
-            self.inline_properties(node, depth)?;
+            self.expand_properties(node, depth)?;
             return Ok(whole.end);
         }
         self.pieces.keep(span.start as usize..span.props.0 as usize);
@@ -337,7 +337,7 @@ impl XmlOutput<'_> {
     }
 
     /// Writes the front of an item that was not read.
-    fn open_new(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
+    fn write_new_start(&mut self, node: u32, depth: usize) -> Result<usize, CodecError> {
         let tree = self.changes.tree;
         let mut tag = b"<Item class=\"".to_vec();
         text::escape_attribute(tree.class_name(node), &mut tag);
@@ -345,7 +345,7 @@ impl XmlOutput<'_> {
         text::escape_attribute(&self.referent_for(node), &mut tag);
         tag.extend_from_slice(b"\">");
         self.pieces.add(tag);
-        self.new_properties(node, self.changes.bases.get(&node).copied(), depth)?;
+        self.write_new_properties(node, self.changes.bases.get(&node).copied(), depth)?;
         Ok(1)
     }
 
@@ -365,7 +365,7 @@ impl XmlOutput<'_> {
         let mut entries = Vec::new();
         for (key, content) in &self.new_shared {
             entries.extend_from_slice(&line);
-            entries.extend(shared::encode_entry(key, content.data()));
+            entries.extend(shared_strings::encode_entry(key, content.data()));
         }
         if let Some(range) = &self.xml.document.shared {
             self.pieces.insert_at(range.end as usize, entries);
@@ -392,7 +392,7 @@ impl ValueLinks for XmlOutput<'_> {
                 let id = self.referent_for(node);
                 let is_read = node < self.changes.tree.read_len();
                 if id.is_empty() || id == "null" || is_read && self.xml.node_of(&id) != Some(node) {
-                    self.unnamed = Some(node);
+                    self.unaddressable = Some(node);
                 }
                 id
             }
@@ -405,7 +405,7 @@ impl ValueLinks for XmlOutput<'_> {
         if let Some(key) = known.into_iter().find(is_it) {
             return key.clone();
         }
-        let key = shared::key_of(content);
+        let key = shared_strings::key_of(content);
         if !self.new_shared.iter().any(|(known, _)| *known == key) {
             self.new_shared.push((key.clone(), content.clone()));
         }

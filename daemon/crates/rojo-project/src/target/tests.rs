@@ -69,7 +69,7 @@ fn what_somebody_saved_meanwhile_is_named_and_stays() {
     fs::write(bench.file("b.luau"), "return 'mine'\n").unwrap();
     let error = bench.project.verify_result(done, &other()).unwrap_err();
     let said = error.to_string();
-    assert!(matches!(error, PlaceError::Kept { .. }), "{said}");
+    assert!(matches!(error, PlaceError::ForeignEdits { .. }), "{said}");
     assert!(said.contains("b.luau") && !said.contains("a.luau"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
     assert_eq!(bench.text("b.luau"), "return 'mine'\n");
@@ -85,7 +85,7 @@ fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     fs::write(bench.file("b.luau/in the way"), "").unwrap();
     let error = bench.project.verify_result(done, &other()).unwrap_err();
     let said = error.to_string();
-    assert!(matches!(error, PlaceError::Torn { .. }), "{said}");
+    assert!(matches!(error, PlaceError::PartlyApplied { .. }), "{said}");
     assert!(said.contains("b.luau: ") && said.contains("run it again"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
     assert!(bench.project.check_scene(&bench.scene).is_err(), "nothing is planned on it");
@@ -93,7 +93,7 @@ fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     bench.project.follow_changes(&FileChanges::All).unwrap();
     let blobs = BlobStore::new();
     let error = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None).unwrap_err();
-    assert!(matches!(error, PlaceError::Torn { .. }), "{error}");
+    assert!(matches!(error, PlaceError::PartlyApplied { .. }), "{error}");
     fs::remove_dir_all(bench.file("b.luau")).unwrap();
     // It was read while it was in part: what is prepared is prepared on the whole again.
     let prepared = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None);

@@ -317,7 +317,7 @@ pub(super) fn hash_file(file: &Path, twins: &CaseTwins) -> io::Result<Option<Fin
     if !twins.is_called(file) {
         return Ok(None);
     }
-    match disk::hash(file) {
+    match disk::hash_file(file) {
         Ok(hash) => Ok(Some(hash)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
         // A file where its folder was, or a folder in its own place.

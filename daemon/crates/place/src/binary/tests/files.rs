@@ -7,7 +7,8 @@ use rbx_types::Ref;
 
 use super::super::cell;
 use super::super::container::{
-    CHUNK, ChunkPacking, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk, unpack_front,
+    CHUNK_HEADER, ChunkPacking, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk,
+    unpack_front,
 };
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 
@@ -44,7 +45,8 @@ fn chunks_are_packed_and_unpacked_again() {
             };
             assert_eq!(ChunkPacking::of_chunk(&own, &copy), packing);
             assert_eq!(unpack_chunk(&own, &copy).unwrap(), content);
-            for n in [0, 1, CHUNK, 300, content.len() / 2, content.len(), content.len() + 9] {
+            for n in [0, 1, CHUNK_HEADER, 300, content.len() / 2, content.len(), content.len() + 9]
+            {
                 let front = unpack_front(&file, chunk, n).unwrap();
                 assert_eq!(front, content[..n.min(content.len())]);
             }

@@ -12,8 +12,8 @@ use rbx_types::{Ref, SharedString};
 
 use super::cell::{ReadLinks, WriteLinks};
 use super::column::{OpaqueReason, PropertyColumn};
+use super::column_writer::ColumnWriter;
 use super::container::{ChunkSpan, read_chunks, unpack_chunk};
-use super::writer::ColumnWriter;
 
 /// Chance that is the same in every run.
 pub(super) struct Chance(u64);
@@ -94,7 +94,7 @@ impl WriteLinks for Table {
         self.refs.iter().position(|known| *known == to).map_or(-1, |at| at as i32)
     }
 
-    fn index(&mut self, shared: &SharedString) -> u32 {
+    fn shared_index(&mut self, shared: &SharedString) -> u32 {
         let at = self.shared.iter().position(|known| known == shared);
         at.unwrap_or_else(|| {
             self.shared.push(shared.clone());

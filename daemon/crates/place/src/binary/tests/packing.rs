@@ -1,8 +1,8 @@
 //! Chunks, packed in every way and seen from the front.
 
 use super::super::container::{
-    CHUNK, ChunkPacking, ContainerError, FileHeader, HEADER, pack_chunk, read_chunks, unpack_chunk,
-    unpack_front,
+    CHUNK_HEADER, ChunkPacking, ContainerError, FileHeader, HEADER, pack_chunk, read_chunks,
+    unpack_chunk, unpack_front,
 };
 use super::Chance;
 
@@ -117,7 +117,7 @@ fn bent_bodies_never_panic() {
     for round in 0..6000 {
         let content = content(&mut chance);
         let mut bytes = file(&[(b"PROP", &content, PACKINGS[1 + round % 2])]);
-        let body = HEADER + CHUNK..bytes.len() - CHUNK - 9;
+        let body = HEADER + CHUNK_HEADER..bytes.len() - CHUNK_HEADER - 9;
         for _ in 0..=chance.below(3) {
             let at = body.start + chance.below(body.len());
             bytes[at] ^= 1 << chance.below(8);

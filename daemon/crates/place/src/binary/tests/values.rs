@@ -8,9 +8,9 @@ use rbx_types::{
 
 use super::super::cell::{self, WriteLinks};
 use super::super::column::PropertyColumn;
+use super::super::column_writer::ColumnWriter;
 use super::super::container::{ChunkPacking, pack_chunk};
 use super::super::layout::ty;
-use super::super::writer::ColumnWriter;
 use super::chance::KINDS;
 use super::{Chance, Table, assert_rewrites, props, shared_strings};
 

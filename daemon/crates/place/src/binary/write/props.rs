@@ -12,8 +12,8 @@ use rbx_types::{Variant, VariantType};
 
 use super::{BinaryOutput, GroupRows, prop_chunk};
 use crate::binary::column::PropertyColumn;
+use crate::binary::column_writer::ColumnWriter;
 use crate::binary::layout::ty;
-use crate::binary::writer::ColumnWriter;
 use crate::binary::{ClassGroup, cell};
 use crate::codec::CodecError;
 use crate::edits::{EditColumn, EditSlot, PropertyEdit, UNTOUCHED};
@@ -30,13 +30,13 @@ struct ColumnPlan<'a> {
     /// Where the cells of the rows that were not touched come from, as they are.
     column: Option<&'a PropertyColumn>,
     /// The group that has it, by its number in the file.
-    home: Option<u32>,
+    source_group: Option<u32>,
     /// The cell of an instance without a value.
     blank: Vec<u8>,
     /// Whether a reference to nobody, in a type that has no references, counts as no value.
     skips_null: bool,
     /// The cell that was written last, and of what: many instances in a row have the same.
-    last: (EditSlot, Vec<u8>),
+    last_cell: (EditSlot, Vec<u8>),
 }
 
 impl ColumnPlan<'_> {
@@ -91,7 +91,7 @@ impl<'a> BinaryOutput<'a> {
         let edits: Vec<_> = keys.iter().map(|key| self.edits_of(rows, *key)).collect();
         let is_set = edits.iter().any(Option::is_some);
         let has_new = rows.added.iter().any(|node| !self.changes.bases.contains_key(&node));
-        if rows.is_same() && !is_set && !self.points_to_gone(prop) {
+        if rows.is_unchanged() && !is_set && !self.has_deleted_target(prop) {
             return Ok(());
         }
         let chunk = binary.props[prop as usize].chunk;
@@ -101,7 +101,7 @@ impl<'a> BinaryOutput<'a> {
             // Those that stand for it now take its place.
             self.drop_chunk(chunk);
             for (key, edits) in keys.into_iter().zip(edits) {
-                self.write_anew(rows, key, edits)?;
+                self.rewrite_column(rows, key, edits)?;
             }
             return Ok(());
         }
@@ -112,9 +112,18 @@ impl<'a> BinaryOutput<'a> {
         let blank = self.blank_cell(group, key, source, ty, Some(column))?;
         let last = (UNTOUCHED, Vec::new());
         let (column, home) = (Some(column), Some(group.type_id));
-        let plan =
-            ColumnPlan { key, name, ty, edits, column, home, blank, skips_null: false, last };
-        if (has_new || is_set) && self.lacks_default(group, key, ty) {
+        let plan = ColumnPlan {
+            key,
+            name,
+            ty,
+            edits,
+            column,
+            source_group: home,
+            blank,
+            skips_null: false,
+            last_cell: last,
+        };
+        if (has_new || is_set) && self.is_default_unstorable(group, key, ty) {
             // The file's type is kept only where no other can hold all values.
             let known = self.known_column(rows, key, edits)?;
             if let Some((name, content)) = known {
@@ -127,12 +136,12 @@ impl<'a> BinaryOutput<'a> {
         }
         // A value that the file's older type cannot hold.
         self.drop_chunk(chunk);
-        self.write_anew(rows, key, edits)
+        self.rewrite_column(rows, key, edits)
     }
 
     /// Whether a type cannot hold what an instance has without a value of its own. An empty text in a
     /// type without texts is nothing, and nothing can be held by any type.
-    fn lacks_default(&mut self, group: &ClassGroup, key: Ustr, ty: u8) -> bool {
+    fn is_default_unstorable(&mut self, group: &ClassGroup, key: Ustr, ty: u8) -> bool {
         let Some(default) = reflection::default_of(&group.name, &key) else {
             return false;
         };
@@ -141,7 +150,7 @@ impl<'a> BinaryOutput<'a> {
     }
 
     /// Whether a column of references points to what is deleted.
-    fn points_to_gone(&self, prop: u32) -> bool {
+    fn has_deleted_target(&self, prop: u32) -> bool {
         let ty = self.binary.props[prop as usize].ty;
         let can_point = matches!(ty, Some(ty::REF | ty::CONTENT));
         if self.changes.gone.is_empty() || !can_point {
@@ -150,10 +159,10 @@ impl<'a> BinaryOutput<'a> {
         let Ok(column) = self.binary.column_at(prop) else {
             return false;
         };
-        (0..column.row_count()).any(|row| self.is_gone(column, row))
+        (0..column.row_count()).any(|row| self.is_target_deleted(column, row))
     }
 
-    fn is_gone(&self, column: &PropertyColumn, row: usize) -> bool {
+    fn is_target_deleted(&self, column: &PropertyColumn, row: usize) -> bool {
         self.binary.pointed_node(column, row).is_some_and(|node| self.changes.gone.contains(&node))
     }
 
@@ -173,7 +182,7 @@ impl<'a> BinaryOutput<'a> {
                     matches!(self.changes.edits.edit_in_column(edits, node), PropertyEdit::Set(_))
                 })
             {
-                self.write_anew(rows, key, Some(edits))?;
+                self.rewrite_column(rows, key, Some(edits))?;
             }
         }
         Ok(())
@@ -181,7 +190,7 @@ impl<'a> BinaryOutput<'a> {
 
     /// Writes a column as a file of today has it; in the type of its values where that cannot hold
     /// them.
-    fn write_anew(
+    fn rewrite_column(
         &mut self,
         rows: &GroupRows<'_>,
         key: Ustr,
@@ -202,7 +211,7 @@ impl<'a> BinaryOutput<'a> {
                 }
             }
         }
-        let (name, content) = found.ok_or_else(|| cannot_store(&group.name, &key))?;
+        let (name, content) = found.ok_or_else(|| storage_error(&group.name, &key))?;
         self.insert_prop(group, &name, &content)
     }
 
@@ -237,7 +246,17 @@ impl<'a> BinaryOutput<'a> {
         let blank = self.blank_cell(rows.group, key, None, ty, None)?;
         let last = (UNTOUCHED, Vec::new());
         let (column, home, of) = (None, None, name.clone());
-        let plan = ColumnPlan { key, name: of, ty, edits, column, home, blank, skips_null, last };
+        let plan = ColumnPlan {
+            key,
+            name: of,
+            ty,
+            edits,
+            column,
+            source_group: home,
+            blank,
+            skips_null,
+            last_cell: last,
+        };
         Ok(self.column_chunk(rows, plan)?.map(|content| (name, content)))
     }
 
@@ -323,7 +342,7 @@ impl<'a> BinaryOutput<'a> {
                 return Ok(cell);
             }
         }
-        Err(cannot_store(&group.name, &key))
+        Err(storage_error(&group.name, &key))
     }
 
     /// The cells of a column; none where its type cannot hold a value.
@@ -333,7 +352,7 @@ impl<'a> BinaryOutput<'a> {
         plan: &mut ColumnPlan<'a>,
     ) -> Result<Option<Vec<u8>>, CodecError> {
         let name = plan.name.clone();
-        let no_cell = || cannot_store(&rows.group.name, &name);
+        let no_cell = || storage_error(&rows.group.name, &name);
         let mut writer = ColumnWriter::new(plan.ty, rows.len()).ok_or_else(no_cell)?;
         let group = rows.group;
         let mut run = 0..0_usize;
@@ -341,7 +360,7 @@ impl<'a> BinaryOutput<'a> {
             let node = group.first + row;
             let at = *row as usize;
             let is_kept = plan.slot_of(node) == UNTOUCHED
-                && plan.column.is_some_and(|column| !self.is_pointing(column, at));
+                && plan.column.is_some_and(|column| !self.is_link_to_deleted(column, at));
             if is_kept && run.end == at && !run.is_empty() {
                 run.end = at + 1;
                 continue;
@@ -372,8 +391,8 @@ impl<'a> BinaryOutput<'a> {
         Ok(Some(writer.finish()))
     }
 
-    fn is_pointing(&self, column: &PropertyColumn, row: usize) -> bool {
-        !self.changes.gone.is_empty() && self.is_gone(column, row)
+    fn is_link_to_deleted(&self, column: &PropertyColumn, row: usize) -> bool {
+        !self.changes.gone.is_empty() && self.is_target_deleted(column, row)
     }
 
     /// Appends the cell of one instance; false where the type cannot hold its value.
@@ -384,8 +403,8 @@ impl<'a> BinaryOutput<'a> {
         writer: &mut ColumnWriter,
     ) -> Result<bool, CodecError> {
         let slot = plan.slot_of(node);
-        if slot == UNTOUCHED || slot != plan.last.0 {
-            let mut cell = std::mem::take(&mut plan.last.1);
+        if slot == UNTOUCHED || slot != plan.last_cell.0 {
+            let mut cell = std::mem::take(&mut plan.last_cell.1);
             cell.clear();
             match self.changes.edits.edit_of_slot(slot) {
                 PropertyEdit::Removed => cell.extend_from_slice(&plan.blank),
@@ -400,11 +419,11 @@ impl<'a> BinaryOutput<'a> {
                     }
                 }
             }
-            plan.last = (slot, cell);
+            plan.last_cell = (slot, cell);
         }
-        if !writer.push_row(&plan.last.1) {
+        if !writer.push_row(&plan.last_cell.1) {
             let class = self.changes.tree.class_name(node);
-            return Err(cannot_store(class, &plan.name));
+            return Err(storage_error(class, &plan.name));
         }
         Ok(true)
     }
@@ -436,7 +455,7 @@ impl<'a> BinaryOutput<'a> {
         };
         if let Some(column) = plan.column {
             let row = (node - group.first) as usize;
-            if plan.home == Some(group.type_id) && !self.is_pointing(column, row) {
+            if plan.source_group == Some(group.type_id) && !self.is_link_to_deleted(column, row) {
                 column.append_cell(row, out);
                 return true;
             }
@@ -458,7 +477,7 @@ impl<'a> BinaryOutput<'a> {
     }
 }
 
-fn cannot_store(class: &str, property: &str) -> CodecError {
+fn storage_error(class: &str, property: &str) -> CodecError {
     let property = property.trim_start_matches(HIDDEN);
     CodecError::Write(format!(
         "a binary file has one type for `{property}` of all {class} instances, and none can hold all \

@@ -3,7 +3,7 @@
 use rbx_types::Ref;
 
 use super::super::scan::{ScanEvent, scan_file};
-use super::super::{props, shared, text, value};
+use super::super::{props, shared_strings, text, value};
 use super::{Random, places};
 
 /// Uses a file as an editor would; gives how much was kept of it.
@@ -37,8 +37,8 @@ fn use_all(file: &[u8], reads_values: bool) -> usize {
         assert!(ends.iter().all(|(start, end)| start < end && *end <= document.close));
         if let Some(table) = document.shared {
             let table = &file[table.start as usize..table.end as usize];
-            for entry in shared::read_shared(table) {
-                shared::decode_shared(&table[entry.text]);
+            for entry in shared_strings::read_shared(table) {
+                shared_strings::decode_shared(&table[entry.text]);
             }
         }
     }

@@ -7,7 +7,7 @@ use rbx_types::{Ref, Variant};
 use rustc_hash::FxHashMap;
 
 use super::super::scan::{DocumentInfo, ScanEvent, XmlError, scan_file};
-use super::super::{props, shared, text, value};
+use super::super::{props, shared_strings, text, value};
 use super::{places, reference};
 
 #[derive(Debug, Default)]
@@ -76,9 +76,9 @@ md5='k'>YQ==</SharedString></SharedStrings></roblox>\n junk <";
     assert!(file[document.close as usize..].starts_with(b"</roblox>\n"));
     let table = document.shared.unwrap();
     let table = &file[table.start as usize..table.end as usize];
-    let entries: Vec<_> = shared::read_shared(table).collect();
+    let entries: Vec<_> = shared_strings::read_shared(table).collect();
     assert_eq!((entries.len(), &*entries[0].key), (1, "k"));
-    assert_eq!(shared::decode_shared(&table[entries[0].text.clone()]).unwrap(), b"a");
+    assert_eq!(shared_strings::decode_shared(&table[entries[0].text.clone()]).unwrap(), b"a");
     assert_eq!(table[entries[0].whole.clone()], *table.trim_ascii());
 }
 
@@ -153,8 +153,10 @@ fn real_files_are_read_as_rbx_xml_reads_them() {
             .filter_map(|(item, node)| Some((slice(&file, item.referent.as_ref()?).into(), *node)))
             .collect();
         let table = document.shared.map_or(&[][..], |range| slice(&file, &range).as_bytes());
-        let contents: FxHashMap<_, _> = shared::read_shared(table)
-            .map(|it| (it.key.into_owned(), shared::decode_shared(&table[it.text]).unwrap()))
+        let contents: FxHashMap<_, _> = shared_strings::read_shared(table)
+            .map(|it| {
+                (it.key.into_owned(), shared_strings::decode_shared(&table[it.text]).unwrap())
+            })
             .collect();
         let mut count = 0;
         for (item, node) in items.iter().zip(&nodes) {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::text::TextStyle;
 use super::super::value::{TextTag, ValueLinks, read_value, write_text, write_value};
-use super::super::{props, shared};
+use super::super::{props, shared_strings};
 use super::{Random, reference};
 
 fn float(seed: &mut Random) -> f32 {
@@ -145,8 +145,8 @@ fn ours(file: &[u8]) -> Option<Variant> {
         table = range.start as usize..range.end as usize;
     }
     let (content, table) = (&file[content], &file[table]);
-    let all: FxHashMap<_, _> = shared::read_shared(table)
-        .map(|it| (it.key.into_owned(), shared::decode_shared(&table[it.text]).unwrap()))
+    let all: FxHashMap<_, _> = shared_strings::read_shared(table)
+        .map(|it| (it.key.into_owned(), shared_strings::decode_shared(&table[it.text]).unwrap()))
         .collect();
     let element = props::find_element(content, "p")?;
     read_value(&content[element.whole], &|key| all.get(key).cloned(), &|_| Ref::none())
@@ -161,8 +161,8 @@ impl ValueLinks for Table {
     }
 
     fn shared_key(&mut self, content: &SharedString) -> String {
-        let key = shared::key_of(content);
-        self.0.extend(shared::encode_entry(&key, content.data()));
+        let key = shared_strings::key_of(content);
+        self.0.extend(shared_strings::encode_entry(&key, content.data()));
         key
     }
 }

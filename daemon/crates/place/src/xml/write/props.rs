@@ -16,7 +16,7 @@ use crate::xml::{NAME, text};
 
 impl XmlOutput<'_> {
     /// Properties for an item that has none, on lines of their own.
-    pub(super) fn new_properties(
+    pub(super) fn write_new_properties(
         &mut self,
         node: u32,
         base: Option<u32>,
@@ -32,7 +32,7 @@ impl XmlOutput<'_> {
             self.copy_properties(node, base, depth)?;
         } else {
             let lead = self.style.line_start(depth + 2);
-            self.name_property(node, &lead)?;
+            self.write_name_property(node, &lead)?;
             self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
             self.pieces.add(self.style.line_start(depth + 1));
         }
@@ -41,11 +41,11 @@ impl XmlOutput<'_> {
     }
 
     /// Properties in the place of `<Properties/>`.
-    pub(super) fn inline_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
+    pub(super) fn expand_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
         self.pieces.add(b"<Properties>".to_vec());
         let lead = self.style.line_start(depth + 2);
-        if self.is_named_anew(node) {
-            self.name_property(node, &lead)?;
+        if self.is_renamed(node) {
+            self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
         self.pieces.add(self.style.line_start(depth + 1));
@@ -53,7 +53,7 @@ impl XmlOutput<'_> {
         Ok(())
     }
 
-    fn name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
+    fn write_name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
         let element = self.write_element(NAME, &name)?;
         self.pieces.add(lead.to_vec());
@@ -63,16 +63,16 @@ impl XmlOutput<'_> {
 
     /// Whether an item that was read without properties has some now.
     pub(super) fn has_new_properties(&self, node: u32) -> bool {
-        self.is_named_anew(node) || !self.set_keys(node).is_empty()
+        self.is_renamed(node) || !self.edited_keys(node).is_empty()
     }
 
-    fn is_named_anew(&self, node: u32) -> bool {
+    fn is_renamed(&self, node: u32) -> bool {
         self.changes.renamed.contains(&node)
             && self.xml.name_of(node) != self.changes.tree.name_text(node)
     }
 
     /// The properties that were set for an instance, sorted.
-    fn set_keys(&self, node: u32) -> Vec<Ustr> {
+    fn edited_keys(&self, node: u32) -> Vec<Ustr> {
         let class = self.changes.tree.class(node);
         let columns = self.changes.edits.of_class(class);
         let is_set = |edit: PropertyEdit<'_>| matches!(edit, PropertyEdit::Set(_));
@@ -121,9 +121,9 @@ impl XmlOutput<'_> {
             self.pieces.keep(start + behind..start + last);
             behind = last;
         }
-        let lead = self.lead_of(node, &elements, depth);
-        if self.is_named_anew(node) && !elements.iter().any(|element| element.name == NAME) {
-            self.name_property(node, &lead)?;
+        let lead = self.leading_space(node, &elements, depth);
+        if self.is_renamed(node) && !elements.iter().any(|element| element.name == NAME) {
+            self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
         self.pieces.keep(start + behind..self.xml.span_of(node).props.1 as usize);
@@ -131,7 +131,7 @@ impl XmlOutput<'_> {
     }
 
     /// The whitespace before a property of an item.
-    fn lead_of(&self, node: u32, elements: &[PropertyElement<'_>], depth: usize) -> Vec<u8> {
+    fn leading_space(&self, node: u32, elements: &[PropertyElement<'_>], depth: usize) -> Vec<u8> {
         let first = elements.first().map(|element| element.whole.start);
         let lead = first.and_then(|first| self.xml.properties_content(node).get(..first));
         match lead.filter(|lead| lead.trim_ascii().is_empty()) {
@@ -160,10 +160,10 @@ impl XmlOutput<'_> {
             }
         }
         self.pieces.add(out);
-        let lead = self.lead_of(base, &elements, depth);
+        let lead = self.leading_space(base, &elements, depth);
         let is_called = elements.iter().any(|element| element.name == NAME);
         if !is_called && self.changes.tree.name_text(node) != self.changes.tree.class_name(node) {
-            self.name_property(node, &lead)?;
+            self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
         self.pieces.add(content.get(behind..).unwrap_or_default().to_vec());
@@ -187,7 +187,7 @@ impl XmlOutput<'_> {
             if text::decode_text(inside) == name {
                 return Ok(None);
             }
-            return Ok(Some(with_text(content, element, name)?));
+            return Ok(Some(replace_element_text(content, element, name)?));
         }
         let keys: Vec<Ustr> = layout.standing_on(at).collect();
         let is_edited = |key: &Ustr| self.edit_of(node, *key) != PropertyEdit::None;
@@ -196,11 +196,11 @@ impl XmlOutput<'_> {
             return Ok(Some(Vec::new()));
         }
         if !is_twin && !keys.iter().any(is_edited) {
-            return Ok(self.without_link(base, content, element));
+            return Ok(self.clear_deleted_link(base, content, element));
         }
         let is_replaced = |key: &Ustr| layout.get(*key).is_some_and(|it| it.migration.is_some());
         if keys.iter().any(is_replaced) {
-            return self.write_current(node, base, &keys).map(Some);
+            return self.write_migrated(node, base, &keys).map(Some);
         }
         let Some(key) = keys.first().copied() else {
             return Ok(None);
@@ -212,7 +212,7 @@ impl XmlOutput<'_> {
                 if matches!(element.tag, "string" | "ProtectedString") =>
             {
                 let text = text.clone();
-                with_text(content, element, &text).map(Some)
+                replace_element_text(content, element, &text).map(Some)
             }
             PropertyEdit::Set(value) => {
                 // Many instances have the same value and the same element.
@@ -223,7 +223,7 @@ impl XmlOutput<'_> {
                 }
                 let class = self.changes.tree.class_name(node).to_owned();
                 let stored = self.xml.read_element(base, element).map(|stored| stored.ty());
-                let (name, value) = as_stored(&class, key, value, &element.name, stored);
+                let (name, value) = stored_form(&class, key, value, &element.name, stored);
                 let new = self.write_element(&name, &value)?;
                 self.written.insert(written, new.clone());
                 Ok(Some(new))
@@ -248,7 +248,7 @@ impl XmlOutput<'_> {
     }
 
     /// A reference to what is deleted, emptied.
-    fn without_link(
+    fn clear_deleted_link(
         &self,
         base: u32,
         content: &[u8],
@@ -268,7 +268,7 @@ impl XmlOutput<'_> {
     }
 
     /// The properties that stand today for an element of the past.
-    fn write_current(
+    fn write_migrated(
         &mut self,
         node: u32,
         base: u32,
@@ -283,7 +283,7 @@ impl XmlOutput<'_> {
             };
             if let Some(value) = value {
                 let class = self.changes.tree.class_name(node).to_owned();
-                let (name, value) = as_stored(&class, *key, &value, "", None);
+                let (name, value) = stored_form(&class, *key, &value, "", None);
                 out.extend(self.write_element(&name, &value)?);
             }
         }
@@ -298,7 +298,7 @@ impl XmlOutput<'_> {
         layout: &PropertyLayout,
         lead: &[u8],
     ) -> Result<(), CodecError> {
-        for key in self.set_keys(node) {
+        for key in self.edited_keys(node) {
             let stands = layout.get(key).is_some_and(|it| (it.at as usize) < elements.len());
             let PropertyEdit::Set(value) = self.edit_of(node, key) else {
                 continue;
@@ -307,7 +307,7 @@ impl XmlOutput<'_> {
                 continue;
             }
             let class = self.changes.tree.class_name(node).to_owned();
-            let (name, value) = as_stored(&class, key, value, "", None);
+            let (name, value) = stored_form(&class, key, value, "", None);
             let element = self.write_element(&name, &value)?;
             self.pieces.add(lead.to_vec());
             self.pieces.add(element);
@@ -330,7 +330,7 @@ impl XmlOutput<'_> {
 }
 
 /// An element of a text, with another text.
-fn with_text(
+fn replace_element_text(
     content: &[u8],
     element: &PropertyElement<'_>,
     new: &str,
@@ -363,7 +363,7 @@ impl ValueLinks for TextOnlyLinks {
 
 /// The name and the value under which a property is written: as the element says that stands for it
 /// where that is of an older kind and can hold it.
-fn as_stored(
+fn stored_form(
     class: &str,
     key: Ustr,
     value: &Variant,

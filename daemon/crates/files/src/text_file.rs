@@ -33,7 +33,7 @@ pub enum TextError {
 /// A text file that is open for an edit.
 #[derive(Debug)]
 pub struct TextFile {
-    named: String,
+    display_name: String,
     /// The file behind links.
     path: PathBuf,
     text: String,
@@ -47,12 +47,12 @@ impl TextFile {
     pub fn read_file(file: &Path) -> Result<Self, TextError> {
         let named = file.display().to_string();
         let failed = |why| TextError::Read { file: named.clone(), why };
-        let path = disk::canonical(file).map_err(failed)?;
+        let path = disk::canonical_path(file).map_err(failed)?;
         let bytes = fs::read(&path).map_err(failed)?;
         disk::sweep_temporary(path.parent().unwrap_or(Path::new(".")));
         let text =
             String::from_utf8(bytes).map_err(|_| TextError::NoText { file: named.clone() })?;
-        Ok(Self { named, path, text })
+        Ok(Self { display_name: named, path, text })
     }
 
     pub fn text(&self) -> &str {
@@ -64,7 +64,7 @@ impl TextFile {
     /// # Errors
     /// The file is as it was, or as somebody else left it.
     pub fn write_text(&self, text: &str) -> Result<(), TextError> {
-        let file = || self.named.clone();
+        let file = || self.display_name.clone();
         let failed = |why: io::Error| TextError::Write {
             file: file(),
             hint: disk::error_hint(why.kind()),
@@ -75,7 +75,8 @@ impl TextFile {
             return Err(TextError::ReadOnly { file: file() });
         }
         let temporary = disk::write_beside(&self.path, [text.as_bytes()]).map_err(failed)?;
-        let now = disk::hash(&self.path).map_err(|why| TextError::Read { file: file(), why })?;
+        let now =
+            disk::hash_file(&self.path).map_err(|why| TextError::Read { file: file(), why })?;
         if now != Fingerprint::of(self.text.as_bytes()) {
             return Err(TextError::Changed { file: file() });
         }

@@ -27,7 +27,7 @@ impl FileStamp {
 
     /// Whether whoever changes it from now on gives it another look. One that was changed just now may
     /// be changed once more within the same tick of the clock.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         // A time that is still to come is never given again.
         self.modified.is_some_and(|it| it.elapsed().map_or(true, |age| age > TICK))
     }
@@ -61,7 +61,7 @@ mod tests {
         let touch = |at| File::options().write(true).open(&file).unwrap().set_modified(at).unwrap();
         touch(old);
         let first = FileStamp::of_file(&file).unwrap();
-        assert!(first.is_at_rest());
+        assert!(first.is_settled());
         assert_eq!(FileStamp::of_file(&file).unwrap(), first);
         fs::write(&file, "two").unwrap();
         let second = FileStamp::of_file(&file).unwrap();
@@ -70,11 +70,11 @@ mod tests {
         assert_eq!(FileStamp::of_file(&file).unwrap(), first, "nobody can tell");
         touch(SystemTime::now());
         assert!(
-            !FileStamp::of_file(&file).unwrap().is_at_rest(),
+            !FileStamp::of_file(&file).unwrap().is_settled(),
             "and so it is not believed at first"
         );
         touch(SystemTime::now() + Duration::from_hours(1));
-        assert!(FileStamp::of_file(&file).unwrap().is_at_rest());
+        assert!(FileStamp::of_file(&file).unwrap().is_settled());
         let new = folder.path().join("new");
         fs::write(&new, "two").unwrap();
         File::options().write(true).open(&new).unwrap().set_modified(old).unwrap();

@@ -20,7 +20,7 @@ use crate::{Engine, EngineError, Target};
 /// How often one call may ask something before it is refused.
 const MAX_ROUNDS: usize = 64;
 /// How many instances one question is about.
-const MAX_ASKED: usize = 2_000;
+const MAX_INSTANCES: usize = 2_000;
 
 /// What the call that is planned now has asked.
 #[derive(Debug, Default)]
@@ -28,26 +28,26 @@ pub(super) struct AskedQuestions {
     call: Option<Seq>,
     rounds: usize,
     /// What its tool asks itself: the answer is the call's.
-    own: Option<(u64, Seq)>,
+    own_question: Option<(u64, Seq)>,
     /// Proposals that were on trial, and need something told before they can be again.
-    untried: Vec<Seq>,
+    pending_overlay: Vec<Seq>,
 }
 
 impl Engine {
     /// The plugin began anew: what was asked has to be asked again, and the place to be told.
-    pub fn began_anew(&mut self) {
-        self.retry_waiting();
+    pub fn reset_mirror(&mut self) {
+        self.requeue_overlay();
         self.forget_questions();
         self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
-        self.ids_are_new(self.last);
+        self.invalidate_ids(self.last_seq);
         self.scene = Scene::open_place();
-        self.joined.began_anew();
+        self.linked_projects.reset_links();
         self.read_memory();
     }
 
     /// What was asked of Studio is not wanted any more, or has to be asked again.
     pub fn forget_questions(&mut self) {
-        self.questions.own = None;
+        self.questions.own_question = None;
         self.questions.call = None;
         if let Target::Open(studio) = &mut self.target {
             studio.forget_questions();
@@ -56,7 +56,7 @@ impl Engine {
 
     /// The place as it was told, with nothing on trial.
     pub fn mirror_scene(&mut self) -> &mut Scene {
-        self.drop_trial();
+        self.drop_overlay();
         &mut self.scene
     }
 
@@ -83,7 +83,7 @@ impl Engine {
             self.scene.forget_facts();
         }
         let mut meant = self.current_workflow().and_then(|workflow| workflow.implicit_target(call));
-        if self.tasks.get(&self.workflow).is_some_and(|task| task.is_other_epoch)
+        if self.tasks.get(&self.current).is_some_and(|task| task.is_other_epoch)
             && let Some(meant) = &mut meant
         {
             // In another epoch its id may be somebody else's; the path is left.
@@ -112,30 +112,30 @@ impl Engine {
     pub(super) fn is_waiting_for_studio(&mut self) -> Result<bool, EngineError> {
         loop {
             let Target::Open(studio) = &self.target else {
-                if self.questions.untried.is_empty() {
+                if self.questions.pending_overlay.is_empty() {
                     return Ok(false);
                 }
-                self.try_again()?;
+                self.rebuild_overlay()?;
                 continue;
             };
             // What stands on something that is being done can be tried when it is.
-            if self.is_acting() || studio.is_asked() || !self.scene.is_whole() {
+            if self.is_applying() || studio.has_open_question() || !self.scene.is_whole() {
                 return Ok(true);
             }
             if let Some(seq) = self.first_approved() {
-                self.hand_out(seq)?;
-            } else if !self.lay_ahead()? {
+                self.dispatch_proposal(seq)?;
+            } else if !self.overlay_unsynced()? {
                 return Ok(true);
-            } else if self.questions.untried.is_empty() {
+            } else if self.questions.pending_overlay.is_empty() {
                 return Ok(false);
             } else {
-                self.try_again()?;
+                self.rebuild_overlay()?;
             }
         }
     }
 
     /// Whether Studio was given a proposal that it has not acknowledged.
-    pub fn is_acting(&self) -> bool {
+    pub fn is_applying(&self) -> bool {
         let work = self.studio().map_or(&[][..], StudioTarget::work).iter();
         let mut handed_out = work.filter_map(|work| match work {
             Work::Apply { apply } => Some(apply.proposal),
@@ -153,21 +153,21 @@ impl Engine {
         let is_its = |workflow: &Workflow, call| workflow.call(call).is_some();
         let call = self.questions.call;
         let of_call = call.and_then(|call| {
-            self.at_work().find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
+            self.active_workflows().find(|(_, workflow)| is_its(workflow, call)).map(|(seq, _)| seq)
         });
-        let first = || self.first_approved().or(self.questions.untried.first().copied());
+        let first = || self.first_approved().or(self.questions.pending_overlay.first().copied());
         of_call.or_else(|| Some(self.find_proposal(first()?)?.0))
     }
 
     /// Asks Studio for what a plan needs; false where it needs nothing.
-    pub(super) fn asks_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
+    pub(super) fn ask_studio(&mut self, call: Seq, result: &Result<Plan, Refusal>) -> bool {
         let missing = self.scene.take_missing();
         let Target::Open(studio) = &mut self.target else {
             return false;
         };
         if let Ok(Plan::Fetch(wanted)) = result {
             let number = studio.request(wanted.clone());
-            self.questions.own = Some((number, call));
+            self.questions.own_question = Some((number, call));
             return true;
         }
         self.questions.rounds += 1;
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// # Errors
     /// Something was not; it is asked for now.
-    pub(super) fn all_known(&mut self) -> Result<(), Refusal> {
+    pub(super) fn check_all_known(&mut self) -> Result<(), Refusal> {
         let missing = self.scene.take_missing();
         match &mut self.target {
             Target::Open(studio) if !missing.is_empty() => {
@@ -195,9 +195,13 @@ impl Engine {
 
     /// A yes, and what it becomes in Studio where nothing else is on its way: both are durable at
     /// once, so that Studio is told after one sync.
-    pub(super) fn approve_open(&mut self, seq: Seq, yes: WorkflowInput) -> Result<(), EngineError> {
-        let mut entries = decide(&self.state, self.workflow, yes)?;
-        let is_free = self.first_approved().is_none() && self.is_of_studio(seq);
+    pub(super) fn approve_in_studio(
+        &mut self,
+        seq: Seq,
+        yes: WorkflowInput,
+    ) -> Result<(), EngineError> {
+        let mut entries = decide(&self.state, self.current, yes)?;
+        let is_free = self.first_approved().is_none() && self.is_studio_only(seq);
         let prepared = if is_free { self.prepare_apply(seq)? } else { None };
         let session = self.studio().map(|studio| studio.place().session.to_string());
         let Some((approved, prepared)) = prepared.filter(|_| !entries.is_empty()) else {
@@ -207,7 +211,7 @@ impl Engine {
         entries.push(Entry::Applying { proposals: vec![seq], file, before: None, acks });
         self.append_entries(entries, Vec::new())?;
         if let Target::Open(studio) = &mut self.target {
-            studio.hand_out(seq, &approved, prepared.actions);
+            studio.queue_apply(seq, &approved, prepared.actions);
         }
         Ok(())
     }
@@ -217,8 +221,8 @@ impl Engine {
         &mut self,
         seq: Seq,
     ) -> Result<Option<(Proposal, PreparedActions)>, EngineError> {
-        self.drop_trial();
-        self.load_blobs(&[seq])?;
+        self.drop_overlay();
+        self.load_proposal_blobs(&[seq])?;
         let pending = self.find_proposal(seq);
         let Some((call, proposal)) = pending.map(|(_, it)| (it.call, it.proposal.clone())) else {
             return Ok(None);
@@ -231,19 +235,21 @@ impl Engine {
     }
 
     /// Hands an approved proposal to Studio, in whosever turn.
-    fn hand_out(&mut self, seq: Seq) -> Result<(), EngineError> {
+    fn dispatch_proposal(&mut self, seq: Seq) -> Result<(), EngineError> {
         match self.find_proposal(seq) {
-            Some((workflow, _)) => self.in_turn_of(workflow, |engine| engine.hand_out_own(seq)),
+            Some((workflow, _)) => {
+                self.with_workflow(workflow, |engine| engine.dispatch_current(seq))
+            }
             None => Ok(()),
         }
     }
 
-    fn hand_out_own(&mut self, seq: Seq) -> Result<(), EngineError> {
-        if self.is_of_memory(seq) {
+    fn dispatch_current(&mut self, seq: Seq) -> Result<(), EngineError> {
+        if self.is_memory_change(seq) {
             return self.write_memory(seq);
         }
-        self.drop_trial();
-        self.load_blobs(&[seq])?;
+        self.drop_overlay();
+        self.load_proposal_blobs(&[seq])?;
         let Some((_, pending)) = self.state.find_proposal(seq) else {
             return Ok(());
         };
@@ -258,7 +264,7 @@ impl Engine {
             (&pending.status, pending.proposal.files.is_some())
         {
             let predicted = predicted.clone();
-            if !self.are_files_done(seq, &predicted, seen)? {
+            if !self.has_finished_files(seq, &predicted, seen)? {
                 return Ok(());
             }
         }
@@ -282,7 +288,7 @@ impl Engine {
         {
             let (ack, approved) = (predicted.clone(), pending.proposal.clone());
             self.handle_input(WorkflowInput::Acted { proposal: seq, ack })?;
-            self.is_ahead(call, &approved);
+            self.record_unsynced(call, &approved);
             return Ok(());
         }
         let predicted = match &pending.status {
@@ -292,7 +298,7 @@ impl Engine {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) if seen == ObservedState::Unclear => {
-                return self.settle_unknown(seq, &refusal);
+                return self.fail_unclear(seq, &refusal);
             }
             // What was given to Studio before this process is not there, as was seen.
             Err(refusal) => return self.handle_stale(seq, &refusal.0, predicted.as_deref()),
@@ -302,10 +308,10 @@ impl Engine {
             return Ok(());
         }
         if prepared.actions.is_empty() {
-            return self.done_in_files(seq, call, &approved);
+            return self.complete_in_files(seq, call, &approved);
         }
         if let Target::Open(studio) = &mut self.target {
-            studio.hand_out(seq, &approved, prepared.actions);
+            studio.queue_apply(seq, &approved, prepared.actions);
         }
         Ok(())
     }
@@ -335,8 +341,8 @@ impl Engine {
     }
 
     /// A proposal that was handed out by a process that stopped, of which some may have been done.
-    fn settle_unknown(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
-        let files = if self.is_of_studio(seq) { "" } else { " Its files are written." };
+    fn fail_unclear(&mut self, seq: Seq, refusal: &Refusal) -> Result<(), EngineError> {
+        let files = if self.is_studio_only(seq) { "" } else { " Its files are written." };
         let reason = format!(
             "Vector was stopped while Studio did this. Look whether it is there, and ask for it again \
              where it is not.{files} ({refusal})"
@@ -357,7 +363,7 @@ impl Engine {
         if let Target::Open(studio) = &mut self.target {
             studio.remove_acknowledged(seq, patch_id);
         }
-        self.turn_to_proposal(seq);
+        self.select_workflow_of(seq);
         let Some((_, pending)) = self.find_proposal(seq) else {
             return Ok(false);
         };
@@ -371,38 +377,38 @@ impl Engine {
         let proposal = pending.proposal.clone();
         match outcome {
             ApplyOutcome::Applied { acted, .. } => {
-                let ack = studio::settle_ack(predicted, call, &proposal, &acted);
+                let ack = studio::resolve_ack(predicted, call, &proposal, &acted);
                 self.handle_input(WorkflowInput::Acted { proposal: seq, ack: Box::new(ack) })?;
-                self.name_made(call, &proposal, &acted);
-                self.is_ahead(call, &proposal);
+                self.record_created_ids(call, &proposal, &acted);
+                self.record_unsynced(call, &proposal);
             }
-            ApplyOutcome::Stale { .. } if self.is_there(seq, &predicted) => {
+            ApplyOutcome::Stale { .. } if self.is_already_applied(seq, &predicted) => {
                 self.handle_input(WorkflowInput::Acted {
                     proposal: seq,
                     ack: Box::new(predicted),
                 })?;
-                self.is_ahead(call, &proposal);
+                self.record_unsynced(call, &proposal);
             }
             ApplyOutcome::Stale { reason } => self.handle_stale(seq, &reason, Some(&predicted))?,
             ApplyOutcome::Refused { reason } | ApplyOutcome::Diverged { reason } => {
-                let (Ok(files) | Err(files)) = self.take_files_back(&predicted)?;
+                let (Ok(files) | Err(files)) = self.revert_files(&predicted)?;
                 let reason = format!("{reason}{files}");
                 self.handle_input(WorkflowInput::Failed { proposals: vec![seq], reason })?;
             }
         }
-        self.retry_waiting();
+        self.requeue_overlay();
         Ok(true)
     }
 
     /// Whether the place is as a proposal would have left it, which a plugin may have forgotten.
-    fn is_there(&mut self, seq: Seq, predicted: &Ack) -> bool {
+    fn is_already_applied(&mut self, seq: Seq, predicted: &Ack) -> bool {
         let pending = self.state.find_proposal(seq);
         let seen =
             pending.map(|(_, it)| studio::observe_proposal(&self.scene, &it.proposal, predicted));
         self.scene.take_missing().is_empty() && seen == Some(ObservedState::Done)
     }
 
-    fn name_made(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
+    fn record_created_ids(&mut self, call: Seq, proposal: &Proposal, acted: &[Acted]) {
         for (id, real) in studio::id_mapping(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
@@ -412,15 +418,15 @@ impl Engine {
     }
 
     /// What waits is put on trial again, once what it stands on is heard of.
-    pub(super) fn retry_waiting(&mut self) {
-        self.drop_trial();
-        let waiting = self.all_proposals().into_iter().filter(|(_, it)| self.is_tried(it));
-        self.questions.untried = waiting.map(|(seq, _)| seq).collect();
+    pub(super) fn requeue_overlay(&mut self) {
+        self.drop_overlay();
+        let waiting = self.all_proposals().into_iter().filter(|(_, it)| self.should_overlay(it));
+        self.questions.pending_overlay = waiting.map(|(seq, _)| seq).collect();
     }
 
     /// Notes what was on trial, and is to be again before what is noted already.
     pub(super) fn queue_overlay(&mut self, proposals: impl Iterator<Item = Seq>) {
-        self.questions.untried.splice(0..0, proposals);
+        self.questions.pending_overlay.splice(0..0, proposals);
     }
 
     /// Takes what is said of the place.
@@ -432,24 +438,24 @@ impl Engine {
         part: &ScenePart,
     ) -> Result<Result<(), OutOfSync>, EngineError> {
         if let ScenePart::Answered { work, answer } = part {
-            return self.take_answer(*work, answer).map(Ok);
+            return self.handle_answer(*work, answer).map(Ok);
         }
         if let ScenePart::Undone { recording } | ScenePart::Redone { recording } = part {
             let again = matches!(part, ScenePart::Redone { .. });
             if let Some(proposal) = studio::parse_recording(recording)
-                && self.turn_to_proposal(proposal)
+                && self.select_workflow_of(proposal)
             {
                 let left = self.undo_files(proposal, again)?;
                 self.handle_input(WorkflowInput::Undone { proposal, is_redone: again, left })?;
-                self.take_back_settled();
+                self.retract_settled();
             }
             return Ok(Ok(()));
         }
-        self.drop_trial();
+        self.drop_overlay();
         Ok(self.scene.update_mirror(part))
     }
 
-    fn take_answer(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
+    fn handle_answer(&mut self, number: u64, answer: &Answer) -> Result<(), EngineError> {
         let asks = self.asking_workflow();
         let Target::Open(studio) = &mut self.target else {
             return Ok(());
@@ -457,17 +463,17 @@ impl Engine {
         let Some(wanted) = studio.take_answer(number) else {
             return Ok(());
         };
-        if let Some((own, call)) = self.questions.own
+        if let Some((own, call)) = self.questions.own_question
             && own == number
         {
-            self.turn_to(asks.unwrap_or(self.workflow));
-            self.questions.own = None;
+            self.select_workflow(asks.unwrap_or(self.current));
+            self.questions.own_question = None;
             self.end_questions();
             let result = tools::describe_answer(&self.scene, answer).map(Plan::Answer);
-            let after = self.trial.iter().map(|(seq, _)| *seq).collect();
+            let after = self.overlay.iter().map(|(seq, _)| *seq).collect();
             return self.handle_input(WorkflowInput::Planned { call, result, after }).map(drop);
         }
-        self.drop_trial();
+        self.drop_overlay();
         match (wanted, answer) {
             (Wanted::Properties { of }, Answer::Properties { known }) => {
                 self.scene.set_known_properties(known, &of);
@@ -491,7 +497,7 @@ impl Engine {
     }
 
     /// Offers nothing any more that is settled.
-    fn take_back_settled(&mut self) {
+    fn retract_settled(&mut self) {
         let state = &self.state;
         let is_due = |seq: Seq| {
             let status = state.find_proposal(seq).map(|(_, it)| &it.status);
@@ -504,18 +510,19 @@ impl Engine {
 
     /// Puts proposals on trial once more. What does not fit is planned again, with its workflow's
     /// others; what needs something told is tried later.
-    fn try_again(&mut self) -> Result<(), EngineError> {
-        let mut proposals = std::mem::take(&mut self.questions.untried);
-        proposals.retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.is_tried(it)));
-        let tried = self.trial.len();
-        let done = self.redo_proposals(&proposals);
+    fn rebuild_overlay(&mut self) -> Result<(), EngineError> {
+        let mut proposals = std::mem::take(&mut self.questions.pending_overlay);
+        proposals
+            .retain(|seq| self.find_proposal(*seq).is_some_and(|(_, it)| self.should_overlay(it)));
+        let tried = self.overlay.len();
+        let done = self.overlay_proposals(&proposals);
         let missing = self.scene.take_missing();
-        let unfit = proposals.get(self.trial.len() - tried).copied();
+        let unfit = proposals.get(self.overlay.len() - tried).copied();
         if missing.is_empty() && done.is_ok() {
             return Ok(());
         }
-        self.drop_trial_from(tried);
-        self.questions.untried = proposals;
+        self.drop_overlay_from(tried);
+        self.questions.pending_overlay = proposals;
         if !missing.is_empty() {
             if let Target::Open(studio) = &mut self.target {
                 request_missing(studio, missing);
@@ -526,7 +533,7 @@ impl Engine {
             (Err(EngineError::Refused(refusal)), Some((workflow, _))) => {
                 let reason = format!("{refusal} It is planned again on what is there now.");
                 let moved = WorkflowInput::Moved { reason, not_done: Vec::new() };
-                self.in_turn_of(workflow, |engine| engine.handle_input(moved)).map(drop)
+                self.with_workflow(workflow, |engine| engine.handle_input(moved)).map(drop)
             }
             (done, _) => done,
         }
@@ -534,7 +541,7 @@ impl Engine {
 
     /// Whether a proposal is put on trial. Files are written when all of a task is decided, so that what
     /// is approved may wait for that; Studio is given it at once.
-    fn is_tried(&self, pending: &PendingProposal) -> bool {
+    fn should_overlay(&self, pending: &PendingProposal) -> bool {
         match pending.status {
             PendingStatus::Waiting => true,
             PendingStatus::Approved => !matches!(self.target, Target::Open(_)),
@@ -554,11 +561,11 @@ fn asset_contents(answer: &Answer) -> Result<AssetContents, String> {
 
 /// Asks for what is missing, in pieces.
 pub(super) fn request_missing(studio: &mut StudioTarget, missing: MissingFacts) {
-    for of in missing.properties.chunks(MAX_ASKED) {
+    for of in missing.properties.chunks(MAX_INSTANCES) {
         let of: Vec<WantedProperties> = of.to_vec();
         studio.request(Wanted::Properties { of });
     }
-    for ids in missing.sources.chunks(MAX_ASKED) {
+    for ids in missing.sources.chunks(MAX_INSTANCES) {
         studio.request(Wanted::Sources { ids: ids.to_vec() });
     }
     if missing.selection {

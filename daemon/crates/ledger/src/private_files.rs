@@ -11,7 +11,7 @@ use std::path::Path;
 use super::FILE;
 
 /// What Vector makes in the ledger's folder. What a person writes there is theirs, and left alone.
-pub const OWN: [&str; 15] = [
+pub const OWN_FILES: [&str; 15] = [
     FILE,
     "ledger.sqlite-wal",
     "ledger.sqlite-shm",
@@ -30,7 +30,7 @@ pub const OWN: [&str; 15] = [
 ];
 
 /// What a person writes there.
-const THEIRS: [&str; 2] = ["vector.toml", "models.toml"];
+const USER_FILES: [&str; 2] = ["vector.toml", "models.toml"];
 
 /// Makes a folder where it is missing, with those above it.
 ///
@@ -54,20 +54,20 @@ pub fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Takes from others what they could do with what Vector has made in its folder, and with the folder
 /// where nothing else is in it. What is not the user's own stays as it is; `vector doctor` says so.
 pub(super) fn tighten_permissions(home: &Path) {
-    for name in OWN {
+    for name in OWN_FILES {
         restrict(&home.join(name));
     }
-    if is_open(home) && is_own(home) {
+    if is_open(home) && has_only_own_files(home) {
         restrict(home);
     }
 }
 
 /// Whether nothing but Vector's things are in a folder.
-fn is_own(home: &Path) -> bool {
+fn has_only_own_files(home: &Path) -> bool {
     let is_known = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
             let name = entry.file_name();
-            OWN.iter().chain(&THEIRS).any(|known| name == **known)
+            OWN_FILES.iter().chain(&USER_FILES).any(|known| name == **known)
         })
     };
     fs::read_dir(home).is_ok_and(|mut entries| entries.all(is_known))

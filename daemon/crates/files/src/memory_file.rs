@@ -72,7 +72,7 @@ impl MemoryFile {
 
     /// Whether the file still is what was read.
     pub fn is_unchanged(&self) -> io::Result<bool> {
-        match disk::hash(&self.path) {
+        match disk::hash_file(&self.path) {
             Ok(now) => {
                 Ok(self.text.as_ref().is_some_and(|text| Fingerprint::of(text.as_bytes()) == now))
             }
@@ -85,13 +85,13 @@ impl MemoryFile {
     pub fn store_text(&self, text: &str) -> io::Result<StoredMemory> {
         if let Some(folder) = self.path.parent() {
             if self.is_own {
-                disk::private_folder(folder)?;
+                disk::create_private_folder(folder)?;
             } else {
                 fs::create_dir_all(folder)?;
             }
         }
         // A link stays a link.
-        let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
+        let real = disk::canonical_path(&self.path).unwrap_or_else(|_| self.path.clone());
         let temporary = if self.is_own {
             disk::write_private(&real, text.as_bytes())?
         } else {
@@ -102,13 +102,13 @@ impl MemoryFile {
 
     /// Puts a text in the place of the old one, and answers the old one.
     pub fn replace(&mut self, stored: StoredMemory) -> io::Result<Option<String>> {
-        let real = disk::canonical(&self.path).unwrap_or_else(|_| self.path.clone());
+        let real = disk::canonical_path(&self.path).unwrap_or_else(|_| self.path.clone());
         disk::replace_file(stored.temporary, &real)?;
         Ok(self.text.replace(stored.text))
     }
 
     /// Puts the text back that was there before: what was to change with it could not.
-    pub fn put_back(&mut self, before: Option<String>) -> io::Result<()> {
+    pub fn restore_text(&mut self, before: Option<String>) -> io::Result<()> {
         match &before {
             Some(text) => drop(self.replace(self.store_text(text)?)?),
             None => fs::remove_file(&self.path)?,

@@ -19,7 +19,7 @@ use crate::{Engine, EngineError, required_blobs};
 impl Engine {
     /// How far the files of a proposal had got when an earlier process stopped: whether they are done.
     /// Otherwise they are what they were before, and what becomes of the proposal is on record.
-    pub(crate) fn are_files_done(
+    pub(crate) fn has_finished_files(
         &mut self,
         seq: Seq,
         predicted: &Ack,
@@ -48,25 +48,25 @@ impl Engine {
             "Vector was stopped while it wrote this, and {said}: look whether it is there, and ask for it \
              again where it is not."
         );
-        self.not_written(seq, reason)
+        self.fail_proposal(seq, reason)
     }
 
     /// The record of what a proposal did to files.
     fn read_journal(&self, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
-        step_of(&self.ledger, ack)
+        load_journal(&self.ledger, ack)
     }
 
     /// Puts files back where Studio did not do its part, and says so; what stays where that cannot be
     /// done whole.
-    pub(crate) fn take_files_back(
+    pub(crate) fn revert_files(
         &mut self,
         ack: &Ack,
     ) -> Result<Result<String, String>, EngineError> {
         let Some(step) = self.read_journal(ack)? else {
             return Ok(Ok(String::new()));
         };
-        let back = recover::put_back(&self.ledger, &step)?;
-        self.follow_own(ack)?;
+        let back = recover::restore_step_files(&self.ledger, &step)?;
+        self.reload_project(ack)?;
         Ok(match back {
             Ok(()) => Ok(" Its files are what they were.".to_owned()),
             Err(left) => Err(format!(" Some of its files could not be restored: {left}.")),
@@ -74,10 +74,10 @@ impl Engine {
     }
 
     /// Reads the project again whose files were put back.
-    fn follow_own(&mut self, ack: &Ack) -> Result<(), EngineError> {
+    fn reload_project(&mut self, ack: &Ack) -> Result<(), EngineError> {
         let file = ack.files.as_ref().and_then(|ack| ack.file.clone());
         let is_it = |it: &LinkedProject| Some(it.project.name()) == file;
-        match self.joined.beside.iter().position(is_it) {
+        match self.linked_projects.projects.iter().position(is_it) {
             Some(at) => self.follow_project(at, &FileChanges::All),
             None => Ok(()),
         }
@@ -115,12 +115,12 @@ impl Engine {
                         files.join(", ")
                     )));
                 }
-                self.drop_trial();
-                self.joined.ahead.retain(|it| it.call != pending.call);
-                Ok(self.take_files_back(ack)?.err())
+                self.drop_overlay();
+                self.linked_projects.unsynced.retain(|it| it.call != pending.call);
+                Ok(self.revert_files(ack)?.err())
             }
             PendingStatus::Undone(_) if again => {
-                self.load_hashes(required_blobs(&pending.proposal.commands))?;
+                self.load_blobs_by_hash(required_blobs(&pending.proposal.commands))?;
                 Ok(self.redo_files(proposal, pending.call, &pending.proposal).err())
             }
             _ => Ok(None),
@@ -131,10 +131,10 @@ impl Engine {
     fn redo_files(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Result<(), String> {
         let _alone = vector_rojo_project::lock_project_files();
         let failed = |why: String| format!("Its files are as they were: {why}");
-        let Some((at, own)) = self.own_part(proposal) else {
+        let Some((at, own)) = self.file_part(proposal) else {
             return Err(failed("their project is not served any more.".to_owned()));
         };
-        let LinkedProject { project, scene, .. } = &mut self.joined.beside[at];
+        let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
         let start = scene.mark();
         let prepared = project.prepare_proposals(scene, &[(seq, call, &own)], &self.blobs, None);
         let mut prepared = prepared.map_err(|error| failed(error.to_string()))?;
@@ -145,16 +145,18 @@ impl Engine {
         match project.commit_files(stored, scene) {
             Ok(read) => {
                 if let Some(read) = read {
-                    self.joined.beside[at].replace_scene(read);
+                    self.linked_projects.projects[at].replace_scene(read);
                 }
-                self.is_ahead(call, proposal);
+                self.record_unsynced(call, proposal);
                 Ok(())
             }
             Err(error) => {
                 scene.rollback(start);
                 Err(match error {
                     // Not all files are what they were, and it says which.
-                    PlaceError::Torn { .. } | PlaceError::Kept { .. } => error.to_string(),
+                    PlaceError::PartlyApplied { .. } | PlaceError::ForeignEdits { .. } => {
+                        error.to_string()
+                    }
                     error => failed(error.to_string()),
                 })
             }
@@ -167,7 +169,10 @@ impl Engine {
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub fn put_begun_back(ledger: &Ledger, project: &Path) -> Result<Vec<String>, EngineError> {
+pub fn restore_interrupted_files(
+    ledger: &Ledger,
+    project: &Path,
+) -> Result<Vec<String>, EngineError> {
     let name = project.display().to_string();
     let mut notices = Vec::new();
     for started in ledger.unfinished_starts()? {
@@ -175,17 +180,17 @@ pub fn put_begun_back(ledger: &Ledger, project: &Path) -> Result<Vec<String>, En
             continue;
         };
         // A lease keeps its session from a workflow: what there is to do is looked for without one.
-        if written_in(ledger, started.seq, &name)?.is_empty() {
+        if interrupted_steps(ledger, started.seq, &name)?.is_empty() {
             continue;
         }
         let Some(_lease) = ledger.try_lease(started.seq)? else {
             continue;
         };
-        for (seq, step) in written_in(ledger, started.seq, &name)? {
+        for (seq, step) in interrupted_steps(ledger, started.seq, &name)? {
             if step.find_progress() != StepProgress::Begun {
                 continue;
             }
-            let said = match recover::put_back(ledger, &step)? {
+            let said = match recover::restore_step_files(ledger, &step)? {
                 Ok(()) => "its files are what they were before it".to_owned(),
                 Err(left) => format!("some of its files could not be restored: {left}"),
             };
@@ -196,7 +201,7 @@ pub fn put_begun_back(ledger: &Ledger, project: &Path) -> Result<Vec<String>, En
 }
 
 /// The proposals of a workflow of which files of a project are being written, and the records of that.
-fn written_in(
+fn interrupted_steps(
     ledger: &Ledger,
     workflow: Seq,
     project: &str,
@@ -208,15 +213,15 @@ fn written_in(
             continue;
         };
         if ack.files.as_ref().and_then(|ack| ack.file.as_deref()) == Some(project) {
-            written.extend(step_of(ledger, ack)?.map(|step| (seq, step)));
+            written.extend(load_journal(ledger, ack)?.map(|step| (seq, step)));
         }
     }
     Ok(written)
 }
 
 /// The record of what a proposal did to files.
-fn step_of(ledger: &Ledger, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
+fn load_journal(ledger: &Ledger, ack: &Ack) -> Result<Option<StepJournal>, EngineError> {
     let record = ack.files.as_ref().and_then(|ack| ack.bytes.as_ref());
-    let bytes = record.map(|it| ledger.blob(&it.patch)).transpose()?.flatten();
+    let bytes = record.map(|it| ledger.read_blob(&it.patch)).transpose()?.flatten();
     Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }

@@ -11,18 +11,18 @@ use vector_core::proposal::describe_conflict;
 use crate::Engine;
 
 /// How many proposals a refusal names.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl Engine {
     /// A refusal of a call, with the undecided proposals that delete or change what the call asks for.
-    pub(super) fn with_pending(&self, refusal: Refusal, args: &Json) -> Refusal {
+    pub(super) fn add_pending_conflicts(&self, refusal: Refusal, args: &Json) -> Refusal {
         let mut paths = BTreeSet::new();
         collect_paths(args, &mut paths);
         let mut text = refusal.0;
         let mut named = 0;
-        for (workflow, of) in self.at_work() {
+        for (workflow, of) in self.active_workflows() {
             let who = match of.agent_name() {
-                _ if workflow == self.workflow => "you",
+                _ if workflow == self.current => "you",
                 Some(agent) => agent,
                 None => of.driver.as_str(),
             };
@@ -32,7 +32,7 @@ impl Engine {
                 else {
                     continue;
                 };
-                if named == NAMED {
+                if named == MAX_NAMED {
                     text.push_str(" So do others.");
                     return Refusal(text);
                 }

@@ -11,12 +11,12 @@ use vector_core::proposal::{BlobStore, try_command};
 use vector_place::{MissingFacts, Node, Scene};
 
 use super::{LinkedProject, UnsyncedWrites};
-use crate::open::request_missing;
+use crate::studio_sync::request_missing;
 use crate::{Engine, EngineError, Target};
 
 impl Engine {
     /// Notes what is written to files and Studio has to be synced with.
-    pub(crate) fn is_ahead(&mut self, call: Seq, proposal: &Proposal) {
+    pub(crate) fn record_unsynced(&mut self, call: Seq, proposal: &Proposal) {
         if proposal.files.is_none() {
             return;
         }
@@ -25,20 +25,22 @@ impl Engine {
         // Texts are laid over as the files say them.
         let is_laid = |command: &&Command| !matches!(command, Command::EditScript { .. });
         let commands = own.filter(is_laid).cloned().collect();
-        self.drop_trial();
-        self.joined.ahead.push(UnsyncedWrites { call, commands });
+        self.drop_overlay();
+        self.linked_projects.unsynced.push(UnsyncedWrites { call, commands });
     }
 
     /// Lays over the mirror what is written to files and Studio does not show: what was made, moved and
     /// deleted here, until it shows that or something else, and the texts of all scripts that Rojo owns.
     /// False where something has to be asked first.
-    pub(crate) fn lay_ahead(&mut self) -> Result<bool, EngineError> {
-        self.look_for_project()?;
-        let (None, Some(at)) = (self.joined.laid, self.joined.active_index()) else {
+    pub(crate) fn overlay_unsynced(&mut self) -> Result<bool, EngineError> {
+        self.detect_linked_project()?;
+        let (None, Some(at)) =
+            (self.linked_projects.overlay_mark, self.linked_projects.active_index())
+        else {
             return Ok(true);
         };
         let mark = self.scene.mark();
-        let mut ahead = std::mem::take(&mut self.joined.ahead);
+        let mut ahead = std::mem::take(&mut self.linked_projects.unsynced);
         let mut missing = MissingFacts::default();
         for UnsyncedWrites { call, commands } in &mut ahead {
             self.scene.begin_scope(*call);
@@ -56,20 +58,20 @@ impl Engine {
             if let (false, Target::Open(studio)) = (missing.is_empty(), &mut self.target) {
                 request_missing(studio, missing);
                 self.scene.rollback(mark);
-                self.joined.ahead = ahead;
+                self.linked_projects.unsynced = ahead;
                 return Ok(false);
             }
         }
         ahead.retain(|it| !it.commands.is_empty());
-        self.joined.ahead = ahead;
-        self.joined.laid = Some(mark);
-        self.joined.beside[at].lay_texts(&mut self.scene);
+        self.linked_projects.unsynced = ahead;
+        self.linked_projects.overlay_mark = Some(mark);
+        self.linked_projects.projects[at].overlay_texts(&mut self.scene);
         Ok(true)
     }
 
     /// Takes back what was laid over the mirror, on which nothing is on trial.
-    pub(crate) fn lift_ahead(&mut self) {
-        if let Some(mark) = self.joined.laid.take() {
+    pub(crate) fn remove_unsynced_overlay(&mut self) {
+        if let Some(mark) = self.linked_projects.overlay_mark.take() {
             self.scene.rollback(mark);
         }
     }
@@ -79,46 +81,47 @@ impl Engine {
 #[derive(Debug)]
 pub(super) struct SyncedScripts {
     /// The tree of the mirror at that moment, and its texts.
-    turns: u64,
-    texts: u64,
+    tree_version: u64,
+    text_version: u64,
     /// By the script that is shown, that of the files.
     pairs: FxHashMap<Node, Node>,
     /// Those that show another text than their files.
-    others: BTreeSet<Node>,
+    differing: BTreeSet<Node>,
 }
 
 impl LinkedProject {
     /// Lays the texts of files over the mirror, where it shows others. Only texts that may have changed
     /// there are looked at again.
-    fn lay_texts(&mut self, open: &mut Scene) {
+    fn overlay_texts(&mut self, open: &mut Scene) {
         let files = &self.scene;
         let is_other = |open: &Scene, shown: Node, script: Node| {
             let text = files.script_text(script).unwrap_or_default();
             open.source_if_known(shown).as_deref() != Some(&*text)
         };
-        let known = self.shown.take().filter(|known| known.turns == open.change_count());
+        let known =
+            self.synced_scripts.take().filter(|known| known.tree_version == open.change_count());
         let mut shown = known.unwrap_or_else(|| SyncedScripts {
-            turns: open.change_count(),
-            texts: u64::MAX,
+            tree_version: open.change_count(),
+            text_version: u64::MAX,
             pairs: pair_scripts(open, files),
-            others: BTreeSet::new(),
+            differing: BTreeSet::new(),
         });
-        let touched = open.texts_since(shown.texts).map(<[Node]>::to_vec);
+        let touched = open.texts_since(shown.text_version).map(<[Node]>::to_vec);
         let touched = touched.unwrap_or_else(|| shown.pairs.keys().copied().collect());
         for node in touched {
             match shown.pairs.get(&node) {
-                Some(script) if is_other(open, node, *script) => drop(shown.others.insert(node)),
-                _ => drop(shown.others.remove(&node)),
+                Some(script) if is_other(open, node, *script) => drop(shown.differing.insert(node)),
+                _ => drop(shown.differing.remove(&node)),
             }
         }
         // What is laid here is lifted again, and looked at then.
-        shown.texts = open.texts_now();
-        for node in &shown.others {
+        shown.text_version = open.texts_now();
+        for node in &shown.differing {
             if let Some(script) = shown.pairs.get(node) {
                 open.set_source(*node, files.script_text(*script).unwrap_or_default().into_owned());
             }
         }
-        self.shown = Some(shown);
+        self.synced_scripts = Some(shown);
     }
 }
 

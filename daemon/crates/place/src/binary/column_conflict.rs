@@ -10,7 +10,12 @@ use crate::reflection;
 impl BinaryFile {
     /// The type of what the file has for a property of a class, where a value cannot be stored beside
     /// that: a column has one type.
-    pub(crate) fn rival_kind(&self, class: u32, key: Ustr, value: &Variant) -> Option<VariantType> {
+    pub(crate) fn conflicting_kind(
+        &self,
+        class: u32,
+        key: Ustr,
+        value: &Variant,
+    ) -> Option<VariantType> {
         let holds = |ty: u8, value: &Variant| {
             cell::write_cell(ty, value, &mut TypeOnlyLinks, &mut Vec::new())
         };
@@ -41,7 +46,7 @@ impl cell::WriteLinks for TypeOnlyLinks {
         -1
     }
 
-    fn index(&mut self, _: &SharedString) -> u32 {
+    fn shared_index(&mut self, _: &SharedString) -> u32 {
         0
     }
 }

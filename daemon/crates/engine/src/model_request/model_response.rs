@@ -65,7 +65,7 @@ pub(super) fn build_message(
     ModelMessage { text, calls, is_declined: declined, flaw, cost: Some(cost) }
 }
 
-const SILENT: &str = "Your message was empty. Call a tool, or say what you have to say.";
+const EMPTY_MESSAGE: &str = "Your message was empty. Call a tool, or say what you have to say.";
 
 /// What is wrong with an answer as a whole.
 fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
@@ -76,9 +76,9 @@ fn find_flaw(answer: &ModelAnswer, has_called: bool) -> Option<String> {
              arguments that fit the tool's schema.",
             why()
         )),
-        AnswerOutcome::Empty => Some(SILENT.to_owned()),
+        AnswerOutcome::Empty => Some(EMPTY_MESSAGE.to_owned()),
         // Some end so behind their last call, and are done.
-        AnswerOutcome::Ok if answer.is_silent() && !has_called => Some(SILENT.to_owned()),
+        AnswerOutcome::Ok if answer.is_silent() && !has_called => Some(EMPTY_MESSAGE.to_owned()),
         AnswerOutcome::Truncated if answer.calls.is_empty() => Some(
             "Your message was cut off at the token limit, and nothing was run. Say it shorter, or do it \
              in smaller steps."

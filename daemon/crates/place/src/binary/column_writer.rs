@@ -61,7 +61,7 @@ impl ColumnWriter {
             }
             return is_cell;
         }
-        if !self.is_cell(cell) {
+        if !self.is_valid_cell(cell) {
             return false;
         }
         let mut rest = cell;
@@ -75,7 +75,7 @@ impl ColumnWriter {
         true
     }
 
-    fn is_cell(&self, cell: &[u8]) -> bool {
+    fn is_valid_cell(&self, cell: &[u8]) -> bool {
         let rest = self.parts.iter().try_fold(cell, |rest, part| {
             let len = part.field.len_in(rest)?;
             rest.get(len..)
@@ -92,7 +92,7 @@ impl ColumnWriter {
         }
         let mut cell = std::mem::take(&mut self.cell);
         for (n, part) in self.parts.iter_mut().enumerate() {
-            match column.run(n, rows.clone()) {
+            match column.field_run(n, rows.clone()) {
                 Some(FieldRun::Cells) => {
                     // Such a field is the only one of its type, so a cell is all its own.
                     for row in rows.clone() {
@@ -208,19 +208,19 @@ fn read_reference(bytes: &[u8]) -> Option<u32> {
 struct PlaneBuffer {
     width: usize,
     len: usize,
-    room: usize,
+    row_capacity: usize,
     bytes: Vec<u8>,
 }
 
 impl PlaneBuffer {
-    fn new(width: usize, room: usize) -> Self {
-        Self { width, len: 0, room, bytes: vec![0; width * room] }
+    fn new(width: usize, row_capacity: usize) -> Self {
+        Self { width, len: 0, row_capacity, bytes: vec![0; width * row_capacity] }
     }
 
     fn push(&mut self, cell: &[u8]) {
         self.reserve(1);
         for (plane, byte) in cell.iter().enumerate().take(self.width) {
-            self.bytes[plane * self.room + self.len] = *byte;
+            self.bytes[plane * self.row_capacity + self.len] = *byte;
         }
         self.len += 1;
     }
@@ -232,7 +232,9 @@ impl PlaneBuffer {
         }
         self.reserve(rows.len());
         let end = self.len + rows.len();
-        for (to, from) in self.bytes.chunks_exact_mut(self.room).zip(planes.chunks_exact(of)) {
+        for (to, from) in
+            self.bytes.chunks_exact_mut(self.row_capacity).zip(planes.chunks_exact(of))
+        {
             to[self.len..end].copy_from_slice(&from[rows.clone()]);
         }
         self.len = end;
@@ -240,13 +242,14 @@ impl PlaneBuffer {
 
     fn reserve(&mut self, more: usize) {
         let need = self.len + more;
-        if need <= self.room {
+        if need <= self.row_capacity {
             return;
         }
-        let mut grown = Self::new(self.width, need.max(2 * self.room).max(16));
+        let mut grown = Self::new(self.width, need.max(2 * self.row_capacity).max(16));
         if self.len > 0 {
-            let (len, room) = (self.len, self.room);
-            for (to, from) in grown.bytes.chunks_exact_mut(grown.room).zip(self.bytes.chunks(room))
+            let (len, room) = (self.len, self.row_capacity);
+            for (to, from) in
+                grown.bytes.chunks_exact_mut(grown.row_capacity).zip(self.bytes.chunks(room))
             {
                 to[..len].copy_from_slice(&from[..len]);
             }
@@ -256,9 +259,9 @@ impl PlaneBuffer {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        if self.len < self.room {
+        if self.len < self.row_capacity {
             for plane in 1..self.width {
-                let start = plane * self.room;
+                let start = plane * self.row_capacity;
                 self.bytes.copy_within(start..start + self.len, plane * self.len);
             }
             self.bytes.truncate(self.width * self.len);

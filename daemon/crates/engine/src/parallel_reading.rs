@@ -8,32 +8,32 @@ use vector_core::code::TextReaders;
 use vector_luau::index::{self, ScriptSummary};
 
 /// The reader goes as deep as Luau allows.
-const STACK: usize = 16 << 20;
+const STACK_SIZE: usize = 16 << 20;
 
 /// So many texts are taken at once: most are short.
-const RUN: usize = 16;
+const BATCH_SIZE: usize = 16;
 
 /// Who reads many texts on all cores.
-pub const ON_ALL_CORES: TextReaders = TextReaders { read: read_texts, fit: match_texts };
+pub const PARALLEL_READERS: TextReaders = TextReaders { read: read_texts, fit: match_texts };
 
 /// What texts yield, in their order.
 fn read_texts(texts: &[&str]) -> Vec<ScriptSummary> {
-    on_all_cores(texts, &index::summarize)
+    map_parallel(texts, &index::summarize)
 }
 
 /// Whether something holds of each text, in their order.
 fn match_texts(texts: &[&str], holds: &(dyn Fn(&str) -> bool + Sync)) -> Vec<bool> {
-    on_all_cores(texts, holds)
+    map_parallel(texts, holds)
 }
 
 /// Does something with each text. Where no threads can be had, one core does it all.
-fn on_all_cores<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> Vec<T> {
+fn map_parallel<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         loop {
-            let first = next.fetch_add(RUN, Ordering::Relaxed);
-            let Some(run) = texts.get(first..texts.len().min(first + RUN)) else {
+            let first = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
+            let Some(run) = texts.get(first..texts.len().min(first + BATCH_SIZE)) else {
                 return done;
             };
             if run.is_empty() {
@@ -43,9 +43,10 @@ fn on_all_cores<T: Send>(texts: &[&str], each: &(dyn Fn(&str) -> T + Sync)) -> V
         }
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let others = cores.min(texts.len().div_ceil(RUN)).saturating_sub(1);
+    let others = cores.min(texts.len().div_ceil(BATCH_SIZE)).saturating_sub(1);
     let mut runs = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
+        let start =
+            |_| thread::Builder::new().stack_size(STACK_SIZE).spawn_scoped(scope, work).ok();
         let started: Vec<_> = (0..others).map_while(start).collect();
         let mut runs = work();
         for thread in started {
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn all_texts_are_read_in_their_order() {
-        for count in [0, 1, RUN, 10 * RUN + 3] {
+        for count in [0, 1, BATCH_SIZE, 10 * BATCH_SIZE + 3] {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let one_by_one: Vec<ScriptSummary> =
