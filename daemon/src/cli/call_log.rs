@@ -11,11 +11,11 @@ use vector_core::workflow::brief_json;
 
 /// The calls of a run, as its entries tell of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CallLog(Arc<Mutex<LogLine>>);
+pub(super) struct CallLog(Arc<Mutex<CallLogState>>);
 
 #[derive(Debug, Default)]
-struct LogLine {
-    called: HashMap<Seq, (String, String)>,
+struct CallLogState {
+    calls: HashMap<Seq, (String, String)>,
     /// Lines that were not shown yet, each with its entry.
     lines: Vec<(Seq, String)>,
 }
@@ -25,19 +25,19 @@ impl CallLog {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &record.entry {
             Entry::Called { tool, args, .. } => {
-                log.called.insert(record.seq, (tool.clone(), brief_json(args)));
+                log.calls.insert(record.seq, (tool.clone(), brief_json(args)));
             }
             Entry::Answered { call, .. } => {
                 let call = find_call(&log, *call, record.seq);
                 if let Some((_, (tool, brief))) = call
-                    && is_shown(&tool)
+                    && is_shown_tool(&tool)
                 {
-                    log.lines.push((record.seq, answered_line(&tool, &brief)));
+                    log.lines.push((record.seq, format_answered_call(&tool, &brief)));
                 }
             }
             Entry::Refused { call, reason, .. } => {
                 if let Some((_, (tool, _))) = find_call(&log, *call, record.seq) {
-                    log.lines.push((record.seq, refused_line(&tool, reason)));
+                    log.lines.push((record.seq, format_refused_call(&tool, reason)));
                 }
             }
             _ => {}
@@ -53,29 +53,29 @@ impl CallLog {
 
 /// The call that an entry is about. A call that is answered at once stands right before its answer, which
 /// does not know its number.
-fn find_call(log: &LogLine, call: Seq, entry: Seq) -> Option<(Seq, (String, String))> {
+fn find_call(log: &CallLogState, call: Seq, entry: Seq) -> Option<(Seq, (String, String))> {
     let call = if call == Seq(0) { Seq(entry.0.checked_sub(1)?) } else { call };
-    log.called.get(&call).map(|found| (call, found.clone()))
+    log.calls.get(&call).map(|found| (call, found.clone()))
 }
 
 /// Whether a call is worth a line when it was answered: it has looked at something.
-fn is_shown(tool: &str) -> bool {
+fn is_shown_tool(tool: &str) -> bool {
     tools::find_tool(tool)
         .is_ok_and(|tool| !matches!(tool.run, ToolAction::Talk(_) | ToolAction::Change(_)))
 }
 
 /// Whether a call only says something, which is shown as words or as a plan.
-pub(super) fn is_talk(tool: &str) -> bool {
+pub(super) fn is_talk_tool(tool: &str) -> bool {
     tools::find_tool(tool).is_ok_and(|tool| matches!(tool.run, ToolAction::Talk(_)))
 }
 
 /// A call that was answered.
-pub(super) fn answered_line(tool: &str, brief: &str) -> String {
+pub(super) fn format_answered_call(tool: &str, brief: &str) -> String {
     format!("· {tool} {brief}").trim_end().to_owned()
 }
 
 /// A call that was refused, by the first line of why.
-pub(super) fn refused_line(tool: &str, reason: &str) -> String {
+pub(super) fn format_refused_call(tool: &str, reason: &str) -> String {
     let reason = reason.lines().next().unwrap_or_default();
     let reason = reason.strip_prefix(&format!("{tool}: ")).unwrap_or(reason);
     format!("· {tool}: refused: {reason}")

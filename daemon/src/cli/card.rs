@@ -26,7 +26,7 @@ pub(super) fn render_card(seq: Seq, proposal: &Proposal, style: TextStyle) -> St
 }
 
 /// The card with everything on it.
-pub(super) fn render_whole(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
+pub(super) fn render_full_card(seq: Seq, proposal: &Proposal, style: TextStyle) -> String {
     card_text(seq, proposal, style, true)
 }
 
@@ -148,14 +148,14 @@ impl InstanceGroup<'_> {
         match change {
             Change::Created { props } => {
                 self.mark = ChangeMark::Added;
-                let shown = props.iter().map(|(name, it)| (name.clone(), text_of(it, whole)));
+                let shown = props.iter().map(|(name, it)| (name.clone(), format_value(it, whole)));
                 self.props.extend(shown);
             }
             Change::Cloned { .. } | Change::Inserted { .. } | Change::Restored { .. } => {
                 self.mark = ChangeMark::Added;
             }
             Change::Set { property, before, after } => {
-                let text = change_text(before.as_ref(), after.as_ref(), whole);
+                let text = format_value_change(before.as_ref(), after.as_ref(), whole);
                 self.props.push((property.clone(), text));
             }
             Change::Moved { .. } if self.mark == ChangeMark::Changed => {
@@ -195,7 +195,7 @@ impl InstanceGroup<'_> {
     }
 }
 
-fn text_of(value: &Value, whole: bool) -> String {
+fn format_value(value: &Value, whole: bool) -> String {
     match value {
         Value::String(_) if whole => serde_json::to_string(value).unwrap_or_default(),
         _ => value.brief(),
@@ -203,8 +203,12 @@ fn text_of(value: &Value, whole: bool) -> String {
 }
 
 /// `a → b`.
-pub(super) fn change_text(before: Option<&Value>, after: Option<&Value>, whole: bool) -> String {
-    let (before, after) = short_values(before, after, |value| text_of(value, whole));
+pub(super) fn format_value_change(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    whole: bool,
+) -> String {
+    let (before, after) = short_values(before, after, |value| format_value(value, whole));
     format!("{before} → {after}")
 }
 

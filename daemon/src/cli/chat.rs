@@ -19,9 +19,9 @@ use vector_providers::ProviderKind;
 
 use super::call_log::CallLog;
 use super::edit::{decide_all, entry_listener};
-use super::place_arg::{PlaceArg, pointed_at};
+use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
-use super::{DecideArgs, ExitStatus, interrupt, model, studio};
+use super::{DecideArgs, ExitStatus, interrupt, model, session_chat};
 
 /// Talk with a model about a place, and decide upon what it proposes.
 #[derive(Debug, Args)]
@@ -110,16 +110,16 @@ pub(super) fn run(args: &ChatArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     match &args.session {
         None => {
             let at = PlaceArg::from_args(args.place.as_deref(), args.project.as_deref())?;
-            in_file(args, at, home)
+            chat_in_file(args, at, home)
         }
         session @ Some(_) => {
             let name = session.as_deref().filter(|name| !name.is_empty());
-            studio::chat_in_session(home, name, args.new, &args.decide)
+            session_chat::chat_in_session(home, name, args.new, &args.decide)
         }
     }
 }
 
-fn in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Result<ExitStatus> {
+fn chat_in_file(args: &ChatArgs, at: PlaceArg<'_>, home: &Path) -> anyhow::Result<ExitStatus> {
     interrupt::install_handler();
     let ledger = Arc::new(Ledger::open(home)?);
     let terminal = Terminal::for_command(args.decide.json);
@@ -197,7 +197,7 @@ impl ChatTask<'_> {
             }
             _ => conversation::find_plan(ledger, &place, &goal, stance)?,
         };
-        let attached = pointed_at(&goal, &scene, at.settings_folder())?;
+        let attached = read_mentions(&goal, &scene, at.settings_folder())?;
         let asked = UserRequest { goal, attached, stance, follows };
         if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
             model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;

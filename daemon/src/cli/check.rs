@@ -13,7 +13,7 @@ use vector_luau::{FindingSeverity, SourceFinding};
 
 use super::place_arg::{ReadPlace, read_place};
 use super::style::count_noun;
-use super::terminal::{Terminal, one_line, print_status, print_stdout, stdout_style};
+use super::terminal::{Terminal, escape_line_ends, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence, resolve_path};
 use crate::tasks::check::{self, CheckedScript, ScriptLinters};
 
@@ -84,26 +84,26 @@ struct CheckReport<'a> {
     settings: Option<(PathBuf, String, Vec<SourceFinding>)>,
     scripts: Vec<CheckedScript>,
     /// What is wrong with each script, in their order.
-    found: Vec<Vec<SourceFinding>>,
+    findings: Vec<Vec<SourceFinding>>,
     /// Why types were not checked.
-    untyped: Option<String>,
+    untyped_reason: Option<String>,
 }
 
 impl CheckReport<'_> {
     /// Each finding with its script.
     fn script_findings(&self) -> impl Iterator<Item = (&CheckedScript, &SourceFinding)> {
-        let all = self.scripts.iter().zip(&self.found);
+        let all = self.scripts.iter().zip(&self.findings);
         all.flat_map(|(script, found)| found.iter().map(move |it| (script, it)))
     }
 
     /// All findings, also those about settings.
     fn all_findings(&self) -> impl Iterator<Item = &SourceFinding> {
         let settings = self.settings.iter().flat_map(|(.., found)| found);
-        settings.chain(self.found.iter().flatten())
+        settings.chain(self.findings.iter().flatten())
     }
 
     fn retain_severity(&mut self, least: FindingSeverity) {
-        let lists = self.settings.iter_mut().map(|(.., found)| found).chain(&mut self.found);
+        let lists = self.settings.iter_mut().map(|(.., found)| found).chain(&mut self.findings);
         lists.for_each(|found| found.retain(|it| it.severity >= least));
     }
 }
@@ -127,7 +127,7 @@ fn run_check(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
         }
     };
     print_stdout(&text)?;
-    if let Some(why) = &report.untyped {
+    if let Some(why) = &report.untyped_reason {
         print_status(&format!("note: {why}"));
     }
     print_status(&format_tally(&report));
@@ -150,7 +150,13 @@ fn build_report(args: &CheckArgs) -> anyhow::Result<CheckReport<'_>> {
     let mut found = check::check_scripts(&scripts, &linters, &|| false);
     let untyped =
         if args.no_types { None } else { check::add_types(&scripts, &mut found, &|| false).err() };
-    Ok(CheckReport { place: &args.place, settings, scripts, found, untyped })
+    Ok(CheckReport {
+        place: &args.place,
+        settings,
+        scripts,
+        findings: found,
+        untyped_reason: untyped,
+    })
 }
 
 /// One JSON object for each finding.
@@ -162,7 +168,7 @@ fn json_lines(report: &CheckReport<'_>) -> String {
         {
             object.extend(more);
         }
-        text.push_str(&one_line(&object.to_string()));
+        text.push_str(&escape_line_ends(&object.to_string()));
         text.push('\n');
     };
     if let Some((file, _, found)) = &report.settings {
@@ -197,6 +203,6 @@ fn format_tally(report: &CheckReport<'_>) -> String {
     if parts.is_empty() {
         return format!("{scripts}: nothing found");
     }
-    let with = report.found.iter().filter(|found| !found.is_empty()).count();
+    let with = report.findings.iter().filter(|found| !found.is_empty()).count();
     format!("{} in {with} of {scripts}", parts.join(", "))
 }

@@ -11,7 +11,7 @@ use scene_schemas::api::{
 use scene_schemas::entry::{Finish, Seq};
 
 use super::ExitStatus;
-use super::daemon::{DaemonClient, choose_session};
+use super::daemon_client::{DaemonClient, choose_session};
 use super::remote_review::{ExtraKeys, RemoteReview};
 use super::style::terminal_line;
 use super::terminal::{Terminal, print_line, print_status};
@@ -20,7 +20,7 @@ use super::terminal::{Terminal, print_line, print_status};
 const HOLD: u32 = 15;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    shown: "[y]es [n]o [s]plit, Enter decides nothing",
+    prompt: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, the page, or `vector review`",
 };
 

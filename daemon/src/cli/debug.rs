@@ -18,7 +18,7 @@ use vector_providers::decode::ResponseDecoder;
 use vector_providers::failure::ResponseHead;
 
 use super::ExitStatus;
-use super::terminal::{one_line, print_status, print_stdout};
+use super::terminal::{escape_line_ends, print_status, print_stdout};
 
 /// Look into Vector itself.
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ fn decode_lines(input: impl BufRead) -> anyhow::Result<()> {
         if line.trim().is_empty() {
             continue;
         }
-        writeln!(out, "{}", one_line(&decode_line(&line).to_string()))?;
+        writeln!(out, "{}", escape_line_ends(&decode_line(&line).to_string()))?;
         // Whoever sends one response and waits for its answer gets it.
         out.flush()?;
     }

@@ -22,7 +22,7 @@ use super::{card, editor, hunks};
 /// Whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptFlow {
-    Go,
+    Continue,
     Quit,
 }
 
@@ -44,14 +44,14 @@ pub(super) fn ask_decision(
     session: &mut ReviewState,
 ) -> anyhow::Result<PromptFlow> {
     let Some(proposal) = find_proposal(engine, seq) else {
-        return Ok(PromptFlow::Go);
+        return Ok(PromptFlow::Continue);
     };
-    if session.all.is_some() && confirm_twice(seq, terminal)? {
+    if session.approve_all_as.is_some() && confirm_twice(seq, terminal)? {
         engine.approve(seq, Approver::Person, true)?;
-        return Ok(PromptFlow::Go);
+        return Ok(PromptFlow::Continue);
     }
     let style = terminal.style();
-    let whole = card::render_whole(seq, &proposal, style);
+    let whole = card::render_full_card(seq, &proposal, style);
     let view =
         if whole == card::render_card(seq, &proposal, style) { "" } else { "[v]iew all of it " };
     loop {
@@ -66,7 +66,7 @@ pub(super) fn ask_decision(
                 let done =
                     approve_proposal(engine, seq, &proposal, Approver::PersonForAll, terminal)?;
                 if done {
-                    session.all = Some(Approver::PersonForAll);
+                    session.approve_all_as = Some(Approver::PersonForAll);
                 }
                 done
             }
@@ -83,7 +83,7 @@ pub(super) fn ask_decision(
             }
         };
         if done {
-            return Ok(PromptFlow::Go);
+            return Ok(PromptFlow::Continue);
         }
     }
 }
@@ -125,13 +125,16 @@ pub(super) fn confirm_twice(seq: Seq, terminal: &Terminal) -> anyhow::Result<boo
 fn reject_proposal(engine: &mut Engine, seq: Seq, terminal: &Terminal) -> anyhow::Result<bool> {
     let is_heard =
         engine.current_workflow().is_some_and(|it| ![CALLS, OFFLINE].contains(&it.driver.as_str()));
-    let reason = why_not(terminal, is_heard)?;
+    let reason = ask_reject_reason(terminal, is_heard)?;
     engine.handle_input(WorkflowInput::Reject { proposal: seq, reason })?;
     Ok(true)
 }
 
 /// Asks for the reason of a no; none where there is none. Without a model it is only recorded.
-pub(super) fn why_not(terminal: &Terminal, is_heard: bool) -> anyhow::Result<Option<String>> {
+pub(super) fn ask_reject_reason(
+    terminal: &Terminal,
+    is_heard: bool,
+) -> anyhow::Result<Option<String>> {
     let question =
         if is_heard { "Reason (optional; the model receives it):" } else { "Reason (optional):" };
     let reason = terminal.ask_line(question)?;

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use vector_core::proposal::CONTEXT;
 use vector_place::diff::{SceneDifference, diff_scenes};
 
-use super::card::{change_text, script_head};
+use super::card::{format_value_change, script_head};
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, terminal_line};
 use super::terminal::{Terminal, print_status, print_stdout, stdout_style};
@@ -139,7 +139,7 @@ fn tree_item(difference: &SceneDifference) -> TreeItem {
         ),
         SceneDifference::Changed { path, class, properties } => {
             let note = |it: &vector_place::diff::PropertyChange| {
-                let change = change_text(it.before.as_ref(), it.after.as_ref(), false);
+                let change = format_value_change(it.before.as_ref(), it.after.as_ref(), false);
                 terminal_line(&format!("{}  {change}", it.name)).into_owned()
             };
             (path, ChangeMark::Changed, class, properties.iter().map(note).collect())

@@ -149,9 +149,10 @@ fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> St
         };
         let word = style.paint(paint, format!("{word:<STATE$}"));
         let head = format!("  {word}{:<NAME$}", finding.name);
-        let lines = wrap_words(&terminal_line(&finding.says), style.width.saturating_sub(indent));
+        let lines =
+            wrap_words(&terminal_line(&finding.message), style.width.saturating_sub(indent));
         text.push_str(&format!("{head}{}\n", lines.join(&format!("\n{:indent$}", ""))));
-        if let Some(mend) = &finding.mend {
+        if let Some(mend) = &finding.fix {
             let mend = style.paint(PaintKind::Moved, terminal_line(mend));
             text.push_str(&format!("{:indent$}mend: {mend}\n", ""));
         }

@@ -22,9 +22,9 @@ use vector_providers::model_choice::OFFLINE;
 
 use super::call_log::CallLog;
 use super::decision_prompt::{self, PromptFlow};
-use super::place_arg::{PlaceArg, pointed_at};
+use super::place_arg::{PlaceArg, read_mentions};
 use super::terminal::{Terminal, print_status};
-use super::{DecideArgs, ExitStatus, ModeName, cut_off_runs, interrupt, model, replanned};
+use super::{DecideArgs, ExitStatus, ModeName, interrupt, interrupted_runs, model, replan_notice};
 
 /// Edit a place or model file, or the files of a Rojo project: tool calls become proposals, you decide, and they are written.
 #[derive(Debug, Args)]
@@ -114,21 +114,21 @@ fn run_edit(
         if args.keep_going {
             calls.into_iter().map(|(_, call)| call).collect()
         } else {
-            vec![as_one(calls, &goal)]
+            vec![combine_calls(calls, &goal)]
         }
     });
-    let request = cut_off_runs::RunRequest {
+    let request = interrupted_runs::RunRequest {
         place: opened.0.place(),
         goal: &goal,
         driver: driver.name(),
         calls: calls.as_deref(),
     };
-    if let Some(exit) = cut_off_runs::was_done(ledger, cut_off, &request)? {
+    if let Some(exit) = interrupted_runs::find_repeated_request(ledger, cut_off, &request)? {
         return Ok(exit);
     }
     let mut asked = UserRequest::from(goal.as_str());
     if args.prompt.is_some() {
-        asked.attached = pointed_at(&goal, &opened.1, at.settings_folder())?;
+        asked.attached = read_mentions(&goal, &opened.1, at.settings_folder())?;
     }
     if let ToolDriver::Provider(ProviderKind::Model(models)) = &driver {
         model_request::check_first_message(models, &asked).map_err(anyhow::Error::msg)?;
@@ -144,7 +144,7 @@ fn run_edit(
     )?;
     if let Some(calls) = calls {
         let called = engine.add_calls(calls);
-        called.inspect_err(|error| cut_off_runs::say_what_is_written(&engine, error))?;
+        called.inspect_err(|error| interrupted_runs::report_written_state(&engine, error))?;
     }
     let exit = decide_all(&mut engine, &args.decide, &terminal, &calls_log, args.dry_run)?;
     let is_applied =
@@ -226,13 +226,14 @@ fn read_call(line: &str) -> anyhow::Result<ToolCall> {
 const EXAMPLE: &str = r#"{"tool": "set_properties", "args": {...}}"#;
 
 /// The tool that makes one proposal of several calls.
-const WHOLE: &str = "propose_changes";
+const PROPOSE_CHANGES: &str = "propose_changes";
 
 /// A list of calls as one proposal: all or nothing. One that is that already stays as it is, and so
 /// does a single call that changes nothing.
-fn as_one(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
-    let is_whole =
-        |tool: &str| tool == WHOLE || tools::find_tool(tool).is_ok_and(|it| !it.is_change());
+fn combine_calls(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
+    let is_whole = |tool: &str| {
+        tool == PROPOSE_CHANGES || tools::find_tool(tool).is_ok_and(|it| !it.is_change())
+    };
     if calls.len() == 1 && is_whole(&calls[0].1.tool) {
         return calls.remove(0).1;
     }
@@ -240,7 +241,7 @@ fn as_one(mut calls: Vec<(usize, ToolCall)>, title: &str) -> ToolCall {
         .into_iter()
         .map(|(line, call)| json!({ "tool": call.tool, "args": call.args, "line": line }))
         .collect();
-    ToolCall::new(WHOLE, json!({ "title": title, "changes": changes }))
+    ToolCall::new(PROPOSE_CHANGES, json!({ "title": title, "changes": changes }))
 }
 
 /// Works until nothing is left, asking the person for decisions. However it ends, the run is over. Where it
@@ -260,7 +261,7 @@ pub(super) fn decide_all(
         engine.current_workflow().is_some_and(|it| it.approved_proposals().next().is_some());
     if let Err(error) = done {
         if let Some(error) = error.downcast_ref() {
-            cut_off_runs::say_what_is_written(engine, error);
+            interrupted_runs::report_written_state(engine, error);
         }
         // What is neither done nor undone is settled by the next run, which has to find it unfinished.
         if !is_torn {
@@ -283,11 +284,11 @@ fn decide_each(
     let is_look = dry_run && !decide.yes && decide.mode == ModeName::Confirm;
     let mut session = ReviewState {
         // A dry run says yes where nothing else was said, and otherwise ends as the real run would.
-        all: (decide.yes || is_look).then_some(Approver::Yes),
+        approve_all_as: (decide.yes || is_look).then_some(Approver::Yes),
         force: decide.force || is_look,
         shown: BTreeSet::new(),
-        heard: 0,
-        planned: false,
+        shown_messages: 0,
+        is_plan_shown: false,
         calls: calls.clone(),
         mode: decide.mode,
         dry_run,
@@ -310,7 +311,7 @@ fn decide_each(
                 let before = engine.current_workflow().map_or(0, |it| it.messages().count());
                 if model::ask_model(engine, terminal)? {
                     let now = engine.current_workflow().map_or(0, |it| it.messages().count());
-                    session.heard += usize::from(now > before);
+                    session.shown_messages += usize::from(now > before);
                 }
             }
             NextStep::Fetch(call) => model::fetch_for_call(engine, call, terminal)?,
@@ -320,7 +321,7 @@ fn decide_each(
                 }
             }
             NextStep::Call | NextStep::GoAhead => {
-                if !model::goes_on(engine, terminal)? {
+                if !model::ask_retry(engine, terminal)? {
                     engine.handle_input(WorkflowInput::Finish { outcome: Finish::Failed })?;
                 }
             }
@@ -337,15 +338,15 @@ fn decide_each(
 #[derive(Debug)]
 pub(super) struct ReviewState {
     /// Yes to every card, and in which way it was said.
-    pub(super) all: Option<Approver>,
+    pub(super) approve_all_as: Option<Approver>,
     /// Also to those that need a second confirmation.
     pub(super) force: bool,
     /// The cards that were shown.
     pub(super) shown: BTreeSet<Seq>,
     /// How many of the model's words were shown.
-    heard: usize,
+    shown_messages: usize,
     /// Whether the model's plan was shown.
-    planned: bool,
+    is_plan_shown: bool,
     calls: CallLog,
     mode: ModeName,
     /// Whether the numbers of its cards count for nothing afterwards.
@@ -358,10 +359,10 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, ask
     let Some(workflow) = engine.current_workflow() else {
         return;
     };
-    let mut words = workflow.messages().skip(session.heard);
-    session.heard += words.clone().count();
-    if !session.planned && !workflow.plan.is_empty() {
-        session.planned = true;
+    let mut words = workflow.messages().skip(session.shown_messages);
+    session.shown_messages += words.clone().count();
+    if !session.is_plan_shown && !workflow.plan.is_empty() {
+        session.is_plan_shown = true;
         // A plan is announced, and then told.
         words.next().into_iter().for_each(|text| terminal.show_message(text));
         terminal.show_plan(&workflow.plan);
@@ -377,11 +378,11 @@ fn show_new(engine: &Engine, terminal: &Terminal, session: &mut ReviewState, ask
         if is_due && session.shown.insert(seq) {
             let again = pending.proposal.replaces.filter(|old| session.shown.contains(old));
             if again.is_some()
-                && let Some(notice) = replanned::replan_notice(workflow, seq, &pending.proposal)
+                && let Some(notice) = replan_notice::replan_notice(workflow, seq, &pending.proposal)
             {
                 print_status(&format!("note: {notice}"));
             }
-            terminal.card_of(seq, &pending.proposal, session.dry_run);
+            terminal.show_run_card(seq, &pending.proposal, session.dry_run);
         }
     }
 }
@@ -409,18 +410,17 @@ fn decide_one(
         .current_workflow()
         .and_then(|workflow| workflow.proposal(proposal))
         .is_some_and(|pending| needs_second_confirmation(&pending.proposal));
-    if let Some(by) = session.all
+    if let Some(by) = session.approve_all_as
         && (!twice || session.force)
     {
         engine.approve(proposal, by, twice)?;
         return Ok(true);
     }
     if terminal.can_ask() {
-        return Ok(
-            decision_prompt::ask_decision(engine, proposal, terminal, session)? == PromptFlow::Go
-        );
+        return Ok(decision_prompt::ask_decision(engine, proposal, terminal, session)?
+            == PromptFlow::Continue);
     }
-    if session.all.is_some() {
+    if session.approve_all_as.is_some() {
         // The run goes on: what comes later may need no second look.
         let reason = "It has a warning that needs a second confirmation, and there was none.";
         engine.handle_input(WorkflowInput::Reject { proposal, reason: Some(reason.to_owned()) })?;
@@ -478,7 +478,7 @@ fn report_end(
                 _ => format!("call {}: ", workflow.call_number(call)),
             };
             // The list is one call inside; the person wrote only its lines.
-            let inner = reason.strip_prefix(WHOLE).and_then(|it| it.strip_prefix(": "));
+            let inner = reason.strip_prefix(PROPOSE_CHANGES).and_then(|it| it.strip_prefix(": "));
             let reason = inner.unwrap_or(reason);
             print_status(&format!("error: {place}{reason}"));
         }

@@ -119,13 +119,13 @@ pub(super) fn edit_proposal(
     let mut text = match part {
         EditedPart::Edited(_, target) => proposed_text(engine, seq, proposal, target)?,
         EditedPart::Created(command, _) => created_text(proposal, command),
-        EditedPart::Call => call_of(engine, seq)?,
+        EditedPart::Call => format_call_json(engine, seq)?,
     };
     let Some(text) = text.as_mut() else {
         return Ok(false);
     };
     loop {
-        let edited = match in_editor(text, part.file_suffix()) {
+        let edited = match edit_text(text, part.file_suffix()) {
             Ok(edited) => edited,
             Err(error) => {
                 print_status(&error_sentence(&error));
@@ -137,11 +137,11 @@ pub(super) fn edit_proposal(
             return Ok(false);
         }
         let revised =
-            engine.revise_proposal(seq, |draft| draft_edited(draft, proposal, part, &edited));
+            engine.revise_proposal(seq, |draft| draft_edited_part(draft, proposal, part, &edited));
         if show_refusal(revised)?.is_some() {
             return Ok(true);
         }
-        if !edits_again(terminal)? {
+        if !confirm_edit_again(terminal)? {
             return Ok(false);
         }
         // What the person wrote is not lost to a slip.
@@ -150,7 +150,7 @@ pub(super) fn edit_proposal(
 }
 
 /// Drafts a proposal again, with a part of it as the person has edited that.
-fn draft_edited(
+fn draft_edited_part(
     draft: &mut ProposalDraft<'_>,
     proposal: &Proposal,
     part: EditedPart<'_>,
@@ -187,7 +187,7 @@ fn created_text(proposal: &Proposal, command: usize) -> Option<String> {
 }
 
 /// Whether the person goes on with what they wrote, after it was refused.
-fn edits_again(terminal: &Terminal) -> anyhow::Result<bool> {
+fn confirm_edit_again(terminal: &Terminal) -> anyhow::Result<bool> {
     loop {
         let Some(answer) = terminal.ask_line("Edit it again? [Y]es [n]o")? else {
             return Ok(false);
@@ -212,7 +212,7 @@ fn proposed_text(
 ) -> anyhow::Result<Option<String>> {
     let mut text = None;
     let looked = engine.revise_proposal(seq, |draft| {
-        text = Some(text_in(draft, proposal, target)?);
+        text = Some(read_drafted_text(draft, proposal, target)?);
         refuse!("Only looked at.")
     });
     match (text, looked) {
@@ -221,7 +221,7 @@ fn proposed_text(
     }
 }
 
-fn text_in(
+fn read_drafted_text(
     draft: &ProposalDraft<'_>,
     proposal: &Proposal,
     target: &Target,
@@ -237,7 +237,7 @@ fn text_in(
 }
 
 /// The call that a proposal answers, as the person edits it.
-fn call_of(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
+fn format_call_json(engine: &Engine, seq: Seq) -> anyhow::Result<Option<String>> {
     let call = engine.current_workflow().and_then(|workflow| {
         let pending = workflow.proposal(seq)?;
         workflow.call(pending.call)
@@ -266,7 +266,7 @@ fn run(text: &str, draft: &mut ProposalDraft<'_>) -> Result<(), Refusal> {
 }
 
 /// Opens the editor on a text, and reads what it became.
-pub(super) fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
+pub(super) fn edit_text(text: &str, suffix: &str) -> anyhow::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("vector-")
         .suffix(suffix)
@@ -285,7 +285,7 @@ pub(super) fn in_editor(text: &str, suffix: &str) -> anyhow::Result<String> {
 }
 
 fn open_editor(path: &Path) -> anyhow::Result<()> {
-    let line = editor_line();
+    let line = editor_command();
     let mut words = line.split_whitespace();
     let Some(program) = words.next() else {
         bail!("no editor is set; name one in VISUAL or EDITOR");
@@ -299,7 +299,7 @@ fn open_editor(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn editor_line() -> String {
+fn editor_command() -> String {
     let said = |name: &str| env::var(name).ok().filter(|it| !it.trim().is_empty());
     let usual = if cfg!(windows) { "notepad" } else { "vi" };
     said("VISUAL").or_else(|| said("EDITOR")).unwrap_or_else(|| usual.to_owned())

@@ -126,7 +126,7 @@ fn add_lines(file: &Path) -> anyhow::Result<bool> {
 fn place_text(scene: &Scene) -> String {
     let mut text = String::new();
     for node in scene.descendants(scene.root()) {
-        let _ = writeln!(text, "{} ({})", name_path(scene, node), scene.class(node));
+        let _ = writeln!(text, "{} ({})", unindexed_path(scene, node), scene.class(node));
         for name in scene.stored_names(node) {
             if name == "Source" && scene.is_script(node) {
                 continue;
@@ -146,7 +146,7 @@ fn place_text(scene: &Scene) -> String {
 
 /// The names on the way to an instance. Which of several siblings it is would change with each that
 /// comes or goes.
-fn name_path(scene: &Scene, node: Node) -> String {
+fn unindexed_path(scene: &Scene, node: Node) -> String {
     let mut path = scene.path(node);
     for segment in &mut path.segments {
         segment.index = None;

@@ -12,7 +12,7 @@ use vector_providers::config;
 use vector_providers::keys::{CredentialSource, KeyStore, SystemKeychain};
 use vector_providers::model_selector::key_variables;
 
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::serve::serving_port;
 use super::terminal::print_status;
 
@@ -51,7 +51,10 @@ impl<'a> OpenTarget<'a> {
 }
 
 /// Has a file or project opened by the daemon, or finds it open there.
-pub(super) fn open_in(daemon: &DaemonClient, opening: OpenTarget<'_>) -> anyhow::Result<Opened> {
+pub(super) fn open_in_daemon(
+    daemon: &DaemonClient,
+    opening: OpenTarget<'_>,
+) -> anyhow::Result<Opened> {
     daemon.call("POST", "/api/open", &opening.to_request()?)
 }
 
@@ -125,5 +128,5 @@ pub(super) fn open_all(
 ) -> anyhow::Result<Vec<Opened>> {
     let places = places.iter().map(|path| OpenTarget::Place(path));
     let projects = projects.iter().map(|path| OpenTarget::Project(path));
-    places.chain(projects).map(|opening| open_in(daemon, opening)).collect()
+    places.chain(projects).map(|opening| open_in_daemon(daemon, opening)).collect()
 }

@@ -22,9 +22,9 @@ enum InputEvent {
 
 struct InterruptState {
     sender: Sender<InputEvent>,
-    heard: Mutex<Receiver<InputEvent>>,
+    events: Mutex<Receiver<InputEvent>>,
     /// What Ctrl-C stops now, and whether it was pressed.
-    now: Mutex<InterruptFlags>,
+    flags: Mutex<InterruptFlags>,
     /// Whether a line is being read already, for a question that was interrupted.
     is_reading: Mutex<bool>,
 }
@@ -42,20 +42,20 @@ fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn state() -> Option<&'static Arc<InterruptState>> {
+fn interrupt_state() -> Option<&'static Arc<InterruptState>> {
     WATCHED.get().and_then(Option::as_ref)
 }
 
 /// From now on Ctrl-C stops what is being done, and does not end the process at once.
 pub(super) fn install_handler() {
-    WATCHED.get_or_init(start_watching);
+    WATCHED.get_or_init(watch_interrupts);
 }
 
 /// Where the system has no room for a handler, Ctrl-C ends the process as ever.
-fn start_watching() -> Option<Arc<InterruptState>> {
+fn watch_interrupts() -> Option<Arc<InterruptState>> {
     let (sender, heard) = channel();
     let (heard, now, is_reading) = (Mutex::new(heard), Mutex::default(), Mutex::default());
-    let watched = Arc::new(InterruptState { sender, heard, now, is_reading });
+    let watched = Arc::new(InterruptState { sender, events: heard, flags: now, is_reading });
     let own = Arc::clone(&watched);
     ctrlc::set_handler(move || own.note_press()).ok()?;
     Some(watched)
@@ -63,7 +63,7 @@ fn start_watching() -> Option<Arc<InterruptState>> {
 
 impl InterruptState {
     fn note_press(&self) {
-        let mut now = lock_mutex(&self.now);
+        let mut now = lock_mutex(&self.flags);
         if now.is_pressed {
             // Nobody has heard of the first one: what is done now cannot be stopped in between.
             std::process::exit(INTERRUPTED);
@@ -76,15 +76,16 @@ impl InterruptState {
 
 /// A switch that Ctrl-C throws until it is taken.
 pub(super) fn cancel_switch() -> CancelSwitch {
-    state().map_or_else(CancelSwitch::new, |watched| lock_mutex(&watched.now).cancel.clone())
+    interrupt_state()
+        .map_or_else(CancelSwitch::new, |watched| lock_mutex(&watched.flags).cancel.clone())
 }
 
 /// Whether Ctrl-C was pressed since this was asked last.
 pub(super) fn take_press() -> bool {
-    let Some(watched) = state() else {
+    let Some(watched) = interrupt_state() else {
         return false;
     };
-    let mut now = lock_mutex(&watched.now);
+    let mut now = lock_mutex(&watched.flags);
     let was_pressed = now.is_pressed;
     if was_pressed {
         *now = InterruptFlags::default();
@@ -94,15 +95,15 @@ pub(super) fn take_press() -> bool {
 
 /// Whether Ctrl-C was pressed and nobody has taken it.
 pub(super) fn is_pressed() -> bool {
-    state().is_some_and(|watched| lock_mutex(&watched.now).is_pressed)
+    interrupt_state().is_some_and(|watched| lock_mutex(&watched.flags).is_pressed)
 }
 
 /// The next line of stdin, with its end; none where Ctrl-C came first.
 pub(super) fn read_line() -> io::Result<Option<Vec<u8>>> {
-    let Some(watched) = state() else {
+    let Some(watched) = interrupt_state() else {
         return read_stdin_line().map(Some);
     };
-    let heard = lock_mutex(&watched.heard);
+    let heard = lock_mutex(&watched.events);
     // What was heard before the question was asked is no answer to it.
     while let Ok(early) = heard.try_recv() {
         if matches!(early, InputEvent::Line(_)) {

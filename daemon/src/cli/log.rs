@@ -99,7 +99,7 @@ impl LogArgs {
         reverted: &HashMap<Seq, Seq>,
     ) -> Option<BTreeSet<Seq>> {
         if let Some(place) = &self.place
-            && !is_place(&workflow.place, place)
+            && !is_named_place(&workflow.place, place)
         {
             return None;
         }
@@ -125,7 +125,7 @@ impl LogArgs {
 }
 
 /// Whether a place is the one that a person named.
-fn is_place(place: &Place, named: &str) -> bool {
+fn is_named_place(place: &Place, named: &str) -> bool {
     let file = match place {
         Place::File(place) => Some(place.out.as_ref().unwrap_or(&place.file)),
         Place::Project(place) => Some(&place.project),
@@ -162,7 +162,7 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let ledger = Ledger::open(home)?;
     let mut state = LedgerState::default();
     let mut began: Vec<(Seq, u64)> = Vec::new();
-    for_each(&ledger, |record| {
+    for_each_record(&ledger, |record| {
         state.apply_record(record);
         if record.seq == record.workflow {
             began.push((record.seq, record.at));
@@ -184,7 +184,7 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let began = &began[first..];
     if args.json {
         let shown: BTreeSet<Seq> = began.iter().map(|(seq, _)| *seq).collect();
-        for_each(&ledger, |record| {
+        for_each_record(&ledger, |record| {
             if shown.contains(&record.workflow) {
                 print_stdout(&format!("{}\n", serde_json::to_string(record)?))?;
             }
@@ -219,7 +219,7 @@ pub(super) fn run(args: &LogArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn for_each(
+fn for_each_record(
     ledger: &Ledger,
     mut each: impl FnMut(&Record) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -237,7 +237,7 @@ fn for_each(
 /// Everything that the ledger says.
 pub(super) fn replay_ledger(ledger: &Ledger) -> anyhow::Result<LedgerState> {
     let mut state = LedgerState::default();
-    for_each(ledger, |record| {
+    for_each_record(ledger, |record| {
         state.apply_record(record);
         Ok(())
     })?;

@@ -28,7 +28,7 @@ use super::serve::wait_for_signal;
 use crate::server::{McpAgent, WAIT, random_id};
 
 /// How long the daemon may take to hear that the client has gone.
-const ENDS: Duration = Duration::from_secs(1);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
@@ -74,7 +74,7 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
         tokio::spawn(async move { remote.hold_connection(&connection).await })
     };
     let (input, output) = stdio();
-    let input = WatchedInput { input, ended: remote.gone.clone() };
+    let input = WatchedInput { input, end_of_input: remote.client_gone.clone() };
     let served = async {
         // A client that ends before it has said anything is no failure of ours.
         if let Ok(running) = agent.serve((input, output)).await {
@@ -85,9 +85,9 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
         () = served => {}
         () = wait_for_signal() => {}
     }
-    remote.gone.cancel();
+    remote.client_gone.cancel();
     // A daemon that is busy notices it by the request that breaks off.
-    let _ = timeout(ENDS, remote.end_connection(&connection)).await;
+    let _ = timeout(DISCONNECT_TIMEOUT, remote.end_connection(&connection)).await;
     presence.abort();
     Ok(())
 }
@@ -96,7 +96,7 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
 /// so that those that only read are still answered, and nothing is taken back.
 struct WatchedInput {
     input: Stdin,
-    ended: CancellationToken,
+    end_of_input: CancellationToken,
 }
 
 impl AsyncRead for WatchedInput {
@@ -110,7 +110,7 @@ impl AsyncRead for WatchedInput {
         let is_end =
             matches!(&read, Poll::Ready(it) if it.is_err() || buffer.filled().len() == before);
         if is_end {
-            self.ended.cancel();
+            self.end_of_input.cancel();
         }
         read
     }

@@ -109,7 +109,7 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
         let (file, mut ours) = place_file::PlaceFile::open(&inputs.ours, args.out.as_deref())?;
         let conflicts = merge_scenes(&base, &mut ours, &theirs);
         // The copies are made before OURS is written.
-        let state = (!conflicts.is_empty() && is_kept(args, output))
+        let state = (!conflicts.is_empty() && can_keep_conflicts(args, output))
             .then(|| MergeState::prepare_state(&inputs, output, args.path.as_deref()))
             .transpose()?;
         if let Err(error) = file.write_scene(&mut ours) {
@@ -141,7 +141,7 @@ fn run_merge(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
 
 /// Whether a merge with conflicts is kept. An older configuration of Git gives a temporary file without
 /// saying what it stands for.
-fn is_kept(args: &MergeArgs, output: &Path) -> bool {
+fn can_keep_conflicts(args: &MergeArgs, output: &Path) -> bool {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     let is_anonymous = args.path.is_none() && name.starts_with(".merge_file_");
     if is_anonymous {

@@ -2,7 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr; with `--json` only JSON lines go to stdout.
 
-mod background;
+mod background_daemon;
 mod call_log;
 mod card;
 mod chat;
@@ -10,8 +10,7 @@ mod check;
 mod checkpoint;
 mod completions;
 mod convert;
-mod cut_off_runs;
-mod daemon;
+mod daemon_client;
 mod debug;
 mod decision_prompt;
 mod deploy;
@@ -19,14 +18,15 @@ mod diff;
 mod doctor;
 mod edit;
 mod editor;
+mod file_size_limit;
 mod forget;
 mod git;
 mod handover;
 mod help;
 mod hunks;
 mod interrupt;
+mod interrupted_runs;
 mod key;
-mod limits;
 mod log;
 mod mcp;
 mod merge;
@@ -39,16 +39,16 @@ mod place_arg;
 mod plugin;
 mod remote_review;
 mod render;
-mod replanned;
+mod replan_notice;
 mod revert;
 mod review;
 mod serve;
+mod session_chat;
 mod sessions;
 mod setup;
 mod show;
 mod source;
 mod sourcemap;
-mod studio;
 mod style;
 mod summary;
 mod terminal;
@@ -240,7 +240,7 @@ pub fn main() -> ExitCode {
         terminal::print_status(&help.to_string());
         return ExitCode::from(ExitStatus::Usage as u8);
     }
-    limits::survive_file_limit();
+    file_size_limit::ignore_file_size_signal();
     let cli = match Cli::try_parse() {
         Ok(cli) => Cli { home: cli.home.or_else(config::home_of_environment), ..cli },
         Err(error) => {

@@ -120,7 +120,7 @@ pub(super) fn answer_question(
 }
 
 /// Says what went wrong, and asks whether it goes on.
-pub(super) fn goes_on(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
+pub(super) fn ask_retry(engine: &mut Engine, terminal: &Terminal) -> anyhow::Result<bool> {
     let Some(trouble) =
         engine.current_workflow().and_then(|it| it.conversation().trouble()).cloned()
     else {

@@ -7,8 +7,8 @@ use clap::Args;
 use scene_schemas::api::{Nothing, PORT, PageLink};
 
 use super::ExitStatus;
-use super::daemon::DaemonClient;
-use super::handover::{OpenTarget, hand_over_keys, open_in};
+use super::daemon_client::DaemonClient;
+use super::handover::{OpenTarget, hand_over_keys, open_in_daemon};
 use super::terminal::{print_line, print_status};
 
 /// Open the review page in your browser: see, decide and look back. A daemon is started where none serves.
@@ -38,11 +38,11 @@ pub(super) fn run(args: &OpenArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     if let Some(path) = args.path.as_deref().filter(|path| !path.exists()) {
         bail!("there is no file or folder {}", path.display());
     }
-    let daemon = DaemonClient::found_or_started(home, args.port)?;
-    daemon.say_started();
+    let daemon = DaemonClient::connect_or_start(home, args.port)?;
+    daemon.report_start();
     hand_over_keys(home);
     let opening = args.path.as_deref().map(OpenTarget::from_path);
-    let opened = opening.map(|opening| open_in(&daemon, opening)).transpose()?;
+    let opened = opening.map(|opening| open_in_daemon(&daemon, opening)).transpose()?;
     let link: PageLink = daemon.call("POST", "/api/page/link", &Nothing {})?;
     let mut address = page_url(daemon.port(), &link.code);
     if let Some(opened) = &opened {

@@ -6,7 +6,7 @@ use clap::Args;
 use scene_schemas::api::{Nothing, PairingCode};
 
 use super::ExitStatus;
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::style::count_noun;
 use super::terminal::print_line;
 

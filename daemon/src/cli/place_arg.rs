@@ -24,7 +24,7 @@ fn is_project(path: &Path) -> bool {
 }
 
 /// What a request of the person's own shell points at.
-pub(super) fn pointed_at(
+pub(super) fn read_mentions(
     text: &str,
     scene: &Scene,
     folder: Option<&Path>,
@@ -97,7 +97,7 @@ impl<'a> PlaceArg<'a> {
             Self::Project(path) => {
                 let opened = terminal
                     .with_spinner("Reading the project", || RojoProject::open(path, dry))?;
-                say_faults(&opened.0);
+                report_faults(&opened.0);
                 Ok((opened.0.into(), opened.1))
             }
         }
@@ -118,7 +118,7 @@ pub(super) struct ReadPlace {
 pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
     if is_project(path) {
         let (project, scene) = RojoProject::open(path, true)?;
-        say_faults(&project);
+        report_faults(&project);
         let (folder, files) = (project.project_folder().to_owned(), project.script_files());
         return Ok(ReadPlace { scene, folder, files });
     }
@@ -128,7 +128,7 @@ pub(super) fn read_place(path: &Path) -> anyhow::Result<ReadPlace> {
 }
 
 /// Says what is wrong with single files, which are left out.
-fn say_faults(project: &RojoProject) {
+fn report_faults(project: &RojoProject) {
     let faults: Vec<String> = project.diagnostics().collect();
     for fault in faults.iter().take(MAX_FAULTS) {
         print_status(&format!("warning: {fault}"));

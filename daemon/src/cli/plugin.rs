@@ -12,7 +12,7 @@ use super::terminal::print_line;
 use crate::plugin;
 
 /// How the file is called in Studio's folder.
-pub(super) const FILE: &str = "Vector.rbxm";
+pub(super) const PLUGIN_FILE: &str = "Vector.rbxm";
 
 #[derive(Debug, Args)]
 pub(super) struct PluginArgs {
@@ -37,7 +37,7 @@ enum PluginCommand {
     /// Write it to a file
     Build {
         /// The file
-        #[arg(long, short, value_name = "FILE", default_value = FILE)]
+        #[arg(long, short, value_name = "FILE", default_value = PLUGIN_FILE)]
         out: PathBuf,
     },
 }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
             let folder = plugin_folder(folder.as_deref())?;
             fs::create_dir_all(&folder)
                 .with_context(|| format!("{} cannot be made", folder.display()))?;
-            let file = folder.join(FILE);
+            let file = folder.join(PLUGIN_FILE);
             write_plugin(&file)?;
             print_line(&format!("The plugin is at {}.", file.display()));
             print_line(
@@ -60,7 +60,7 @@ pub(super) fn run(args: &PluginArgs) -> anyhow::Result<ExitStatus> {
             );
         }
         PluginCommand::Uninstall { folder } => {
-            let file = plugin_folder(folder.as_deref())?.join(FILE);
+            let file = plugin_folder(folder.as_deref())?.join(PLUGIN_FILE);
             match fs::remove_file(&file) {
                 Ok(()) => print_line(&format!("{} is gone.", file.display())),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -84,12 +84,12 @@ pub(super) fn write_plugin(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Where the plugin belongs, where Studio has been on this machine.
-pub(super) fn where_studio_is() -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn find_plugin_file() -> anyhow::Result<Option<PathBuf>> {
     let has_studio = |folder: &PathBuf| {
         let app = cfg!(target_os = "macos").then(|| Path::new("/Applications/RobloxStudio.app"));
         folder.parent().is_some_and(Path::is_dir) || app.is_some_and(Path::is_dir)
     };
-    Ok(default_folder()?.filter(has_studio).map(|folder| folder.join(FILE)))
+    Ok(default_folder()?.filter(has_studio).map(|folder| folder.join(PLUGIN_FILE)))
 }
 
 /// Studio's folder of plugins on this machine.

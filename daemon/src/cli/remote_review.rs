@@ -6,8 +6,8 @@ use scene_schemas::entry::Seq;
 use vector_core::proposal::{ProposalUnit, list_units};
 
 use super::card;
-use super::daemon::DaemonClient;
-use super::decision_prompt::{choose_pieces, confirm_twice, why_not};
+use super::daemon_client::DaemonClient;
+use super::decision_prompt::{ask_reject_reason, choose_pieces, confirm_twice};
 use super::terminal::{Terminal, print_status};
 
 /// Where cards are decided.
@@ -25,7 +25,7 @@ pub(super) struct RemoteReview<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExtraKeys {
     /// The keys, as they stand in the question.
-    pub(super) shown: &'static str,
+    pub(super) prompt: &'static str,
     /// What they do, each on a line.
     pub(super) help: &'static str,
 }
@@ -69,14 +69,14 @@ impl RemoteReview<'_> {
             return Ok(CardOutcome::Elsewhere);
         }
         if self.yes && (!view.needs_twice || self.force) {
-            let done = self.say_so(view, Decision::Approve { twice: view.needs_twice })?;
+            let done = self.send_decision(view, Decision::Approve { twice: view.needs_twice })?;
             // Asked once more, it would be the same.
             return Ok(done.unwrap_or(CardOutcome::Left));
         }
-        let whole = card::render_whole(seq, proposal, style);
+        let whole = card::render_full_card(seq, proposal, style);
         let more = if whole == cut { "" } else { "[v]iew all of it " };
         loop {
-            let question = format!("Apply proposal {seq}? {} {more}[?]", keys.shown);
+            let question = format!("Apply proposal {seq}? {} {more}[?]", keys.prompt);
             let Some(answer) = self.terminal.ask_line(&question)? else {
                 return Ok(self.leave_pending(view));
             };
@@ -120,12 +120,12 @@ impl RemoteReview<'_> {
         if view.needs_twice && !confirm_twice(view.seq, self.terminal)? {
             return Ok(None);
         }
-        self.say_so(view, Decision::Approve { twice: view.needs_twice })
+        self.send_decision(view, Decision::Approve { twice: view.needs_twice })
     }
 
     fn reject_card(&self, view: &ProposalView) -> anyhow::Result<Option<CardOutcome>> {
-        let reason = why_not(self.terminal, true)?;
-        self.say_so(view, Decision::Reject { reason })
+        let reason = ask_reject_reason(self.terminal, true)?;
+        self.send_decision(view, Decision::Reject { reason })
     }
 
     /// Goes through the pieces one by one, and has those done that are chosen.
@@ -146,7 +146,7 @@ impl RemoteReview<'_> {
             return self.reject_card(view);
         }
         let parts = taken.iter().filter_map(|at| pieces.get(*at)).map(|piece| to_part(*piece));
-        let chosen = self.say_so(view, Decision::Take { parts: parts.collect() })?;
+        let chosen = self.send_decision(view, Decision::Take { parts: parts.collect() })?;
         let Some(CardOutcome::Decided(chosen)) = chosen else {
             return Ok(chosen);
         };
@@ -158,7 +158,7 @@ impl RemoteReview<'_> {
     }
 
     /// Brings a decision; none where it was not taken, and the card still waits.
-    fn say_so(
+    fn send_decision(
         &self,
         view: &ProposalView,
         decision: Decision,

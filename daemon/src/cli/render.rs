@@ -122,7 +122,7 @@ pub(super) fn run(
     let terminal = Terminal::for_command(false);
     let (picture, notes) = match args.proposal {
         Some(number) => {
-            let sides = sides_in(&mut scene, args, Seq(number), &home()?)?;
+            let sides = load_sides(&mut scene, args, Seq(number), &home()?)?;
             terminal.with_spinner("Drawing", || render_proposal(&sides, args))?
         }
         None => terminal.with_spinner("Drawing", || render_scene(&scene, args))?,
@@ -161,7 +161,7 @@ fn render_proposal(
 }
 
 /// The sides of a proposal of the ledger in the place that was read.
-fn sides_in(
+fn load_sides(
     scene: &mut Scene,
     args: &RenderArgs,
     seq: Seq,
@@ -252,7 +252,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     let mut front = Vec::new();
     match File::open(output) {
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
-        Err(error) => return Err(error).with_context(|| unwritable(output)),
+        Err(error) => return Err(error).with_context(|| write_error(output)),
         Ok(file) => file.take(SIGNATURE.len() as u64).read_to_end(&mut front)?,
     };
     if !front.is_empty() && front != SIGNATURE {
@@ -271,7 +271,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn unwritable(output: &Path) -> String {
+fn write_error(output: &Path) -> String {
     format!("{} cannot be written", output.display())
 }
 
@@ -279,7 +279,7 @@ fn write_png(output: &Path, png: &[u8]) -> anyhow::Result<()> {
     if output != Path::new(STDOUT) {
         // The error names the temporary file beside it, which means nothing to anybody.
         let written = write_file(output, png).map_err(|error| io::Error::from(error.kind()));
-        return written.with_context(|| unwritable(output));
+        return written.with_context(|| write_error(output));
     }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(png).and_then(|()| stdout.flush()) {

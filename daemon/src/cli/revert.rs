@@ -50,7 +50,7 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         let copy = scratch.path().join("home");
         ledger.copy_to(&copy)?;
         let ledger = Arc::new(Ledger::open(&copy)?);
-        let exit = go_back(args, &ledger, Some(&scratch.path().join("place")))?;
+        let exit = run_revert(args, &ledger, Some(&scratch.path().join("place")))?;
         print_status("This was a dry run: nothing was written or recorded.");
         return Ok(exit);
     }
@@ -60,10 +60,10 @@ pub(super) fn run(args: &RevertArgs, home: &Path) -> anyhow::Result<ExitStatus> 
             print_status(&format!("note: {notice}"));
         }
     }
-    go_back(args, &ledger, args.out.as_deref())
+    run_revert(args, &ledger, args.out.as_deref())
 }
 
-fn go_back(
+fn run_revert(
     args: &RevertArgs,
     ledger: &Arc<Ledger>,
     out: Option<&Path>,

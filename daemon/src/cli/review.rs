@@ -14,10 +14,10 @@ use scene_schemas::api::{
 use scene_schemas::entry::Seq;
 
 use super::ExitStatus;
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::remote_review::{CardOutcome, ExtraKeys, RemoteReview, outcome_sentence};
 use super::style::{PaintKind, terminal_line};
-use super::terminal::{Terminal, one_line, print_line, print_status};
+use super::terminal::{Terminal, escape_line_ends, print_line, print_status};
 
 /// How long the daemon is asked to wait for news, in seconds: less than a call may take.
 const HOLD: u32 = 15;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GOAL: usize = 120;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    shown: "[y]es [n]o [s]plit s[k]ip [q]uit",
+    prompt: "[y]es [n]o [s]plit s[k]ip [q]uit",
     help: "  k  skip it: it goes on waiting
   q  quit: what was not decided goes on waiting",
 };
@@ -63,9 +63,9 @@ pub(super) fn run(args: &ReviewArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         cursor: stream_head(&daemon)?,
         tasks: BTreeSet::new(),
         shown: BTreeSet::new(),
-        left: BTreeSet::new(),
-        awaited: BTreeSet::new(),
-        failed: false,
+        skipped: BTreeSet::new(),
+        awaiting_apply: BTreeSet::new(),
+        has_failed: false,
     };
     desk.run_reviews(args.once)?;
     Ok(desk.exit_status())
@@ -93,11 +93,11 @@ struct ReviewLoop<'a> {
     tasks: BTreeSet<Seq>,
     shown: BTreeSet<Seq>,
     /// The proposals that were seen, and go on waiting.
-    left: BTreeSet<Seq>,
+    skipped: BTreeSet<Seq>,
     /// Those that were approved here, and are not done yet.
-    awaited: BTreeSet<Seq>,
+    awaiting_apply: BTreeSet<Seq>,
     /// Whether one of them was not done.
-    failed: bool,
+    has_failed: bool,
 }
 
 impl ReviewLoop<'_> {
@@ -115,7 +115,7 @@ impl ReviewLoop<'_> {
                     print_status("Nothing else waits. What comes is shown here; Ctrl-C ends it.");
                 }
                 self.wait_for_events(HOLD)?;
-            } else if since.elapsed() < PATIENCE && self.is_somebody_at_work()? {
+            } else if since.elapsed() < PATIENCE && self.has_working_task()? {
                 if self.wait_for_events(1)? {
                     since = Instant::now();
                 }
@@ -134,7 +134,7 @@ impl ReviewLoop<'_> {
         let daemon = self.cards.daemon;
         let Proposals { proposals } = daemon.call("GET", "/api/proposals", &Nothing {})?;
         self.tasks.extend(proposals.iter().map(|it| it.workflow));
-        let mut new = proposals.into_iter().filter(|it| !self.left.contains(&it.seq)).peekable();
+        let mut new = proposals.into_iter().filter(|it| !self.skipped.contains(&it.seq)).peekable();
         if new.peek().is_none() {
             return Ok(None);
         }
@@ -152,7 +152,7 @@ impl ReviewLoop<'_> {
         let workflow: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
         self.shown.insert(view.seq);
         if self.json {
-            print_line(&one_line(&serde_json::to_string(view)?));
+            print_line(&escape_line_ends(&serde_json::to_string(view)?));
         }
         let terminal = self.cards.terminal;
         let asks = format!("{}\n", terminal_line(&card_heading(&workflow, place)));
@@ -161,13 +161,13 @@ impl ReviewLoop<'_> {
             CardOutcome::Decided(decided) => {
                 self.shown.insert(decided.proposal);
                 if decided.status == ProposalStatus::Approved {
-                    self.awaited.insert(decided.proposal);
+                    self.awaiting_apply.insert(decided.proposal);
                 }
             }
             CardOutcome::Elsewhere => {}
-            CardOutcome::Left => drop(self.left.insert(view.seq)),
+            CardOutcome::Left => drop(self.skipped.insert(view.seq)),
             CardOutcome::Quit => {
-                self.left.insert(view.seq);
+                self.skipped.insert(view.seq);
                 return Ok(false);
             }
         }
@@ -175,7 +175,7 @@ impl ReviewLoop<'_> {
     }
 
     /// Whether a task in which something waited goes on by itself.
-    fn is_somebody_at_work(&mut self) -> anyhow::Result<bool> {
+    fn has_working_task(&mut self) -> anyhow::Result<bool> {
         while let Some(task) = self.tasks.first() {
             let path = format!("/api/workflows/{task}");
             let view: WorkflowView = self.cards.daemon.call("GET", &path, &Nothing {})?;
@@ -204,13 +204,13 @@ impl ReviewLoop<'_> {
             return Ok(());
         };
         if self.json && self.shown.contains(proposal) {
-            print_line(&one_line(&serde_json::to_string(record)?));
+            print_line(&escape_line_ends(&serde_json::to_string(record)?));
         }
         if *status != ProposalStatus::Waiting && *status != ProposalStatus::Approved {
-            self.left.remove(proposal);
-            if self.awaited.remove(proposal) {
+            self.skipped.remove(proposal);
+            if self.awaiting_apply.remove(proposal) {
                 let is_error = *status == ProposalStatus::Failed;
-                self.failed |= is_error;
+                self.has_failed |= is_error;
                 let error = if is_error { "error: " } else { "" };
                 print_status(&format!(
                     "{error}{}",
@@ -222,17 +222,17 @@ impl ReviewLoop<'_> {
     }
 
     fn exit_status(&self) -> ExitStatus {
-        for proposal in &self.awaited {
+        for proposal in &self.awaiting_apply {
             print_status(&format!(
                 "note: Proposal {proposal} is approved, and not done yet; `vector log` says what becomes \
                  of it."
             ));
         }
         let terminal = self.cards.terminal;
-        if !self.left.is_empty() && !self.cards.yes && !terminal.can_ask() {
+        if !self.skipped.is_empty() && !self.cards.yes && !terminal.can_ask() {
             print_status("Not decided: there is no terminal to ask on. --yes approves every card.");
         }
-        match (self.failed, self.left.is_empty()) {
+        match (self.has_failed, self.skipped.is_empty()) {
             (true, _) => ExitStatus::Failed,
             (false, false) => ExitStatus::NotApproved,
             (false, true) => ExitStatus::Done,

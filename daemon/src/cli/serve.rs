@@ -17,7 +17,7 @@ use vector_providers::config::{self, ModelConfig};
 use vector_providers::model_selector::OfHome;
 
 use super::ExitStatus;
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::handover::{hand_over_keys, open_all};
 use super::open;
 use super::style::count_noun;
@@ -32,7 +32,7 @@ const LOCK: &str = "serve.lock";
 /// The sessions of MCP clients that speak HTTP.
 const MCP_SESSIONS: &str = "mcp-sessions.json";
 /// How often it is looked whether anybody still asks.
-const LOOKED: Duration = Duration::from_secs(5);
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often tasks are looked for that have expired.
 const DAY: Duration = Duration::from_hours(24);
 
@@ -62,9 +62,9 @@ pub(super) fn run(args: &ServeArgs, home: &Path) -> anyhow::Result<ExitStatus> {
     let mut lock = match try_lock(home)? {
         Ok(lock) => lock,
         Err(who) if !args.place.is_empty() || !args.project.is_empty() => {
-            return hand_over(args, home, &who);
+            return open_in_running(args, home, &who);
         }
-        Err(who) => return Err(is_served(&who)),
+        Err(who) => return Err(already_served_error(&who)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -154,8 +154,8 @@ pub(super) fn run_stop(_args: &StopArgs, home: &Path) -> anyhow::Result<ExitStat
 }
 
 /// Has the places opened by the daemon that serves the ledger already.
-fn hand_over(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitStatus> {
-    let Some(daemon) = DaemonClient::find_soon(home) else {
+fn open_in_running(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitStatus> {
+    let Some(daemon) = DaemonClient::wait_for_running(home) else {
         bail!(
             "{who} serves this ledger, and does not answer; end it with `vector stop`, and start \
              `vector serve` again"
@@ -172,7 +172,7 @@ fn hand_over(args: &ServeArgs, home: &Path, who: &str) -> anyhow::Result<ExitSta
     Ok(ExitStatus::Done)
 }
 
-fn is_served(who: &str) -> anyhow::Error {
+fn already_served_error(who: &str) -> anyhow::Error {
     anyhow::anyhow!(
         "a daemon serves this ledger already ({who}). `vector open` shows its page, `vector serve --place \
          FILE` opens a file in it, and `vector stop` ends it; --home DIR takes another ledger"
@@ -181,7 +181,7 @@ fn is_served(who: &str) -> anyhow::Error {
 
 /// Nobody else serves this ledger.
 pub(super) fn lock_ledger(home: &Path) -> anyhow::Result<File> {
-    try_lock(home)?.map_err(|who| is_served(&who))
+    try_lock(home)?.map_err(|who| already_served_error(&who))
 }
 
 /// The port on which a process that holds the ledger's lock says that it listens.
@@ -219,7 +219,7 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let who = if is_vector(address) { "another Vector" } else { "another program" };
+            let who = if is_vector_daemon(address) { "another Vector" } else { "another program" };
             bail!(
                 "port {port} is taken by {who}; stop it, or choose another with --port N (0 takes a \
                  free one)"
@@ -230,7 +230,7 @@ async fn bind_port(port: u16) -> anyhow::Result<TcpListener> {
 }
 
 /// Whether what listens there answers as Vector does.
-pub(super) fn is_vector(address: SocketAddr) -> bool {
+pub(super) fn is_vector_daemon(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<String> {
         let patience = Duration::from_millis(500);
         let mut stream = TcpStream::connect_timeout(&address, patience)?;
@@ -248,8 +248,8 @@ async fn wait_for_end(board: Arc<EventHub>, desk: DaemonHandle, idle: Option<u64
     let unused = async {
         let Some(idle) = idle else { return std::future::pending().await };
         let idle = Duration::from_secs(idle.saturating_mul(60));
-        while board.idle_time() < idle || is_waiting(&board, &desk).await {
-            tokio::time::sleep(LOOKED).await;
+        while board.idle_time() < idle || has_pending_proposals(&board, &desk).await {
+            tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
         }
     };
     tokio::select! {
@@ -260,7 +260,7 @@ async fn wait_for_end(board: Arc<EventHub>, desk: DaemonHandle, idle: Option<u64
 }
 
 /// Whether a person has to decide upon something in a place that is open here.
-async fn is_waiting(board: &EventHub, desk: &DaemonHandle) -> bool {
+async fn has_pending_proposals(board: &EventHub, desk: &DaemonHandle) -> bool {
     let waiting = desk.request(DaemonRequest::PendingProposals).await.unwrap_or_default();
     waiting.into_iter().any(|it| board.slot(&it.session).is_some())
 }

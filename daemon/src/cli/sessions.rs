@@ -18,7 +18,7 @@ use serde_json::json;
 use vector_ledger::private_files;
 
 use super::ExitStatus;
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::log::format_time;
 use super::serve::lock_ledger;
 use super::style::{PaintKind, count_noun, terminal_line};

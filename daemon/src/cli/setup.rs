@@ -25,7 +25,7 @@ use self::clients::{McpClient, UserMachine};
 use self::files::ConfigFile;
 use self::report::ClientReport;
 use self::setup_record::{SetupRecord, WrittenPlugin};
-use super::daemon::DaemonClient;
+use super::daemon_client::DaemonClient;
 use super::handover::hand_over_keys;
 use super::terminal::{print_line, print_status};
 use super::{ExitStatus, pair, plugin};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Resul
             &std::env::current_exe().context("the program's own file is not known")?,
         )?,
         words: server_command(args, is_said.then_some(home.as_path()))?,
-        remembered: SetupRecord::load(&home)?,
+        record: SetupRecord::load(&home)?,
         home,
         has_failed: false,
     };
@@ -92,7 +92,7 @@ pub(super) fn run(args: &SetupArgs, home: &Path, is_said: bool) -> anyhow::Resul
         work.set_up_studio()?;
     }
     if !args.json {
-        let is_plugin_there = work.remembered.plugin.is_some();
+        let is_plugin_there = work.record.plugin.is_some();
         print_line(&closing_line(args, work.has_failed, is_plugin_there));
         if is_plugin_there && !args.dry_run && !args.remove {
             show_code(&work.home, args.port);
@@ -108,7 +108,7 @@ pub(super) type ClientEntry = (&'static str, PathBuf, Result<Option<String>, Str
 pub(super) fn installed_entries() -> anyhow::Result<Vec<ClientEntry>> {
     let env = |name: &str| std::env::var_os(name);
     let machine = UserMachine::detect(&env)?;
-    let here = McpClient::all().iter().filter(|client| client.is_here(&machine));
+    let here = McpClient::all().iter().filter(|client| client.is_installed(&machine));
     let entry = |client: &McpClient| {
         let file = client.config_file(&machine);
         let read = || -> Result<Option<String>, String> {
@@ -175,8 +175,8 @@ fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> St
 
 /// Shows the code that pairs the plugin, of a daemon that is started for it where none runs.
 fn show_code(home: &Path, port: u16) {
-    let code = DaemonClient::found_or_started(home, port).and_then(|daemon| {
-        daemon.say_started();
+    let code = DaemonClient::connect_or_start(home, port).and_then(|daemon| {
+        daemon.report_start();
         pair::pairing_line(&daemon)
     });
     hand_over_keys(home);
@@ -196,7 +196,7 @@ struct SetupRun<'a> {
     home: PathBuf,
     command: String,
     words: Vec<String>,
-    remembered: SetupRecord,
+    record: SetupRecord,
     has_failed: bool,
 }
 
@@ -205,8 +205,8 @@ impl SetupRun<'_> {
         let mut missing = vec![];
         for (client, file) in self.client_files() {
             let is_meant =
-                self.args.client.contains(&client) || self.remembered.entry_of(&file).is_some();
-            if is_meant || client.is_here(&self.machine) {
+                self.args.client.contains(&client) || self.record.find_written(&file).is_some();
+            if is_meant || client.is_installed(&self.machine) {
                 self.set_up_client(client, &file)?;
             } else {
                 missing.push(client);
@@ -235,7 +235,7 @@ impl SetupRun<'_> {
         let clients = McpClient::all().iter().copied().filter(|client| is_meant(*client));
         let mut targets: Vec<_> = clients.map(|it| (it, it.config_file(&self.machine))).collect();
         let written =
-            self.remembered.written.iter().filter(|it| self.args.remove && is_meant(it.client));
+            self.record.written.iter().filter(|it| self.args.remove && is_meant(it.client));
         for written in written {
             if !targets.iter().any(|(_, file)| *file == written.file) {
                 targets.push((written.client, written.file.clone()));
@@ -255,7 +255,7 @@ impl SetupRun<'_> {
             }
         };
         self.has_failed |= done.is_err();
-        let told = ClientReport { client, file, done, diff };
+        let told = ClientReport { client, file, outcome: done, diff };
         if self.args.json {
             print_line(&told.to_json().to_string());
             return Ok(());
@@ -275,7 +275,7 @@ impl SetupRun<'_> {
             file,
             text: stored.text()?,
             missing: stored.missing_folders(),
-            written: self.remembered.entry_of(file),
+            written: self.record.find_written(file),
             entry: client.file_format().build_entry(&self.command, &self.words),
             force: self.args.force,
         };
@@ -291,31 +291,31 @@ impl SetupRun<'_> {
         stored: &ConfigFile,
         change: &FileChange,
     ) -> anyhow::Result<Result<(), String>> {
-        let before = self.remembered.clone();
-        let folders = self.remembered.entry_of(file).and_then(|it| it.made_file.clone());
-        self.remembered.set_entry(file, change.written.clone());
+        let before = self.record.clone();
+        let folders = self.record.find_written(file).and_then(|it| it.made_file.clone());
+        self.record.set_entry(file, change.written.clone());
         let is_same = stored.text() == Ok(change.text.as_deref());
         if is_same {
-            if self.remembered != before {
-                self.remembered.save(&self.home)?;
+            if self.record != before {
+                self.record.save(&self.home)?;
             }
             return Ok(Ok(()));
         }
         if !self.args.remove {
-            self.remembered.save(&self.home)?;
+            self.record.save(&self.home)?;
         }
         let done = stored.write(change.text.as_deref(), &folders.unwrap_or_default());
         if done.is_err() {
-            self.remembered.written = before.written;
+            self.record.written = before.written;
         }
         if done.is_err() || self.args.remove {
-            self.remembered.save(&self.home)?;
+            self.record.save(&self.home)?;
         }
         Ok(done)
     }
 
     fn set_up_studio(&mut self) -> anyhow::Result<()> {
-        let done = if self.args.remove { self.take_plugin()? } else { self.put_plugin()? };
+        let done = if self.args.remove { self.remove_plugin()? } else { self.install_plugin()? };
         let Some((outcome, file)) = done else {
             return Ok(());
         };
@@ -338,8 +338,8 @@ impl SetupRun<'_> {
         Ok(())
     }
 
-    fn put_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
-        let Some(file) = plugin::where_studio_is()? else {
+    fn install_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
+        let Some(file) = plugin::find_plugin_file()? else {
             return Ok(Some(("not_found", None)));
         };
         let is_new = !file.exists();
@@ -349,23 +349,23 @@ impl SetupRun<'_> {
                 .with_context(|| format!("{} cannot be made", folder.display()))?;
             plugin::write_plugin(&file)?;
             if is_new {
-                self.remembered.plugin = Some(WrittenPlugin { file: file.clone(), folders });
-                self.remembered.save(&self.home)?;
+                self.record.plugin = Some(WrittenPlugin { file: file.clone(), folders });
+                self.record.save(&self.home)?;
             }
         }
         Ok(Some((if is_new { "added" } else { "updated" }, Some(file))))
     }
 
     /// Takes the plugin away, where setup brought it.
-    fn take_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
-        let Some(WrittenPlugin { file, folders }) = self.remembered.plugin.clone() else {
+    fn remove_plugin(&mut self) -> anyhow::Result<Option<(&'static str, Option<PathBuf>)>> {
+        let Some(WrittenPlugin { file, folders }) = self.record.plugin.clone() else {
             return Ok(None);
         };
         if !self.args.dry_run {
             files::remove_file(&file, &folders)
                 .with_context(|| format!("{} cannot be removed", file.display()))?;
-            self.remembered.plugin = None;
-            self.remembered.save(&self.home)?;
+            self.record.plugin = None;
+            self.record.save(&self.home)?;
         }
         Ok(Some(("removed", Some(file))))
     }

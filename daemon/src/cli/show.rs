@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use vector_place::{Node, Scene};
 
 use super::place_arg::read_place;
-use super::style::{PaintKind, TextStyle, count_noun, name, terminal_line};
+use super::style::{PaintKind, TextStyle, count_noun, terminal_line, tree_name};
 use super::terminal::{Terminal, print_stdout, stdout_style};
 use super::{ExitStatus, resolve_path};
 
@@ -118,7 +118,7 @@ impl TreePrinter<'_> {
     fn print_line(&mut self, indent: &str, node: Node, is_deepest: bool) {
         let (scene, style) = (self.scene, self.style);
         let mut line = style.paint(PaintKind::Dim, indent);
-        line.push_str(&style.paint(PaintKind::Bold, name(scene.name(node))));
+        line.push_str(&style.paint(PaintKind::Bold, tree_name(scene.name(node))));
         let (name, class) = (scene.name(node), scene.class(node));
         if name != class && node != scene.root() {
             let _ = write!(line, "  {}", style.paint(PaintKind::Moved, terminal_line(class)));

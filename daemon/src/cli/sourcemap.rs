@@ -67,8 +67,8 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
         ));
     }
     let text = match (&args.file, &args.path) {
-        (Some(file), _) => of_file(&tree, file, args)?,
-        (_, Some(path)) => of_path(&tree, path, args)?,
+        (Some(file), _) => file_owners(&tree, file, args)?,
+        (_, Some(path)) => path_owners(&tree, path, args)?,
         _ if args.owners => owner_rows(&tree, 0..tree.instances.len() as u32, args),
         _ => {
             let shown =
@@ -87,7 +87,7 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-fn of_file(tree: &ProjectTree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
+fn file_owners(tree: &ProjectTree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
     let found = tree.of_file(file);
     if found.is_empty() {
         bail!(
@@ -98,7 +98,7 @@ fn of_file(tree: &ProjectTree, file: &Path, args: &SourcemapArgs) -> anyhow::Res
     Ok(owner_rows(tree, found, args))
 }
 
-fn of_path(
+fn path_owners(
     tree: &ProjectTree,
     path: &InstancePath,
     args: &SourcemapArgs,

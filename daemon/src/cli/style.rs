@@ -78,7 +78,7 @@ pub(super) fn safe_lines(text: &str) -> String {
 }
 
 /// A name as it stands in a tree: quoted where it would not be seen otherwise.
-pub(super) fn name(text: &str) -> Cow<'_, str> {
+pub(super) fn tree_name(text: &str) -> Cow<'_, str> {
     if text.trim() == text && !text.is_empty() {
         terminal_line(text)
     } else {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(terminal_line("a\x1b[31mb\x07"), "a␛[31mb␇");
         assert_eq!(terminal_line("tab\there\r"), "tab    here␍");
         assert_eq!(safe_lines("a\nb\x1b"), "a\nb␛");
-        assert_eq!(name(" x"), "\" x\"");
+        assert_eq!(tree_name(" x"), "\" x\"");
     }
 
     #[test]

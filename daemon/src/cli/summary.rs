@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use vector_core::prompt::without_picture;
 use vector_core::workflow::{CALLS, PendingStatus, Workflow};
 
-use super::card::change_text;
+use super::card::format_value_change;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
 use super::tree::{ChangeMark, TreeItem, draw_tree};
 
@@ -119,7 +119,7 @@ fn proposal_items(proposal: &Proposal) -> Vec<TreeItem> {
                 Some(format!("is back, {}", count_noun(*n as usize, "instance"))),
             ),
             Change::Set { property, before, after } => {
-                let change = change_text(before.as_ref(), after.as_ref(), false);
+                let change = format_value_change(before.as_ref(), after.as_ref(), false);
                 (ChangeMark::Changed, Some(format!("{property}  {change}")))
             }
             Change::Moved { to } => (ChangeMark::Moved, Some(format!("into {to}"))),

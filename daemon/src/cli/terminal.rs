@@ -21,7 +21,7 @@ use super::style::{PaintKind, TextStyle, fold_columns, safe_lines, terminal_line
 use super::{card, interrupt, summary};
 
 /// Work below this is not worth a spinner.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SPINNER_DELAY: Duration = Duration::from_secs(1);
 
 /// Steps of a plan that are shown.
 const STEPS: usize = 20;
@@ -37,7 +37,7 @@ pub(super) fn end_line() {
 }
 
 /// JSON in which some readers would see a line end has it escaped.
-pub(super) fn one_line(json: &str) -> Cow<'_, str> {
+pub(super) fn escape_line_ends(json: &str) -> Cow<'_, str> {
     let ends = [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
     let present = ends.into_iter().filter(|(end, _)| json.contains(*end));
     present.fold(Cow::Borrowed(json), |json, (end, escaped)| Cow::Owned(json.replace(end, escaped)))
@@ -47,29 +47,29 @@ pub(super) fn one_line(json: &str) -> Cow<'_, str> {
 #[derive(Debug)]
 pub(super) struct Terminal {
     json: bool,
-    asks: bool,
+    is_interactive: bool,
 }
 
 impl Terminal {
     /// The terminal of a command; with `json`, stdout is for the ledger's entries alone.
     pub(super) fn for_command(json: bool) -> Self {
-        let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
-        Self { json, asks }
+        let is_interactive = io::stdin().is_terminal() && io::stderr().is_terminal();
+        Self { json, is_interactive }
     }
 
     /// Whether somebody is there to answer.
     pub(super) fn can_ask(&self) -> bool {
-        self.asks
+        self.is_interactive
     }
 
     /// Whether cards go to stderr: where a person is asked and would not see stdout.
-    fn on_stderr(&self) -> bool {
+    fn is_on_stderr(&self) -> bool {
         self.can_ask() && (self.json || !io::stdout().is_terminal())
     }
 
     /// How text looks where cards are shown.
     pub(super) fn style(&self) -> TextStyle {
-        if self.on_stderr() {
+        if self.is_on_stderr() {
             TextStyle::for_term(&Term::stderr(), console::colors_enabled_stderr())
         } else {
             stdout_style()
@@ -94,7 +94,7 @@ impl Terminal {
     /// Shows something where cards are shown; with `--json` and nobody to ask, nowhere.
     pub(super) fn show(&self, text: &str) {
         end_line();
-        if self.on_stderr() {
+        if self.is_on_stderr() {
             let _ = io::stderr().write_all(text.as_bytes());
         } else if !self.json {
             print_quietly(text);
@@ -106,7 +106,7 @@ impl Terminal {
     }
 
     /// The same; in a dry run its number is not shown, as it will be another one.
-    pub(super) fn card_of(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
+    pub(super) fn show_run_card(&self, seq: Seq, proposal: &Proposal, dry_run: bool) {
         let card = card::render_card(seq, proposal, self.style());
         let numbered = format!("Proposal {seq}");
         let shown = if dry_run {
@@ -159,7 +159,7 @@ impl Terminal {
         if last == '\n' {
             shown.push('\n');
         }
-        if self.on_stderr() {
+        if self.is_on_stderr() {
             let _ = io::stderr().write_all(shown.as_bytes());
         } else if !self.json {
             print_quietly(&shown);
@@ -191,7 +191,7 @@ impl Terminal {
 
     /// Asks, and reads a line; none where stdin has ended, Ctrl-C was pressed or nobody is there.
     pub(super) fn ask_line(&self, text: &str) -> io::Result<Option<String>> {
-        if !self.asks {
+        if !self.is_interactive {
             return Ok(None);
         }
         end_line();
@@ -226,10 +226,10 @@ pub(super) fn stdout_style() -> TextStyle {
 }
 
 fn run_spinner(what: &str, wait: &mpsc::Receiver<()>) {
-    if wait.recv_timeout(PATIENCE) != Err(mpsc::RecvTimeoutError::Timeout) {
+    if wait.recv_timeout(SPINNER_DELAY) != Err(mpsc::RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = ProgressBar::new_spinner().with_message(what.to_owned()).with_elapsed(PATIENCE);
+    let bar = ProgressBar::new_spinner().with_message(what.to_owned()).with_elapsed(SPINNER_DELAY);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         bar.set_style(style);
     }

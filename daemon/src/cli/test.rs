@@ -11,7 +11,7 @@ use vector_core::tools::is_spec;
 
 use super::place_arg::read_place;
 use super::style::{PaintKind, TextStyle, count_noun, safe_lines, terminal_line};
-use super::terminal::{Terminal, one_line, print_status, print_stdout, stdout_style};
+use super::terminal::{Terminal, escape_line_ends, print_status, print_stdout, stdout_style};
 use super::{ExitStatus, error_sentence, resolve_path};
 use crate::tasks::spec::{self, CaseOutcome, SpecCase, SpecLimits, SpecResult};
 
@@ -104,7 +104,7 @@ fn render_results(results: &[SpecResult], style: TextStyle) -> String {
 fn json_lines(results: &[SpecResult]) -> String {
     let mut text = String::new();
     let mut line = |it: serde_json::Value| {
-        text.push_str(&one_line(&it.to_string()));
+        text.push_str(&escape_line_ends(&it.to_string()));
         text.push('\n');
     };
     for spec in results {

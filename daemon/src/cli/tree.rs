@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use scene_schemas::InstancePath;
 use scene_schemas::path::Segment;
 
-use super::style::{PaintKind, TextStyle, name, terminal_line};
+use super::style::{PaintKind, TextStyle, terminal_line, tree_name};
 
 /// Siblings of one shape that are shown one by one.
 const RUN: usize = 12;
@@ -135,7 +135,7 @@ impl ChangeTree {
             None => "game".to_owned(),
             Some(segment) => {
                 let index = segment.index.map_or(String::new(), |n| format!("[{n}]"));
-                format!("{}{index}", name(&segment.name))
+                format!("{}{index}", tree_name(&segment.name))
             }
         };
         match &node.item {

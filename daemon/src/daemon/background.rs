@@ -103,10 +103,10 @@ impl DaemonActor {
             NextEvent::Request(ask) => self.handle_request(ask),
             NextEvent::JobDone(JobResult::Located(wish, file)) => self.finish_locating(&wish, file),
             NextEvent::JobDone(JobResult::FileRead(wish, read)) => {
-                self.finish_reading(&wish, *read)
+                self.finish_reading(&wish, *read);
             }
             NextEvent::JobDone(JobResult::SessionEnded(session, thread)) => {
-                self.finish_session(&session, thread)
+                self.finish_session(&session, thread);
             }
         }
     }

@@ -309,7 +309,7 @@ impl DaemonActor {
             DaemonRequest::PendingProposals(reply) => drop(reply.send(self.list_pending())),
             DaemonRequest::Proposal(seq, reply) => drop(reply.send(self.view_proposal(seq))),
             DaemonRequest::ReplacedProposals(seq, reply) => {
-                drop(reply.send(self.replaced_proposals(seq)))
+                drop(reply.send(self.replaced_proposals(seq)));
             }
             DaemonRequest::Picture(of, asked, reply) => self.request_picture(of, asked, reply),
             DaemonRequest::Workflows(reply) => drop(reply.send(self.list_workflows())),
@@ -317,7 +317,7 @@ impl DaemonActor {
             DaemonRequest::Talk(seq, reply) => self.send_conversation(seq, reply),
             DaemonRequest::TalkHead(seq, reply) => drop(reply.send(self.talk_head(seq))),
             DaemonRequest::ActOnWorkflow(seq, verb, reply) => {
-                self.act_on_workflow(seq, verb, reply)
+                self.act_on_workflow(seq, verb, reply);
             }
             DaemonRequest::Checkpoints(reply) => drop(reply.send(self.list_checkpoints())),
             DaemonRequest::MakeCheckpoint(make, reply) => {

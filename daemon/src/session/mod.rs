@@ -324,7 +324,7 @@ impl SessionActor {
             }
             SessionMessage::Chat(request, reply) => self.start_chat(*request, reply),
             SessionMessage::MentionsRead(request, read, reply) => {
-                self.handle_mentions(*request, read, reply)
+                self.handle_mentions(*request, read, reply);
             }
             SessionMessage::Find(typed, reply) => {
                 let _ = reply.send(Ok(search_instances(self.engine.scene(), &typed)));
@@ -373,7 +373,7 @@ impl SessionActor {
             }
             SessionMessage::Picture(of, asked, reply) => self.queue_picture(of, asked, reply),
             SessionMessage::ReadScript(path, reply) => {
-                drop(reply.send(self.engine.script_texts(&path)))
+                drop(reply.send(self.engine.script_texts(&path)));
             }
             SessionMessage::RunWorkflows | SessionMessage::End => {}
         }

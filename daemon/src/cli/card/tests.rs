@@ -191,7 +191,7 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
     let card = render_card(Seq(7), &long, TextStyle::plain());
     assert!(card.ends_with("│ … and 80 × + Part, 5 further rows\n╰─\n"), "{card}");
     assert_eq!(card.lines().count(), 5 + 60 + 1);
-    let whole = render_whole(Seq(7), &long, TextStyle::plain());
+    let whole = render_full_card(Seq(7), &long, TextStyle::plain());
     assert_eq!(whole.lines().count(), 5 + 300 + 1);
     let after = "local v = 1\n".repeat(500);
     let text = edit("", &after);
@@ -202,7 +202,7 @@ fn a_long_card_is_cut_and_the_whole_one_is_not() {
 #[test]
 fn values_that_look_the_same_are_told_apart() {
     let long = |end: &str| Value::String(format!("{}{end}", "x".repeat(80)));
-    let text = change_text(Some(&long("a")), Some(&long("b")), false);
+    let text = format_value_change(Some(&long("a")), Some(&long("b")), false);
     assert_eq!(text, "…xxxxxxxxxxxxa\" → …xxxxxxxxxxxxb\"");
 }
 

@@ -27,8 +27,10 @@ pub(super) fn sarif_log(report: &CheckReport<'_>) -> Json {
         results.push(sarif_result(finding, index(&finding.code), &file_uri(file), Some(script)));
     }
     let rules: Vec<Json> = rules.iter().map(|code| json!({ "id": code })).collect();
-    let untyped =
-        report.untyped.iter().map(|why| json!({ "level": "note", "message": { "text": why } }));
+    let untyped = report
+        .untyped_reason
+        .iter()
+        .map(|why| json!({ "level": "note", "message": { "text": why } }));
     let notes: Vec<Json> = untyped.collect();
     json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",

@@ -19,7 +19,7 @@ pub(super) fn render_report(report: &CheckReport<'_>, style: TextStyle) -> Strin
             render_finding(&mut text, &file.display().to_string(), it, &lines, style);
         }
     }
-    for (script, found) in report.scripts.iter().zip(&report.found) {
+    for (script, found) in report.scripts.iter().zip(&report.findings) {
         if found.is_empty() {
             continue;
         }

@@ -22,7 +22,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
                 .with_fix("fix the file by hand, then vector setup"),
             Ok(None) => DoctorFinding::note(name, format!("{file} has no entry for Vector"))
                 .with_fix("vector setup"),
-            Ok(Some(command)) if is_there(&command) => {
+            Ok(Some(command)) if is_executable_present(&command) => {
                 DoctorFinding::ok(name, format!("starts {command}"))
             }
             Ok(Some(command)) => DoctorFinding::problem(
@@ -36,7 +36,7 @@ pub(super) fn check_clients(_: &CheckSite) -> Vec<DoctorFinding> {
 }
 
 /// Whether a client can start it: a file, or a name that is looked up.
-fn is_there(command: &str) -> bool {
+fn is_executable_present(command: &str) -> bool {
     let path = Path::new(command);
     if path.components().count() > 1 {
         return path.is_file();

@@ -7,12 +7,12 @@ use scene_schemas::api::{About, Nothing, PROTOCOL};
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
-use crate::cli::daemon::DaemonClient;
-use crate::cli::serve::is_vector;
+use crate::cli::daemon_client::DaemonClient;
+use crate::cli::serve::is_vector_daemon;
 use crate::daemon::access::TOKEN;
 
 /// How long somebody on this machine may take to be there.
-const PATIENCE: Duration = Duration::from_millis(300);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub(super) fn check_daemon(site: &CheckSite) -> Vec<DoctorFinding> {
     vec![daemon_finding(site)]
@@ -30,7 +30,7 @@ fn daemon_finding(site: &CheckSite) -> DoctorFinding {
     };
     let port = daemon.port();
     // A token is shown to nobody else.
-    if !is_vector(loopback_address(port)) {
+    if !is_vector_daemon(loopback_address(port)) {
         let says = format!("none runs; the last one, on port {port}, did not end by itself");
         return DoctorFinding::note("daemon", says).with_fix("vector serve");
     }
@@ -66,7 +66,7 @@ fn loopback_address(port: u16) -> SocketAddr {
 }
 
 fn is_taken(port: u16) -> bool {
-    TcpStream::connect_timeout(&loopback_address(port), PATIENCE).is_ok()
+    TcpStream::connect_timeout(&loopback_address(port), CONNECT_TIMEOUT).is_ok()
 }
 
 fn check_own_port(site: &CheckSite) -> DoctorFinding {
@@ -76,9 +76,9 @@ fn check_own_port(site: &CheckSite) -> DoctorFinding {
         return DoctorFinding::ok(&name, "free, for Vector");
     }
     let ours = DaemonClient::connect(&site.home).ok().map(|daemon| daemon.port());
-    let ours = ours.filter(|port| is_vector(loopback_address(*port)));
+    let ours = ours.filter(|port| is_vector_daemon(loopback_address(*port)));
     let elsewhere = "vector serve --port N with a free one, and N in the widget's settings";
-    match (is_vector(loopback_address(port)), ours) {
+    match (is_vector_daemon(loopback_address(port)), ours) {
         (true, Some(ours)) if ours == port => DoctorFinding::ok(&name, "the daemon of this ledger"),
         (true, _) => {
             DoctorFinding::note(&name, "a Vector that serves another ledger").with_fix(elsewhere)

@@ -29,14 +29,14 @@ impl FindingState {
 pub(super) struct DoctorFinding {
     pub(super) name: String,
     pub(super) state: FindingState,
-    pub(super) says: String,
+    pub(super) message: String,
     /// What a person can do.
-    pub(super) mend: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
 impl DoctorFinding {
     fn new(name: &str, state: FindingState, says: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), state, says: says.into(), mend: None }
+        Self { name: name.to_owned(), state, message: says.into(), fix: None }
     }
 
     /// Something is in order.
@@ -55,7 +55,7 @@ impl DoctorFinding {
     }
 
     pub(super) fn with_fix(mut self, by: impl Into<String>) -> Self {
-        self.mend = Some(by.into());
+        self.fix = Some(by.into());
         self
     }
 
@@ -65,8 +65,8 @@ impl DoctorFinding {
             "group": group.to_lowercase(),
             "name": self.name,
             "state": self.state.name(),
-            "says": self.says,
-            "mend": self.mend,
+            "says": self.message,
+            "mend": self.fix,
         })
     }
 }

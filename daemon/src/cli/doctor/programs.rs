@@ -12,9 +12,9 @@ use super::finding::DoctorFinding;
 use crate::tasks::check::types::TypeChecker;
 
 /// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(5);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked whether it has.
-const LOOKED: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What Chromium is called, and where it stands on systems that have no path for it.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "msedge"];
 const CHROMIUM_AT: [&str; 4] = [
@@ -74,7 +74,7 @@ fn program_version(program: &str) -> io::Result<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + VERSION_TIMEOUT;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -84,7 +84,7 @@ fn program_version(program: &str) -> io::Result<String> {
             child.wait()?;
             return Err(io::Error::other("it does not end"));
         }
-        sleep(LOOKED);
+        sleep(POLL_INTERVAL);
     };
     let mut text = String::new();
     if let Some(stdout) = child.stdout.take() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::CheckSite;
 use super::finding::DoctorFinding;
-use crate::cli::plugin::{FILE, plugin_folder};
+use crate::cli::plugin::{PLUGIN_FILE, plugin_folder};
 use crate::cli::sessions::read_grants;
 use crate::cli::style::count_noun;
 use crate::plugin;
@@ -20,7 +20,7 @@ fn check_plugin() -> DoctorFinding {
                     drive_c/users/NAME/AppData/Local/Roblox/Plugins in the prefix)";
         return DoctorFinding::note("plugin", says).with_fix("vector plugin install --folder DIR");
     };
-    let file = folder.join(FILE);
+    let file = folder.join(PLUGIN_FILE);
     let shown = file.display();
     match (fs::read(&file), plugin::build_plugin()) {
         (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => {

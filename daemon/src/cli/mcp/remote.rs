@@ -22,18 +22,20 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
+use crate::cli::background_daemon::{
+    self, CONCURRENT_START_TIMEOUT, IDLE, POLL_INTERVAL, STARTUP_TIMEOUT, startup_error,
+};
 use crate::cli::terminal::print_status;
 use crate::daemon::access::{AGENT_TOKEN, TOKEN};
 use crate::server::{DaemonGate, failure};
 
 /// More than the longest that a request is held.
-const PATIENCE: Duration = Duration::from_secs(90);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How long the request is held that says that the connection is there: as long as any client runs.
-const HELD: Duration = Duration::from_hours(24 * 365);
+const PRESENCE_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 /// After how long it is sent again where it has ended: the daemon may have restarted.
-const RETURNS: Duration = Duration::from_secs(2);
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// The daemon, wherever it is now.
 #[derive(Debug)]
@@ -42,9 +44,9 @@ pub(super) struct RemoteDaemon {
     port: u16,
     open: Option<Open>,
     http: Client,
-    at: Mutex<Option<DaemonAddress>>,
+    address: Mutex<Option<DaemonAddress>>,
     /// Cancelled when the client has gone.
-    pub(super) gone: CancellationToken,
+    pub(super) client_gone: CancellationToken,
 }
 
 /// Where a daemon listens, and who asks.
@@ -66,9 +68,9 @@ impl DaemonAddress {
 /// Why a request has no answer.
 enum RequestError {
     /// Nobody listens there, or somebody else does: another daemon may.
-    Gone(String),
+    Unreachable(String),
     /// Whoever listens there has not answered in time.
-    Late(String),
+    TimedOut(String),
     /// It was understood, and refused.
     Refused(Failure),
 }
@@ -99,16 +101,23 @@ impl RemoteDaemon {
         let http = Client::builder()
             .no_proxy()
             .retry(reqwest::retry::never())
-            .timeout(PATIENCE)
+            .timeout(REQUEST_TIMEOUT)
             .tcp_nodelay(true)
             .build()?;
         let home = home.to_owned();
-        Ok(Self { home, port, open, http, at: Mutex::new(None), gone: CancellationToken::new() })
+        Ok(Self {
+            home,
+            port,
+            open,
+            http,
+            address: Mutex::new(None),
+            client_gone: CancellationToken::new(),
+        })
     }
 
     /// Joins the daemon, or starts one; the session of the place that was named.
     pub(super) async fn join_daemon(&self) -> anyhow::Result<Option<String>> {
-        let mut at = self.at.lock().await;
+        let mut at = self.address.lock().await;
         let address = self.find_address().await?;
         let session = self.open_place(address.port).await?;
         *at = Some(address);
@@ -123,10 +132,10 @@ impl RemoteDaemon {
         {
             return Ok(address);
         }
-        let mut started = background::start_daemon(&self.home, self.port)
+        let mut started = background_daemon::start_daemon(&self.home, self.port)
             .context("the daemon could not be started")?;
         let began = Instant::now();
-        while began.elapsed() < BEGINS {
+        while began.elapsed() < STARTUP_TIMEOUT {
             // It may have ended because another serves, which is as good.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(address) = DaemonAddress::read_file(&file)
@@ -142,12 +151,12 @@ impl RemoteDaemon {
                 }
                 return Ok(address);
             }
-            if has_ended && began.elapsed() > OTHERS {
+            if has_ended && began.elapsed() > CONCURRENT_START_TIMEOUT {
                 break;
             }
-            sleep(LOOKED).await;
+            sleep(POLL_INTERVAL).await;
         }
-        Err(why_not(&self.home))
+        Err(startup_error(&self.home))
     }
 
     async fn is_answering(&self, address: &DaemonAddress) -> bool {
@@ -167,7 +176,7 @@ impl RemoteDaemon {
         match self.send_once::<Opened>(&person, Method::POST, "/api/open", Some(open)).await {
             Ok(opened) => Ok(Some(opened.session.0)),
             Err(RequestError::Refused(failure)) => bail!("{} {}", failure.message, failure.hint),
-            Err(RequestError::Gone(why) | RequestError::Late(why)) => {
+            Err(RequestError::Unreachable(why) | RequestError::TimedOut(why)) => {
                 bail!("the daemon does not answer: {why}")
             }
         }
@@ -176,7 +185,7 @@ impl RemoteDaemon {
     /// Says that a connection has ended. Nobody minds where there is no daemon to be told.
     pub(super) async fn end_connection(&self, connection: &str) {
         let ends = AgentEnds { connection: connection.to_owned() };
-        let at = self.at.lock().await.clone();
+        let at = self.address.lock().await.clone();
         if let Some(address) = at {
             let path = "/api/agents/end";
             let _ = self.send_once::<Nothing>(&address, Method::POST, path, Some(&ends)).await;
@@ -193,10 +202,15 @@ impl RemoteDaemon {
                 DaemonAddress::read_file(&self.home.join(AGENT_TOKEN))
             {
                 let url = format!("http://127.0.0.1:{port}/api/agents/presence");
-                let held = self.http.post(url).bearer_auth(token).timeout(HELD).body(body.clone());
+                let held = self
+                    .http
+                    .post(url)
+                    .bearer_auth(token)
+                    .timeout(PRESENCE_TIMEOUT)
+                    .body(body.clone());
                 let _ = held.header("Content-Type", "application/json").send().await;
             }
-            sleep(RETURNS).await;
+            sleep(RECONNECT_DELAY).await;
         }
     }
 
@@ -207,7 +221,7 @@ impl RemoteDaemon {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, RequestError> {
-        let gone = |error: &dyn std::fmt::Display| RequestError::Gone(error.to_string());
+        let gone = |error: &dyn std::fmt::Display| RequestError::Unreachable(error.to_string());
         let url = format!("http://127.0.0.1:{}{path}", address.port);
         let mut request = self.http.request(method, url).bearer_auth(&address.token);
         if let Some(body) = body {
@@ -224,7 +238,7 @@ impl RemoteDaemon {
         }
         let unanswered = |error: reqwest::Error| {
             if error.is_timeout() {
-                RequestError::Late("it takes too long".to_owned())
+                RequestError::TimedOut("it takes too long".to_owned())
             } else {
                 gone(&error)
             }
@@ -238,7 +252,7 @@ impl RemoteDaemon {
         match serde_json::from_slice::<Failure>(&body) {
             // A daemon that was started anew has other tokens.
             Ok(failure) if failure.kind == FailureKind::Unauthorized => {
-                Err(RequestError::Gone(failure.message))
+                Err(RequestError::Unreachable(failure.message))
             }
             Ok(failure) => Err(RequestError::Refused(failure)),
             Err(error) => Err(gone(&error)),
@@ -252,13 +266,13 @@ impl RemoteDaemon {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, Failure> {
-        let known = self.at.lock().await.clone();
+        let known = self.address.lock().await.clone();
         if let Some(address) = &known {
             match self.send_once(address, method.clone(), path, body).await {
                 Ok(answer) => return Ok(answer),
                 Err(RequestError::Refused(failure)) => return Err(failure),
-                Err(RequestError::Late(why)) => return Err(outcome_unknown(&why)),
-                Err(RequestError::Gone(_)) => {}
+                Err(RequestError::TimedOut(why)) => return Err(outcome_unknown(&why)),
+                Err(RequestError::Unreachable(_)) => {}
             }
         }
         // One that a person has ended is not started again for a question.
@@ -273,13 +287,13 @@ impl RemoteDaemon {
         let address = self.reconnect(known.as_ref()).await?;
         self.send_once(&address, method, path, body).await.map_err(|unanswered| match unanswered {
             RequestError::Refused(failure) => failure,
-            RequestError::Gone(why) | RequestError::Late(why) => outcome_unknown(&why),
+            RequestError::Unreachable(why) | RequestError::TimedOut(why) => outcome_unknown(&why),
         })
     }
 
     /// The daemon that is there now, unless somebody else has found it meanwhile.
     async fn reconnect(&self, known: Option<&DaemonAddress>) -> Result<DaemonAddress, Failure> {
-        let mut at = self.at.lock().await;
+        let mut at = self.address.lock().await;
         if let Some(address) = at.as_ref()
             && Some(address) != known
         {
@@ -315,21 +329,23 @@ impl DaemonGate for RemoteDaemon {
 
     async fn call_tool(&self, mut call: AgentCall) -> Result<CallView, Failure> {
         let path = "/api/agents/calls";
-        let known = self.at.lock().await.clone();
+        let known = self.address.lock().await.clone();
         if let Some(address) = &known {
             match self.send_once(address, Method::POST, path, Some(&call)).await {
                 Ok(view) => return Ok(view),
                 Err(RequestError::Refused(failure)) => return Err(failure),
-                Err(RequestError::Late(why)) => return Err(outcome_unknown(&why)),
+                Err(RequestError::TimedOut(why)) => return Err(outcome_unknown(&why)),
                 // It may have come there all the same.
-                Err(RequestError::Gone(_)) => call.again = true,
+                Err(RequestError::Unreachable(_)) => call.again = true,
             }
         }
         let address = self.reconnect(known.as_ref()).await?;
         match self.send_once(&address, Method::POST, path, Some(&call)).await {
             Ok(view) => Ok(view),
             Err(RequestError::Refused(failure)) => Err(failure),
-            Err(RequestError::Gone(why) | RequestError::Late(why)) => Err(outcome_unknown(&why)),
+            Err(RequestError::Unreachable(why) | RequestError::TimedOut(why)) => {
+                Err(outcome_unknown(&why))
+            }
         }
     }
 
@@ -360,7 +376,7 @@ impl DaemonGate for RemoteDaemon {
     }
 
     fn disconnect_token(&self, _connection: &str) -> CancellationToken {
-        self.gone.clone()
+        self.client_gone.clone()
     }
 
     fn end_connection(&self, _connection: &str) {

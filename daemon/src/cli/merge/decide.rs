@@ -4,7 +4,7 @@ use scene_schemas::api::{ConflictChoice, ConflictView, HunkChoice, MergeSide};
 use scene_schemas::{TextConflict, Value};
 
 use super::columns::render_columns;
-use crate::cli::editor::in_editor;
+use crate::cli::editor::edit_text;
 use crate::cli::error_sentence;
 use crate::cli::style::{PaintKind, count_noun, terminal_line};
 use crate::cli::terminal::{Terminal, print_status};
@@ -128,7 +128,7 @@ fn ask_hunks(hunks: &[TextConflict], terminal: &Terminal) -> anyhow::Result<Conf
                 "t" | "theirs" => break HunkChoice::Theirs,
                 "b" | "both" => break HunkChoice::Both,
                 "e" | "edit" => {
-                    match in_editor(&both_versions(&hunk.ours, &hunk.theirs), ".luau") {
+                    match edit_text(&both_versions(&hunk.ours, &hunk.theirs), ".luau") {
                         Ok(text) => break HunkChoice::Edited(text),
                         Err(error) => print_status(&error_sentence(&error)),
                     }

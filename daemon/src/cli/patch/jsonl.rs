@@ -7,7 +7,7 @@ use scene_schemas::text::TextEdit;
 use serde::{Deserialize, Serialize};
 use vector_text_edit::{Conflict, MergeResult};
 
-use super::super::terminal::one_line;
+use super::super::terminal::escape_line_ends;
 use super::edit_file::SearchEdit;
 
 /// A case. Members that it does not know are passed over.
@@ -95,10 +95,10 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
             }
             Err(error) => {
                 let reason = format!("The line is not a case: {error}.");
-                CaseAnswer { id: id_of(&line), ..CaseAnswer::refused_with(reason) }
+                CaseAnswer { id: read_case_id(&line), ..CaseAnswer::refused_with(reason) }
             }
         };
-        out.write_all(one_line(&serde_json::to_string(&answer)?).as_bytes())?;
+        out.write_all(escape_line_ends(&serde_json::to_string(&answer)?).as_bytes())?;
         out.write_all(b"\n")?;
         // Whoever sends one case and waits for its answer gets it.
         out.flush()?;
@@ -107,7 +107,7 @@ pub(super) fn run(holds_luau: bool) -> anyhow::Result<()> {
 }
 
 /// The `id` of a line that is not a case; null where there is none.
-fn id_of(line: &str) -> serde_json::Value {
+fn read_case_id(line: &str) -> serde_json::Value {
     let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
     object.and_then(|mut object| Some(object.get_mut("id")?.take())).unwrap_or_default()
 }

@@ -64,7 +64,7 @@ impl ClientTarget<'_> {
     }
 
     /// Whether an entry says what ours should, and perhaps more.
-    fn is_wanted(&self, entry: &Json) -> bool {
+    fn has_wanted_fields(&self, entry: &Json) -> bool {
         let mut fields = self.entry.as_object().into_iter().flatten();
         fields.all(|(field, value)| entry.get(field) == Some(value))
     }
@@ -82,8 +82,8 @@ impl ClientTarget<'_> {
         let (mark, text) = split_bom(self.text.unwrap_or_default());
         let found = self.format().find_entry(text)?;
         let (outcome, new) = match &found.entry {
-            None => (ChangeOutcome::Added, self.format().put_entry(text, &self.entry)?),
-            Some(entry) if self.is_wanted(entry) => {
+            None => (ChangeOutcome::Added, self.format().insert_entry(text, &self.entry)?),
+            Some(entry) if self.has_wanted_fields(entry) => {
                 let text = self.text.map(str::to_owned);
                 let written = self.written.cloned();
                 return Ok(FileChange { outcome: ChangeOutcome::Unchanged, text, written });
@@ -92,14 +92,14 @@ impl ClientTarget<'_> {
                 (ChangeOutcome::Updated, self.format().update_entry(text, &self.entry)?)
             }
             Some(_) if self.force => {
-                (ChangeOutcome::Replaced, self.format().put_entry(text, &self.entry)?)
+                (ChangeOutcome::Replaced, self.format().insert_entry(text, &self.entry)?)
             }
             Some(entry) => return Err(describe_foreign(entry)),
         };
         let new = format!("{mark}{new}");
         let earlier = self.written.filter(|_| outcome == ChangeOutcome::Updated);
         let before = match earlier {
-            Some(written) => taken_back(self.format(), written, self.text.unwrap_or_default())?,
+            Some(written) => restore_text(self.format(), written, self.text.unwrap_or_default())?,
             None => self.text.map(str::to_owned),
         };
         let replaced = found.entry.filter(|_| outcome == ChangeOutcome::Replaced);
@@ -128,7 +128,7 @@ impl ClientTarget<'_> {
         };
         let (mark, body) = split_bom(text);
         let found = self.format().find_entry(body)?.entry;
-        let is_foreign = |entry: &Json| !self.is_ours(entry) && !self.is_wanted(entry);
+        let is_foreign = |entry: &Json| !self.is_ours(entry) && !self.has_wanted_fields(entry);
         if found.as_ref().is_some_and(is_foreign) {
             if !self.force {
                 return change(ChangeOutcome::Foreign, Some(text.to_owned()));
@@ -137,7 +137,7 @@ impl ClientTarget<'_> {
             return change(ChangeOutcome::Removed, Some(format!("{mark}{body}")));
         }
         let new = match self.written {
-            Some(written) => taken_back(self.format(), written, text)?,
+            Some(written) => restore_text(self.format(), written, text)?,
             None => Some(format!("{mark}{}", self.format().remove_entry(body, false)?)),
         };
         let is_same = new.as_deref() == Some(text);
@@ -147,7 +147,7 @@ impl ClientTarget<'_> {
 
 /// A text as it was before something was written to it. Where it was changed since, only
 /// what is ours goes.
-fn taken_back(
+fn restore_text(
     form: FileFormat,
     written: &WrittenEntry,
     text: &str,
@@ -161,10 +161,10 @@ fn taken_back(
     let (mark, body) = split_bom(text);
     let has_entry = form.find_entry(body)?.entry.is_some();
     let body = match &written.replaced {
-        Some(other) if has_entry => form.put_entry(body, other)?,
+        Some(other) if has_entry => form.insert_entry(body, other)?,
         _ => form.remove_entry(body, written.made_place)?,
     };
-    let is_left_over = written.made_file.is_some() && form.is_nothing(&body);
+    let is_left_over = written.made_file.is_some() && form.is_blank(&body);
     Ok((!is_left_over).then(|| format!("{mark}{body}")))
 }
 

@@ -178,7 +178,7 @@ impl McpClient {
     }
 
     /// Whether it has left a trace of itself: its file, or a folder of its own.
-    pub(super) fn is_here(self, machine: &UserMachine<'_>) -> bool {
+    pub(super) fn is_installed(self, machine: &UserMachine<'_>) -> bool {
         let file = self.config_file(machine);
         let folder = match self {
             Self::ClaudeCode => Some(machine.home.join(".claude")),
@@ -202,11 +202,11 @@ mod tests {
         let found: Vec<PathBuf> =
             McpClient::all().iter().map(|it| it.config_file(&machine)).collect();
         assert_eq!(found, expected.map(at));
-        assert!(McpClient::all().iter().all(|client| !client.is_here(&machine)));
+        assert!(McpClient::all().iter().all(|client| !client.is_installed(&machine)));
         for (client, file) in McpClient::all().iter().zip(&found) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
-            assert!(client.is_here(&machine), "{client:?}");
+            assert!(client.is_installed(&machine), "{client:?}");
         }
     }
 

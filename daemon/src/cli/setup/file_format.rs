@@ -9,7 +9,7 @@ use super::clients::FileFormat;
 use super::{json, toml};
 
 /// How the entry is called in each client.
-pub(super) const NAME: &str = "vector";
+pub(super) const SERVER_NAME: &str = "vector";
 
 type JsonFields = Map<String, Json>;
 
@@ -46,7 +46,7 @@ impl FileFormat {
     /// What is wrong with the text, as the end of a sentence.
     pub(super) fn find_entry(self, text: &str) -> Result<FoundEntry, String> {
         let (servers, _) = self.split_servers(text)?;
-        let entry = servers.as_ref().and_then(|servers| servers.get(NAME)).cloned();
+        let entry = servers.as_ref().and_then(|servers| servers.get(SERVER_NAME)).cloned();
         Ok(FoundEntry { has_servers: servers.is_some(), entry })
     }
 
@@ -54,11 +54,11 @@ impl FileFormat {
     ///
     /// # Errors
     /// As for [`Form::find`]; or the text is written in a form that cannot be changed.
-    pub(super) fn put_entry(self, text: &str, entry: &Json) -> Result<String, String> {
+    pub(super) fn insert_entry(self, text: &str, entry: &Json) -> Result<String, String> {
         let new = match self {
-            Self::Json { servers, .. } => json::set_path(text, &[servers, NAME], entry),
-            Self::Toml { servers } => toml::remove_table(text, servers, NAME)
-                .and_then(|text| toml::add_table(&text, servers, NAME, entry)),
+            Self::Json { servers, .. } => json::set_path(text, &[servers, SERVER_NAME], entry),
+            Self::Toml { servers } => toml::remove_table(text, servers, SERVER_NAME)
+                .and_then(|text| toml::add_table(&text, servers, SERVER_NAME, entry)),
         }?;
         self.verify_change(text, new, Some(entry))
     }
@@ -76,8 +76,10 @@ impl FileFormat {
             }
             expected[field] = value.clone();
             new = match self {
-                Self::Json { servers, .. } => json::set_path(&new, &[servers, NAME, field], value),
-                Self::Toml { servers } => toml::set_field(&new, servers, NAME, field, value),
+                Self::Json { servers, .. } => {
+                    json::set_path(&new, &[servers, SERVER_NAME, field], value)
+                }
+                Self::Toml { servers } => toml::set_field(&new, servers, SERVER_NAME, field, value),
             }?;
         }
         self.verify_change(text, new, Some(&expected))
@@ -90,8 +92,8 @@ impl FileFormat {
     /// As for [`Form::put`].
     pub(super) fn remove_entry(self, text: &str, is_place_ours: bool) -> Result<String, String> {
         let new = match self {
-            Self::Json { servers, .. } => json::remove_path(text, &[servers, NAME]),
-            Self::Toml { servers } => toml::remove_table(text, servers, NAME),
+            Self::Json { servers, .. } => json::remove_path(text, &[servers, SERVER_NAME]),
+            Self::Toml { servers } => toml::remove_table(text, servers, SERVER_NAME),
         }?;
         let new = self.verify_change(text, new, None)?;
         let is_empty = self.split_servers(&new)?.0.is_some_and(|servers| servers.is_empty());
@@ -104,7 +106,7 @@ impl FileFormat {
     }
 
     /// Whether a text says nothing.
-    pub(super) fn is_nothing(self, text: &str) -> bool {
+    pub(super) fn is_blank(self, text: &str) -> bool {
         match self {
             Self::Json { .. } => matches!(text.trim(), "" | "{}"),
             Self::Toml { .. } => text.trim().is_empty(),
@@ -139,8 +141,8 @@ impl FileFormat {
         let (servers, all) = self.split_servers(before)?;
         let mut servers = servers.unwrap_or_default();
         match entry {
-            Some(entry) => drop(servers.insert(NAME.to_owned(), entry.clone())),
-            None => drop(servers.remove(NAME)),
+            Some(entry) => drop(servers.insert(SERVER_NAME.to_owned(), entry.clone())),
+            None => drop(servers.remove(SERVER_NAME)),
         }
         let (found, found_all) = self.split_servers(&after)?;
         if found.unwrap_or_default() == servers && found_all == all {
@@ -170,7 +172,7 @@ mod tests {
         ] {
             let had = form.find_entry(text).unwrap();
             let entry = form.build_entry("/bin/v", &["mcp".to_owned()]);
-            let put = form.put_entry(text, &entry).unwrap();
+            let put = form.insert_entry(text, &entry).unwrap();
             let found = form.find_entry(&put).unwrap();
             assert_eq!(found, FoundEntry { has_servers: true, entry: Some(entry) });
             assert_eq!(form.remove_entry(&put, !had.has_servers).unwrap(), text);
@@ -197,7 +199,7 @@ mod tests {
             (JSON, "{\"servers\": {\"vector\": {\"url\": \"x\", \"command\": \"y\"}}}"),
             (TOML, "[servers.vector]\nurl = 'x'\n[servers.vector.env]\nA = '1'\n"),
         ] {
-            let put = form.put_entry(text, &entry).unwrap();
+            let put = form.insert_entry(text, &entry).unwrap();
             assert_eq!(form.find_entry(&put).unwrap().entry, Some(entry.clone()));
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct ClientReport<'a> {
     pub(super) client: McpClient,
     pub(super) file: &'a Path,
     /// What was done, or why nothing.
-    pub(super) done: Result<ChangeOutcome, String>,
+    pub(super) outcome: Result<ChangeOutcome, String>,
     /// What would be written; none where it was.
     pub(super) diff: Option<String>,
 }
@@ -23,7 +23,7 @@ impl ClientReport<'_> {
     pub(super) fn to_json(&self) -> Json {
         let file = self.file.display().to_string();
         let mut line = json!({ "client": self.client, "file": file, "outcome": "failed" });
-        match &self.done {
+        match &self.outcome {
             Ok(outcome) => line["outcome"] = json!(outcome),
             Err(why) => line["why"] = json!(why),
         }
@@ -36,7 +36,7 @@ impl ClientReport<'_> {
     /// For people: a line, and the diff below.
     pub(super) fn show(&self) -> anyhow::Result<()> {
         let (client, file) = (self.client.name(), self.file.display().to_string());
-        match &self.done {
+        match &self.outcome {
             Err(why) => {
                 print_status(&format!(
                     "error: {client}: {file}: {why}. Nothing was changed in it."

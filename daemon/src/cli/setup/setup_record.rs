@@ -130,7 +130,7 @@ impl SetupRecord {
     }
 
     /// What was written to a file.
-    pub(super) fn entry_of(&self, file: &Path) -> Option<&WrittenEntry> {
+    pub(super) fn find_written(&self, file: &Path) -> Option<&WrittenEntry> {
         self.written.iter().find(|written| written.file == file)
     }
 

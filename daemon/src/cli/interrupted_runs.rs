@@ -25,7 +25,7 @@ pub(super) struct RunRequest<'a> {
 }
 
 /// Says what the place holds when the ledger could not be written, or the place could not for a moment.
-pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
+pub(super) fn report_written_state(engine: &Engine, error: &EngineError) {
     match error {
         EngineError::Ledger(_) => {}
         EngineError::Place(error) if error.is_transient() => {}
@@ -52,7 +52,7 @@ pub(super) fn say_what_is_written(engine: &Engine, error: &EngineError) {
 
 /// Whether the request was made before, was cut off, and is in the place as a whole or in part; how the
 /// command ends then. Made once more, it is done.
-pub(super) fn was_done(
+pub(super) fn find_repeated_request(
     ledger: &Ledger,
     cut_off: &[Seq],
     request: &RunRequest<'_>,

@@ -12,11 +12,13 @@ use scene_schemas::api::{About, Failure, Nothing, SessionView};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::background::{self, BEGINS, IDLE, LOOKED, OTHERS, why_not};
+use super::background_daemon::{
+    self, CONCURRENT_START_TIMEOUT, IDLE, POLL_INTERVAL, STARTUP_TIMEOUT, startup_error,
+};
 use super::terminal::print_status;
 use crate::daemon::access::TOKEN;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The open place that is meant: the one that is named, the only one, or the only one in Studio that is
 /// synced with a project which is open as well.
@@ -33,7 +35,7 @@ pub(super) fn choose_session(
         None => sessions,
         Some(name) => match sessions.iter().find(|it| it.session.0 == name) {
             Some(exact) => vec![exact.clone()],
-            None => sessions.into_iter().filter(|it| is_called(it, name)).collect(),
+            None => sessions.into_iter().filter(|it| is_named(it, name)).collect(),
         },
     };
     match (<[SessionView; 1]>::try_from(fitting), named) {
@@ -59,7 +61,7 @@ pub(super) fn choose_session(
 
 /// Whether a session is meant by the beginning of its id, or by the name of its place: a file with or without
 /// its ending, and a project by its file or its folder.
-fn is_called(session: &SessionView, name: &str) -> bool {
+fn is_named(session: &SessionView, name: &str) -> bool {
     let place = Path::new(&session.place.name);
     let file = place.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = file.split('.').next().unwrap_or_default();
@@ -103,16 +105,16 @@ impl DaemonClient {
     }
 
     /// The one that answers soon: it may have been started a moment ago.
-    pub(super) fn find_soon(home: &Path) -> Option<Self> {
+    pub(super) fn wait_for_running(home: &Path) -> Option<Self> {
         let began = Instant::now();
         loop {
             if let Some(daemon) = Self::connect_running(home) {
                 return Some(daemon);
             }
-            if began.elapsed() > OTHERS {
+            if began.elapsed() > CONCURRENT_START_TIMEOUT {
                 return None;
             }
-            thread::sleep(LOOKED);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -122,7 +124,7 @@ impl DaemonClient {
     }
 
     /// Says that one was started here, that it stays, and how it ends.
-    pub(super) fn say_started(&self) {
+    pub(super) fn report_start(&self) {
         if !self.is_started_here {
             return;
         }
@@ -135,27 +137,27 @@ impl DaemonClient {
     }
 
     /// The one that answers, or one that is started in the background.
-    pub(super) fn found_or_started(home: &Path, port: u16) -> anyhow::Result<Self> {
+    pub(super) fn connect_or_start(home: &Path, port: u16) -> anyhow::Result<Self> {
         let answering = || Self::connect_running(home);
         if let Some(daemon) = answering() {
             return Ok(daemon);
         }
-        let mut started =
-            background::start_daemon(home, port).context("the daemon could not be started")?;
+        let mut started = background_daemon::start_daemon(home, port)
+            .context("the daemon could not be started")?;
         let began = Instant::now();
-        while began.elapsed() < BEGINS {
+        while began.elapsed() < STARTUP_TIMEOUT {
             // It may have ended because another serves, which is as good.
             let has_ended = started.try_wait().is_ok_and(|ended| ended.is_some());
             if let Some(daemon) = answering() {
                 let is_started_here = !has_ended;
                 return Ok(Self { is_started_here, ..daemon });
             }
-            if has_ended && began.elapsed() > OTHERS {
+            if has_ended && began.elapsed() > CONCURRENT_START_TIMEOUT {
                 break;
             }
-            thread::sleep(LOOKED);
+            thread::sleep(POLL_INTERVAL);
         }
-        Err(why_not(home))
+        Err(startup_error(home))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -170,7 +172,7 @@ impl DaemonClient {
     ) -> anyhow::Result<T> {
         let away = || format!("no answer on port {}; restart `vector serve`", self.port);
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).with_context(away)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
         let body = if method == "GET" { String::new() } else { serde_json::to_string(body)? };
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
@@ -186,7 +188,7 @@ impl DaemonClient {
                 "no response from Vector on port {} within {} s. The request may still complete; \
                  check its result before you retry",
                 self.port,
-                PATIENCE.as_secs()
+                REQUEST_TIMEOUT.as_secs()
             ),
             _ => anyhow!(why).context(away()),
         })?;

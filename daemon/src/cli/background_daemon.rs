@@ -11,13 +11,13 @@ use vector_ledger::private_files;
 /// It ends when nobody has asked anything for so many minutes.
 pub(super) const IDLE: &str = "15";
 /// What it prints goes here.
-const LOG: &str = "serve.log";
+const LOG_FILE: &str = "serve.log";
 /// How long it may take to begin.
-pub(super) const BEGINS: Duration = Duration::from_secs(20);
+pub(super) const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long another that was started at the same time may take.
-pub(super) const OTHERS: Duration = Duration::from_secs(2);
+pub(super) const CONCURRENT_START_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is looked whether it has.
-pub(super) const LOOKED: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Starts one for the ledger in `home`. It outlives this process.
 pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
@@ -25,7 +25,7 @@ pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
     let mut log = File::options();
     // Several may be started at once, and all but one end at once.
     private_files::private_options(log.append(true).create(true));
-    let log = log.open(home.join(LOG))?;
+    let log = log.open(home.join(LOG_FILE))?;
     let mut serve = Command::new(std::env::current_exe()?);
     serve.arg("--home").arg(home).args(["serve", "--idle", IDLE, "--port"]).arg(port.to_string());
     serve.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -41,14 +41,14 @@ pub(super) fn start_daemon(home: &Path, port: u16) -> io::Result<Child> {
 }
 
 /// Why one that was started does not answer, as far as it says.
-pub(super) fn why_not(home: &Path) -> anyhow::Error {
-    let log = fs::read_to_string(home.join(LOG)).unwrap_or_default();
+pub(super) fn startup_error(home: &Path) -> anyhow::Error {
+    let log = fs::read_to_string(home.join(LOG_FILE)).unwrap_or_default();
     match log.lines().rev().find(|line| line.starts_with("error")) {
         Some(error) => anyhow::anyhow!("the daemon could not be started; it says: {error}"),
         None => anyhow::anyhow!(
             "the daemon did not answer within {} seconds; start it with `vector serve` and look what it \
              says",
-            BEGINS.as_secs()
+            STARTUP_TIMEOUT.as_secs()
         ),
     }
 }

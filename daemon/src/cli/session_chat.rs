@@ -7,9 +7,9 @@ use std::path::Path;
 use scene_schemas::api::{Chat, Event, Nothing, Sessions, Started, StreamPage, WorkflowView};
 use scene_schemas::entry::{Finish, Seq, Stance};
 
-use super::call_log::is_talk;
+use super::call_log::is_talk_tool;
 use super::chat::{ChatInput, HELP, parse_input, read_input, unknown_command};
-use super::daemon::{DaemonClient, choose_session};
+use super::daemon_client::{DaemonClient, choose_session};
 use super::handover::hand_over_keys;
 use super::remote_review::{ExtraKeys, RemoteReview};
 use super::style::{PaintKind, terminal_line};
@@ -20,7 +20,7 @@ use super::{DecideArgs as How, ExitStatus, interrupt};
 const HOLD: u32 = 1;
 
 const KEYS: ExtraKeys = ExtraKeys {
-    shown: "[y]es [n]o [s]plit, Enter decides nothing",
+    prompt: "[y]es [n]o [s]plit, Enter decides nothing",
     help: "  Enter leaves it to the widget in Studio, or to `vector review`",
 };
 
@@ -140,7 +140,7 @@ impl SessionChat<'_> {
                 }
                 done => self.show_dim(&format!("  plan: {done} of {} done", steps.len())),
             },
-            Event::ToolParsed { tool, .. } if is_talk(tool) => {}
+            Event::ToolParsed { tool, .. } if is_talk_tool(tool) => {}
             Event::ToolParsed { tool, brief, .. } => self.show_dim(&format!("· {tool} {brief}")),
             Event::ToolError { reason, .. } => self.show_dim(&format!("  refused: {reason}")),
             Event::Stalled { seconds } => {
