@@ -121,7 +121,7 @@ attacks! { served: true;
             }).into()
         };
     tools_of_our_own_models: Agent, "calls the tools by which Vector's own models talk, plan and read the web"
-        => Tool("is no tool for an agent of its own"),
+        => Tool("is not a tool for MCP clients"),
         |ground| {
             let mut client = Client::new(ground, 5);
             ["complete", "final_message", "message", "ask_clarification", "start_plan", "update_plan", "fetch_url"]

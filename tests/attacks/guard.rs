@@ -206,7 +206,7 @@ attacks! { served: true;
                 &format!("Content-Length: {one}\r\nContent-Length: {other}\r\n"),
                 &format!("null{inner}{DANGER}"))).into()
         };
-    a_length_that_is_none: Process, "says lengths that are no numbers" => Line,
+    a_length_that_is_none: Process, "says lengths that are not numbers" => Line,
         |ground| ["-1", "0x10", "1e2", "18446744073709551616", "5 5", "٤"].map(|length| {
             put_with(ground, &format!("Content-Length: {length}\r\n"), DANGER)
         }).into();

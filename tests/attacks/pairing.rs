@@ -139,10 +139,10 @@ attacks! { served: true;
             vec![ground.daemon().call("POST", &path, Some(&old), &poll).into()]
         };
     an_acknowledgement_of_what_nobody_approved: Plugin, "says that a proposal is done which waits for a yes"
-        => Instead("it is no news, and the proposal waits"),
+        => Instead("nothing changes, and the proposal stays pending"),
         |ground| vec![acknowledged(ground, WINDOW, &json!(ground.epoch), &ground.plugin)];
     another_window_s_acknowledgement: Plugin, "says that another window's proposal is done"
-        => Instead("it is no news, and the proposal waits"),
+        => Instead("nothing changes, and the proposal stays pending"),
         |ground| {
             let (token, epoch) = second(ground);
             vec![acknowledged(ground, "window-2", &epoch, &token)]

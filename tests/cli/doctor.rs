@@ -37,7 +37,7 @@ fn state(all: &Json, group: &str, name: &str, expected: &str, says: &str) {
     let found = finding(all, group, name);
     assert_eq!(found["state"], expected, "{found}");
     assert!(found["says"].as_str().unwrap().contains(says), "{found}");
-    assert!(expected != "problem" || found["mend"].is_string() || !says.is_empty(), "{found}");
+    assert!(expected != "problem" || found["fix"].is_string() || !says.is_empty(), "{found}");
 }
 
 #[test]
@@ -49,13 +49,13 @@ fn nothing_is_wrong_and_nothing_is_made_where_nothing_is_there() {
     state(&all, "vector", "version", "ok", env!("CARGO_PKG_VERSION"));
     state(&all, "ledger", "folder", "note", "not there yet");
     state(&all, "daemon", "daemon", "note", "none runs");
-    assert_eq!(finding(&all, "daemon", "daemon")["mend"], "vector serve");
+    assert_eq!(finding(&all, "daemon", "daemon")["fix"], "vector serve");
     state(&all, "studio", "pairing", "note", "no plugin");
     state(&all, "models", "keys", "note", "anthropic");
     assert!(!ledger(&home).exists());
     for found in all["findings"].as_array().unwrap() {
         let keys: Vec<&String> = found.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["group", "mend", "name", "says", "state"]);
+        assert_eq!(keys, ["fix", "group", "name", "says", "state"]);
         let state = found["state"].as_str().unwrap();
         assert!(["ok", "note", "problem"].contains(&state), "{found}");
     }
@@ -71,7 +71,7 @@ fn what_is_printed_has_columns_and_no_escape_sequences() {
     let text = String::from_utf8(printed.stdout).unwrap();
     assert!(!text.contains('\x1b'), "{text:?}");
     assert!(text.contains("\n  note     daemon         none runs\n"), "{text}");
-    assert!(text.contains("                          mend: vector serve\n"), "{text}");
+    assert!(text.contains("                          fix: vector serve\n"), "{text}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn what_others_could_read_is_told_and_mended_by_whoever_opens_the_ledger() {
     let (output, all) = doctor(&home, free());
     ended(&output, 1);
     state(&all, "ledger", "modes", "problem", "ledger.sqlite");
-    let mend = finding(&all, "ledger", "modes")["mend"].as_str().unwrap().to_owned();
+    let mend = finding(&all, "ledger", "modes")["fix"].as_str().unwrap().to_owned();
     let mended = std::process::Command::new("sh").args(["-c", &mend]).status().unwrap();
     assert!(mended.success(), "{mend}");
     assert_eq!([mode(&folder), mode(&file)], [0o700, 0o600]);

@@ -9,6 +9,7 @@ mod names;
 mod paths;
 mod rules;
 mod source;
+mod words;
 
 use std::fmt;
 use std::fs;

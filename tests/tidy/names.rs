@@ -109,24 +109,26 @@ fn crate_of(path: &str) -> String {
 /// Whether a parameter of a function is a tuple pattern: `(a, b): (A, B)`. `rest` begins behind the function's name.
 fn has_tuple_parameter(rest: &[&str]) -> bool {
     let Some(open) = rest.iter().position(|token| *token == "(") else { return false };
-    let mut depth = 0_usize;
-    for pair in rest[open..].windows(2) {
-        let begins = depth == 1 && matches!(pair[0], "," | "(");
-        match pair[0] {
+    let (mut depth, mut pattern) = (0_usize, None);
+    for (at, token) in rest.iter().enumerate().skip(open) {
+        match *token {
             "(" | "[" | "{" => {
                 depth += 1;
-                if depth == 1 && pair[1] == "(" {
-                    return true;
+                if depth == 2 && *token == "(" && matches!(rest[at - 1], "(" | ",") {
+                    pattern = Some(depth);
                 }
             }
-            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            ")" | "]" | "}" => {
+                // A tuple in a type argument is followed by `>` or `,`.
+                if pattern == Some(depth) && rest.get(at + 1) == Some(&":") {
+                    return true;
+                }
+                depth = depth.saturating_sub(1);
+            }
             _ => {}
         }
         if depth == 0 {
             return false;
-        }
-        if begins && pair[0] == "," && pair[1] == "(" {
-            return true;
         }
     }
     false
@@ -155,13 +157,26 @@ fn names_are_counted() {
     }
     println!("{}", shared.into_iter().collect::<Vec<_>>().join("\n"));
     assert!(counts.functions > 1_000 && counts.types > 200);
+    let is_most = |of: usize, all: usize, percent: usize| 100 * of <= percent * all;
+    assert!(
+        is_most(counts.one_word_functions, counts.functions, 45),
+        "name functions by verbs and objects"
+    );
+    assert!(
+        is_most(counts.participles, counts.functions, 2),
+        "a participle says nothing of what a function does"
+    );
+    assert!(is_most(counts.one_word_types, counts.types, 45), "name types by nouns of two words");
+    assert_eq!(counts.shared(), 0, "types of one crate share a name");
+    assert_eq!(counts.tuple_parameters, 0, "a parameter is a tuple");
+    assert!(counts.short_docs <= 50, "delete doc comments that only repeat a name");
 }
 
 #[test]
 fn each_kind_is_counted() {
     let text = "//! d\n/// Which.\nstruct Told;\n/// A name\n/// of two lines.\nenum TwoWords {}\n\
                 fn told(x: u8) {}\nfn is_it((a, b): (A, B)) {}\nfn c(self, f: impl Fn((A, B)), (d, e): F) {}\n\
-                fn d(x: (A, B)) -> (A, B) {}\n#[cfg(test)]\nmod tests {\n    struct Told;\n    fn kept() {}\n}\n";
+                fn d(x: (A, B), y: Map<A, (B, C)>) -> (A, B) {}\n#[cfg(test)]\nmod tests {\n    struct Told;\n    fn kept() {}\n}\n";
     let mut counts = Counts::default();
     counts.add(&Source::new("daemon/crates/place/src/lib.rs", text, false));
     assert_eq!((counts.functions, counts.one_word_functions, counts.participles), (4, 3, 1));

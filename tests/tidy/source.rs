@@ -14,6 +14,8 @@ pub(super) struct Source {
     /// The same with the items for tests.
     pub(super) all_code: String,
     pub(super) comments: String,
+    /// The contents of strings that are not in items for tests.
+    pub(super) strings: String,
     /// Whether the whole file is compiled for tests alone.
     pub(super) test: bool,
     /// How many lines are not for tests.
@@ -24,12 +26,16 @@ impl Source {
     pub(super) fn new(path: &str, text: &str, test: bool) -> Self {
         let (all_code, comments) = masks(text);
         let mut code = all_code.clone();
+        let mut strings = string_contents(text, &all_code, &comments);
         let mut lines = text.lines().count();
         for range in test_items(&all_code) {
             lines = lines.saturating_sub(all_code[range.clone()].lines().count());
+            strings[range.clone()].fill(b' ');
             code.replace_range(range.clone(), &blank(&all_code[range]));
         }
-        Self { path: path.to_owned(), text: text.to_owned(), code, all_code, comments, test, lines }
+        let strings = String::from_utf8_lossy(&strings).into_owned();
+        let (path, text) = (path.to_owned(), text.to_owned());
+        Self { path, text, code, all_code, comments, strings, test, lines }
     }
 }
 
@@ -61,6 +67,13 @@ fn masks(text: &str) -> (String, String) {
         rest = behind;
     }
     (code, comments)
+}
+
+/// The bytes of a text that are in neither mask: what strings contain.
+fn string_contents(text: &str, code: &str, comments: &str) -> Vec<u8> {
+    let masks = code.bytes().zip(comments.bytes());
+    let is_masked = |(code, comment): (u8, u8)| code != b' ' || comment != b' ';
+    text.bytes().zip(masks).map(|(byte, mask)| if is_masked(mask) { b' ' } else { byte }).collect()
 }
 
 /// As many bytes and lines, and nothing on them.

@@ -202,7 +202,7 @@ fn format_value(value: &Value, whole: bool) -> String {
     }
 }
 
-/// `a → b`.
+/// Formats a change as `a → b`.
 pub(super) fn format_value_change(
     before: Option<&Value>,
     after: Option<&Value>,

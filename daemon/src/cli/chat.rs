@@ -72,7 +72,6 @@ pub(super) enum ChatInput {
     Unknown(String),
 }
 
-/// What `/help` says.
 pub(super) const HELP: &str =
     "/plan /ask /build /fix /explain /model /clear /quit; `vector help chat` says more.";
 

@@ -45,7 +45,7 @@ pub(super) struct CheckArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// For people
+    /// Text with excerpts, for people
     Text,
     /// One JSON object a line
     Json,
@@ -55,11 +55,11 @@ enum ReportFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MinimumSeverity {
-    /// Everything
+    /// Errors, warnings and notes
     Note,
-    /// Warnings and errors
+    /// Errors and warnings, without notes
     Warning,
-    /// Errors alone
+    /// Errors, without warnings and notes
     Error,
 }
 

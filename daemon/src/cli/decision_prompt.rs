@@ -173,7 +173,7 @@ fn apply_pieces(
         return approve_proposal(engine, seq, proposal, Approver::Person, terminal);
     }
     if taken.is_empty() {
-        print_status("Nothing was chosen, so the answer is no.");
+        print_status("Nothing was chosen, so the proposal is not applied.");
         return reject_proposal(engine, seq, terminal);
     }
     let taken: Vec<ProposalUnit> = taken.iter().filter_map(|at| pieces.get(*at).copied()).collect();

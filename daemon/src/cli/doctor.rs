@@ -1,4 +1,4 @@
-//! `vector doctor`: what is in order, what is not, and the command that mends it.
+//! `vector doctor`: diagnoses the installation and names the command that fixes each problem.
 //!
 //! Each check is a function of its own that looks and changes nothing. They run beside each other, and
 //! one that breaks leaves the others alone.
@@ -51,7 +51,7 @@ pub(super) struct DoctorArgs {
     /// The port that the daemon is to listen on
     #[arg(long, env = "VECTOR_PORT", default_value_t = PORT, value_name = "N")]
     port: u16,
-    /// Print one JSON object: the findings, each with its group, state, and what mends it
+    /// Print one JSON object: the findings, each with its group, state and fix
     #[arg(long)]
     json: bool,
 }
@@ -152,9 +152,9 @@ fn render_group(group: &str, findings: &[DoctorFinding], style: TextStyle) -> St
         let lines =
             wrap_words(&terminal_line(&finding.message), style.width.saturating_sub(indent));
         text.push_str(&format!("{head}{}\n", lines.join(&format!("\n{:indent$}", ""))));
-        if let Some(mend) = &finding.fix {
-            let mend = style.paint(PaintKind::Moved, terminal_line(mend));
-            text.push_str(&format!("{:indent$}mend: {mend}\n", ""));
+        if let Some(fix) = &finding.fix {
+            let fix = style.paint(PaintKind::Moved, terminal_line(fix));
+            text.push_str(&format!("{:indent$}fix: {fix}\n", ""));
         }
     }
     text
@@ -190,7 +190,7 @@ mod tests {
         let expected = "\
 Ports
   problem  port           a␛[2J b
-                          mend: vector serve --port 0
+                          fix: vector serve --port 0
   ok       rojo           free
 ";
         assert_eq!(text, expected);

@@ -40,7 +40,7 @@ enum KeyCommand {
     },
     /// List which providers have a key, and where; never the keys
     List,
-    /// Forget a key
+    /// Remove a stored key
     Remove {
         /// Whose key it is
         provider: String,

@@ -57,11 +57,11 @@ pub(super) struct LogArgs {
 enum OutcomeFilter {
     /// It waits for a decision
     Waiting,
-    /// It was applied
+    /// Applied and not reverted
     Applied,
     /// It was applied and later reverted
     Reverted,
-    /// It was rejected
+    /// Rejected by a person
     Rejected,
     /// It was withdrawn: its base changed, or its run ended
     Withdrawn,

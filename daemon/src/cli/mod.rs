@@ -132,7 +132,7 @@ enum CliCommand {
     Deploy(deploy::DeployArgs),
     /// Serve the places that are open in Studio, place files and projects: the daemon
     Serve(serve::ServeArgs),
-    /// End the daemon
+    /// Stop the running daemon
     Stop(serve::StopArgs),
     /// Serve an agent of its own over MCP: its tool calls become proposals, and you decide
     Mcp(mcp::McpArgs),

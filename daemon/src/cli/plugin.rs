@@ -36,7 +36,7 @@ enum PluginCommand {
     },
     /// Write it to a file
     Build {
-        /// The file
+        /// The file to write
         #[arg(long, short, value_name = "FILE", default_value = PLUGIN_FILE)]
         out: PathBuf,
     },

@@ -142,7 +142,7 @@ impl RemoteReview<'_> {
             return self.approve_card(view);
         }
         if taken.is_empty() {
-            print_status("Nothing was chosen, so the answer is no.");
+            print_status("Nothing was chosen, so the proposal is not applied.");
             return self.reject_card(view);
         }
         let parts = taken.iter().filter_map(|at| pieces.get(*at)).map(|piece| to_part(*piece));

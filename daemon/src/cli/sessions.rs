@@ -63,7 +63,7 @@ enum SessionsCommand {
 struct RevokeArgs {
     /// Of a client, a plugin or a page, as they are listed
     name: Option<String>,
-    /// Of all plugins
+    /// Revoke access of all plugins
     #[arg(long)]
     plugins: bool,
     /// Of all pages in browsers

@@ -161,7 +161,7 @@ fn closing_line(args: &SetupArgs, has_failed: bool, is_plugin_there: bool) -> St
     let next = if args.dry_run {
         "Nothing was written. Without --dry-run it is."
     } else if has_failed {
-        "Where it says error, nothing was changed. Mend that, and run it again."
+        "Where it says error, nothing was changed. Fix that and run the command again."
     } else if args.remove {
         "Restart Studio and any running MCP clients."
     } else if is_plugin_there {

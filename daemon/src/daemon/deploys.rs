@@ -236,7 +236,7 @@ fn deploy_failure(error: &DeployError) -> Failure {
         }
         DeployError::Refused(why) => {
             let message = format!("{}.", why.trim_end_matches('.'));
-            failure(FailureKind::Settled, message, "Mend that, and deploy again.")
+            failure(FailureKind::Settled, message, "Fix that and deploy again.")
         }
     }
 }

@@ -70,7 +70,7 @@ impl NotOpened {
                 (FailureKind::NotFound, "Check the spelling and the folder.")
             }
             Self::Engine(EngineError::Place(_)) => {
-                (FailureKind::Settled, "Mend that, and open it again.")
+                (FailureKind::Settled, "Fix that and open it again.")
             }
             Self::Engine(_) | Self::NotServed { .. } => (FailureKind::Internal, "Try again."),
         };

@@ -157,7 +157,6 @@ fn internal_failure(error: &std::io::Error) -> Failure {
     failure(FailureKind::Internal, message, "Try again.")
 }
 
-/// Milliseconds since 1970.
 fn unix_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }

@@ -38,7 +38,6 @@ pub struct PendingSummary {
     pub warnings: usize,
     /// What it is, and what it was planned on: a decision names both.
     pub patch_id: Fingerprint,
-    /// See `patch_id`.
     pub base: Fingerprint,
     /// Those that are to be applied before it.
     pub after: Vec<Seq>,

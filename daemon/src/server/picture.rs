@@ -66,6 +66,6 @@ pub(super) fn parse_path(path: Option<String>) -> Result<InstancePath, Failure> 
 }
 
 fn unknown_value(name: &str, sent: &str, known: &str) -> Failure {
-    let message = format!("`{sent}` is no {name} of a picture.");
+    let message = format!("`{sent}` is not a {name} of a picture.");
     failure(FailureKind::BadRequest, message, format!("Leave it out, or give {known}."))
 }

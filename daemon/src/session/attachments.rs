@@ -145,7 +145,7 @@ impl SessionActor {
         attached.extend(mentioned);
         let driver = match self.driver_of(model) {
             ToolDriver::Missing { why, .. } => {
-                let hint = "Mend that, or choose another model in the settings.";
+                let hint = "Fix that, or choose another model in the settings.";
                 return Err(failure(FailureKind::Provider, why, hint));
             }
             driver => driver,

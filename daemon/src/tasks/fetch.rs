@@ -44,7 +44,7 @@ fn fetch_diagnostics(
     cancel: &CancelSwitch,
 ) -> Result<Json, String> {
     let found = looking.folder.as_deref().map(settings::find_selene_settings).transpose();
-    let found = found.map_err(|why| format!("{why}. Mend it, and ask again."))?.flatten();
+    let found = found.map_err(|why| format!("{why}. Fix it and try again."))?.flatten();
     let (linters, wrong) =
         ScriptLinters::from_settings(found.as_ref().map(|found| &found.settings));
     let scripts: Vec<CheckedScript> = wanted

@@ -171,7 +171,7 @@ const HISTORY: &[&str] = &["place", "path", "tool", "kind", "outcome", "day", "t
 pub const ROUTES: &[Route] = &[
     get::<Health>("/health", Token::None, "Whether the daemon is there."),
     post::<Pair, Paired>("/api/pair", Token::None, "Pair the plugin by the code that was printed."),
-    post::<Hello, Welcome>("/api/hello", Token::None, "Begin a session, or begin it anew."),
+    post::<Hello, Welcome>("/api/hello", Token::None, "Begin or restart a session."),
     post::<Poll, Polled>(
         "/api/sessions/{id}/poll",
         Token::Plugin,

@@ -61,15 +61,9 @@ impl MemorySection {
 #[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
 pub enum MemoryChange {
     /// Write a new entry at the end of a section.
-    Add {
-        /// Which section.
-        section: MemorySection,
-        /// The entry.
-        text: String,
-    },
+    Add { section: MemorySection, text: String },
     /// Write an entry anew.
     Replace {
-        /// Which section.
         section: MemorySection,
         /// The entry as it is.
         entry: String,
@@ -77,12 +71,7 @@ pub enum MemoryChange {
         text: String,
     },
     /// Take an entry out.
-    Remove {
-        /// Which section.
-        section: MemorySection,
-        /// The entry.
-        entry: String,
-    },
+    Remove { section: MemorySection, entry: String },
 }
 
 /// Bytes of an entry, and of the whole file.

@@ -254,7 +254,7 @@ pub struct ModelMessage {
 /// What a message took, and what it leaves behind.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MessageCost {
-    /// The model: `PROVIDER/MODEL`.
+    /// The model, as `PROVIDER/MODEL`.
     pub model: String,
     /// In tokens, where the provider says so.
     pub tokens: Option<Tokens>,

@@ -452,7 +452,6 @@ struct BuiltRequest {
     request: ModelHttpRequest,
 }
 
-/// Milliseconds since 1970.
 pub fn unix_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -43,7 +43,6 @@ pub fn recover_place(ledger: &Arc<Ledger>, file: &Path) -> Result<Vec<String>, E
     recover_runs(ledger, file).map(|recovered| recovered.notices)
 }
 
-/// What [`recover_runs`] found.
 #[derive(Debug, Default)]
 pub struct RecoveredRuns {
     /// A sentence for each that mattered.
@@ -188,7 +187,7 @@ fn interrupted_step(
     Ok(bytes.as_deref().and_then(StepJournal::from_bytes))
 }
 
-/// Takes a step back that was cut off. Where its files was changed since, it says why the step
+/// Takes a step back that was cut off. Where its files were changed since, it says why the step
 /// is given up; what was done in part is put back then, too.
 fn revert_step(
     ledger: &Ledger,

@@ -24,10 +24,10 @@ const MAX_COLUMNS: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The settings cannot be read.
-    #[error("{file} cannot be read: {why}. Mend it, and format again.")]
+    #[error("{file} cannot be read: {why}. Fix it and format again.")]
     Settings { file: String, why: String },
     /// The compiler refuses the script.
-    #[error("The script does not compile: {0}. Mend it first.")]
+    #[error("The script does not compile: {0}. Fix it first.")]
     DoesNotCompile(compile::CompileDiagnostic),
     /// StyLua does not know its syntax.
     #[error(
@@ -231,7 +231,7 @@ mod tests {
         let unread =
             StyluaSettings { file: "stylua.toml".to_owned(), text: Err("denied".to_owned()) };
         let why = format_source("", Some(&unread), None, StackSize::Usual).unwrap_err().to_string();
-        assert_eq!(why, "stylua.toml cannot be read: denied. Mend it, and format again.");
+        assert_eq!(why, "stylua.toml cannot be read: denied. Fix it and format again.");
     }
 
     #[test]

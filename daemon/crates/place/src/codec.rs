@@ -3,9 +3,9 @@
 /// How a place is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
-    /// `.rbxl`, `.rbxm`
+    /// Binary files: `.rbxl` and `.rbxm`.
     Binary,
-    /// `.rbxlx`, `.rbxmx`
+    /// XML files: `.rbxlx` and `.rbxmx`.
     Xml,
 }
 

@@ -276,7 +276,6 @@ impl Scene {
         self.children(self.root()).next().is_none()
     }
 
-    /// `game`.
     pub fn root(&self) -> Node {
         Node(ROOT)
     }

@@ -11,7 +11,6 @@ use super::interner::TextInterner;
 use super::siblings::{SiblingIter, SiblingList};
 
 pub(super) const NONE: u32 = u32::MAX;
-/// `game`.
 pub(super) const ROOT: u32 = 0;
 
 /// Parents with fewer children are searched child by child.

@@ -59,7 +59,7 @@ impl ModelClient {
         &self.chosen
     }
 
-    /// Its name: `PROVIDER/MODEL`.
+    /// Its name, as `PROVIDER/MODEL`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.chosen.service.name, self.chosen.model.id)
     }

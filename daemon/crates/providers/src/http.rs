@@ -133,7 +133,7 @@ pub enum HttpError {
     /// It answered that it is somewhere else.
     #[error(
         "{host} answered {status} and sends elsewhere, which is not followed: the key would go along. \
-         Set the provider's `base_url` in vector.toml to where it is"
+         Set the provider's `base_url` in vector.toml to its current address"
     )]
     Redirected { host: String, status: u16 },
     /// This machine cannot ask at all.

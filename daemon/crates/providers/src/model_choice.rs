@@ -40,7 +40,6 @@ pub enum ChoiceReason {
     Said,
     /// The table of models by action.
     Route,
-    /// The setting `model`.
     Setting(ValueOrigin),
     /// It is the first with a key.
     Key,

@@ -47,7 +47,7 @@ fn parse_moment(value: &str, now: Option<f64>) -> Option<f64> {
     parse_duration(value).or_else(|| Some((parse_date(value)? - now?).max(0.0)))
 }
 
-/// Google's `RetryInfo`.
+/// Reads Google's `RetryInfo` detail.
 fn retry_info(error: &Json) -> Option<f64> {
     let mut infos = member_list(error, "details")
         .iter()

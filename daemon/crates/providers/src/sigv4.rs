@@ -22,7 +22,7 @@ pub(super) struct SigningRequest<'a> {
     /// Other headers that are signed: lower-case names, in their order.
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
-    /// Seconds since 1970.
+    /// The time, in seconds since 1970.
     pub(super) at: u64,
 }
 

@@ -33,7 +33,6 @@ pub(super) enum ScriptKind {
     RunContextClient,
 }
 
-/// `Enum.RunContext`
 const LEGACY: u32 = 0;
 const SERVER: u32 = 1;
 const CLIENT: u32 = 2;

@@ -24,7 +24,6 @@ pub(super) struct InstanceSnapshot {
     pub(super) files: Vec<PathBuf>,
     pub(super) origin: InstanceOrigin,
     pub(super) children: Vec<SnapshotChild>,
-    /// As in [`super::tree::Note`].
     pub(super) entry: Option<PathBuf>,
     pub(super) rules: u32,
 }

@@ -101,7 +101,7 @@ fn to_vector([x, y, z]: [f32; 3]) -> Vector3 {
     Vector3::new(x, y, z)
 }
 
-/// Exactly `N` numbers.
+/// Parses exactly `N` numbers.
 fn parse_numbers<const N: usize>(json: &Json) -> Option<[f32; N]> {
     let numbers = json.as_array()?.iter().map(|it| it.as_f64().map(|number| number as f32));
     numbers.collect::<Option<Vec<_>>>()?.try_into().ok()

@@ -1,4 +1,4 @@
-//! What a check has found: one sentence, how bad it is, and what mends it.
+//! What a check has found: one sentence, how bad it is, and how to fix it.
 
 use std::path::Path;
 
@@ -59,14 +59,14 @@ impl DoctorFinding {
         self
     }
 
-    /// For a program; what mends it is null where nothing has to be.
+    /// For a program. `fix` is null where nothing needs fixing.
     pub(super) fn to_json(&self, group: &str) -> Json {
         json!({
             "group": group.to_lowercase(),
             "name": self.name,
             "state": self.state.name(),
             "says": self.message,
-            "mend": self.fix,
+            "fix": self.fix,
         })
     }
 }

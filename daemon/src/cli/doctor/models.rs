@@ -32,14 +32,14 @@ pub(super) fn check_models(site: &CheckSite) -> Vec<DoctorFinding> {
     }
     if !without.is_empty() {
         let says = format!("no key of {}", without.join(", "));
-        let mend = match without.first().and_then(|name| catalogue.find_service(name)) {
+        let fix = match without.first().and_then(|name| catalogue.find_service(name)) {
             Some(service) if !SystemKeychain.is_there() => format!(
                 "set {} in the environment, or the variable of the provider that you use",
                 service.keys.first().map_or("its variable", String::as_str)
             ),
             _ => "vector key set PROVIDER, for the one that you use".to_owned(),
         };
-        found.push(DoctorFinding::note("keys", says).with_fix(mend));
+        found.push(DoctorFinding::note("keys", says).with_fix(fix));
     }
     found.push(match model_choice::choose_model(None, None, &config, &catalogue, &keys) {
         Ok(ModelChoice::Offline(why)) => {

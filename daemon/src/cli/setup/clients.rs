@@ -22,7 +22,6 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum McpClient {

@@ -32,7 +32,7 @@ pub fn report_json(results: &[SpecResult]) -> Json {
         (0, 0) => "Only specs that failed, or did not run to their end, are listed.".into(),
         (specs, cases) => format!(
             "Not all fits: {specs} specs that failed and {cases} failed cases of those above are left \
-             out. Mend what is listed, or name fewer specs in `paths`."
+             out. Fix what is listed, or name fewer specs in `paths`."
         )
         .into(),
     };

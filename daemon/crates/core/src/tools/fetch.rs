@@ -36,7 +36,6 @@ pub struct DiagnosticsRequest {
     pub least: FindingSeverity,
     /// How many findings are told, and how many before them are passed over.
     pub limit: usize,
-    /// See `limit`.
     pub skip: usize,
 }
 

@@ -177,7 +177,6 @@ pub enum DefaultTarget {
     Nothing,
     /// `path`, where no `paths` and no `selector` is given either.
     Path,
-    /// `parentPath`.
     Parent,
     /// `parentPath`, where no `path` is given either; game.Workspace where not exactly one is selected.
     ParentOrWorkspace,

@@ -19,7 +19,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StepName {
-    /// From 1.
+    /// The line number, from 1.
     Number(u32),
     /// As it was given.
     Text(String),

@@ -5,9 +5,9 @@
 pub(super) struct XmlTag<'a> {
     /// Its name, as it is written.
     pub(super) name: &'a str,
-    /// `</name>`.
+    /// A closing tag, `</name>`.
     pub(super) is_closing: bool,
-    /// `<name/>`.
+    /// An empty tag, `<name/>`.
     pub(super) is_empty: bool,
     /// Its attributes, values without their quotes.
     pub(super) attributes: Vec<(&'a str, &'a str)>,

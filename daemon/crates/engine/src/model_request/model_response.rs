@@ -131,7 +131,7 @@ pub(crate) fn missing_model(why: &str) -> ModelTrouble {
         code: FailureKind::Provider,
         message: why.to_owned(),
         is_retryable: true,
-        hint: "Mend that, or choose another model, and go on.".to_owned(),
+        hint: "Fix that, or choose another model, and go on.".to_owned(),
         setting: Some(Setting::Model),
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn unreachable_trouble(error: &HttpError, client: &ModelClient) -> Mo
             )
         }
         HttpError::Redirected { .. } | HttpError::Unable(_) => {
-            "Mend the setting, and try again; or choose another model.".to_owned()
+            "Fix the setting and try again; or choose another model.".to_owned()
         }
         _ => "Look at the network, and try again; or choose another model.".to_owned(),
     };
@@ -182,11 +182,11 @@ pub(super) fn failure_trouble(failure: &ProviderFailure, client: &ModelClient) -
             (FailureKind::Provider, hint)
         }
         Some(401 | 403) => {
-            let mend = match &client.chosen_model().found {
+            let fix = match &client.chosen_model().found {
                 CredentialSource::Variable(name) => format!("Set the variable {name} again"),
                 _ => format!("Set its key again with `vector key set {service}`"),
             };
-            (FailureKind::Provider, format!("{mend}, or choose another model."))
+            (FailureKind::Provider, format!("{fix}, or choose another model."))
         }
         Some(402) => {
             (FailureKind::PaymentRequired, format!("Pay at {service}, or choose another model."))

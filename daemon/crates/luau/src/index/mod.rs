@@ -137,7 +137,6 @@ pub enum RequireTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RouteOrigin {
     Script,
-    /// `game`.
     Game,
     /// A service, by its class.
     Service(Box<str>),

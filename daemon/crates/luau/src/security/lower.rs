@@ -101,7 +101,6 @@ impl TreeLowering {
         self.scopes.pop();
     }
 
-    /// `not condition`.
     fn negate(&mut self, operand: ExprId) -> ExprId {
         self.push_expr(TreeExpr::Unary { operator: UnaryOperator::Not, operand })
     }

@@ -52,7 +52,7 @@ const MAX_THROUGH: usize = 3;
 /// A place in a script that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScanFinding {
-    /// From 1.
+    /// The line number, from 1.
     line: u32,
     what: String,
     /// A hash of the code that it is about, without its layout: it tells a change from a move.

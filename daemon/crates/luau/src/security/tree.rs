@@ -23,7 +23,7 @@ pub(super) struct StatementId(pub(super) u32);
 #[derive(Debug)]
 pub(super) struct ExprNode {
     pub(super) expr: TreeExpr,
-    /// From 1.
+    /// The line number, from 1.
     pub(super) line: u32,
     pub(super) statement: StatementId,
 }

@@ -285,7 +285,7 @@ impl SelectorParser<'_> {
         Ok(SelectorLiteral { text, quoted: false })
     }
 
-    /// `:not(...)` or `:has(...)`.
+    /// Parses `:not(...)` or `:has(...)`.
     fn parse_pseudo(&mut self) -> Result<SelectorTest, Refusal> {
         let start = self.at;
         self.at += 1;

@@ -32,7 +32,7 @@ pub(super) enum XmlError {
         why: String,
         /// Counted from the start of the file, from 0.
         offset: usize,
-        /// Counted from 1.
+        /// The line number, from 1.
         line: usize,
     },
 }

@@ -33,7 +33,6 @@ pub(super) trait ValueLinks {
 /// The element that holds a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextTag {
-    /// `<string>`.
     String,
     /// `<ProtectedString>`, which Studio writes for the sources of scripts.
     Protected,

@@ -53,7 +53,7 @@ pub fn language_help() -> String {
          begins with `game`, as in game.Workspace[\"My Part\"].Wall[2]. A SELECTOR is written as \
          for Instance:QueryDescendants: Part, #Name, .Tag, [Anchored = true], Model > Part. \
          Where a SELECTOR may stand, `the selection` means the one instance that is selected in \
-         Studio, `parts` or `folders` all instances of that class, and a plain word that is no class \
+         Studio, `parts` or `folders` all instances of that class, and a plain word that is not a class \
          all instances of that name. `Workspace.Door` is short for game.Workspace.Door, with any \
          service that holds what people edit. `please`, `could you` and `thanks` are left out.",
         "",

@@ -87,7 +87,7 @@ pub(super) const MATERIALS: &[&str] = &[
 /// What a part's colour and material shall be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PartLook {
-    /// As `#rrggbb`.
+    /// The colour, as `#rrggbb`.
     pub(super) colour: Option<String>,
     /// An item of Enum.Material.
     pub(super) material: Option<&'static str>,
@@ -113,7 +113,7 @@ impl PartLook {
         Self::parse_words(rest)
     }
 
-    /// Reads `red neon`.
+    /// Parses words like `red neon`.
     pub(super) fn parse_words(mut rest: &[&str]) -> Result<Self, LanguageComplaint> {
         let mut look = Self::default();
         while let Some(first) = rest.first() {
@@ -242,7 +242,7 @@ fn parse_value(property: &str, pieces: &[&str]) -> Result<Json, LanguageComplain
     }
     if text.starts_with(['[', '{']) {
         return serde_json::from_str(text)
-            .map_err(|error| LanguageComplaint::new(text, format!("it is no JSON: {error}")));
+            .map_err(|error| LanguageComplaint::new(text, format!("it is not JSON: {error}")));
     }
     if let Some(number) = parse_number(text) {
         return Ok(number);

@@ -86,7 +86,7 @@ pub enum PatchError {
     AlreadyThere {
         /// Which hunk, from 1.
         hunk: usize,
-        /// Where, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// A hunk fits nowhere.
@@ -137,7 +137,7 @@ pub enum PatchError {
         /// One hunk, from 1.
         first: usize,
         second: usize,
-        /// Where, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// A hunk is indented otherwise than the script, in a way that cannot be carried over.
