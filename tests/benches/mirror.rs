@@ -67,7 +67,7 @@ fn messages(instances: usize) -> Vec<Vec<u8>> {
 }
 
 fn take_in(messages: &[Vec<u8>]) -> Scene {
-    let mut scene = Scene::open_place();
+    let mut scene = Scene::empty_studio_place();
     for message in messages {
         let update: SceneUpdate = serde_json::from_slice(message).unwrap();
         update.parts.iter().for_each(|part| scene.update_mirror(part).unwrap());

@@ -96,7 +96,7 @@ fn edit(input: &str, output: &str, count: usize) {
     }
     scene.rebuild_file().unwrap();
     let mut file = fs::File::create(output).unwrap();
-    for run in scene.runs() {
+    for run in scene.byte_runs() {
         file.write_all(run).unwrap();
     }
     std::process::exit(0);

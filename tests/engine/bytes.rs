@@ -121,7 +121,7 @@ fn what_nobody_understands_is_kept_and_named() {
     let before = from_the_future();
     assert!(rbx_binary::from_reader(&before[..]).is_err(), "the tree engine refuses it");
     let scene = Scene::decode(&before).unwrap();
-    let named = scene.not_understood().join("\n");
+    let named = scene.unsupported_items().join("\n");
     assert!(named.contains("Part.Future: ") && named.contains("\"NEWS\""), "{named}");
     let part = scene.resolve(&"game.Workspace.Wall[1]".parse().unwrap()).unwrap();
     assert_eq!(scene.stored_value(part, "Massless").unwrap().brief(), "0");

@@ -42,7 +42,8 @@ impl Run {
         let scene = Scene::decode(file).unwrap();
         let tree = Tree::decode(file);
         let edited = BTreeSet::new();
-        let start = Moment { mark: scene.mark(), tree: tree.clone(), edited: edited.clone() };
+        let start =
+            Moment { mark: scene.journal_mark(), tree: tree.clone(), edited: edited.clone() };
         Self {
             file: file.to_vec(),
             stands: file.to_vec(),
@@ -124,7 +125,7 @@ impl Run {
             25 => self.keep(chance)?,
             26 => self.restore(chance)?,
             27 => {
-                let (mark, tree) = (self.scene.mark(), self.tree.clone());
+                let (mark, tree) = (self.scene.journal_mark(), self.tree.clone());
                 self.marks.push(Moment { mark, tree, edited: self.edited.clone() });
                 self.told("mark".to_owned());
             }

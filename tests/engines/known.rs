@@ -49,7 +49,7 @@ fn a_copy_of_an_item_without_a_name_has_one() {
 #[test]
 fn what_is_taken_back_leaves_items_without_properties_as_they_are() {
     let mut scene = Scene::decode(NAMELESS.as_bytes()).unwrap();
-    let start = scene.mark();
+    let start = scene.journal_mark();
     for n in 0..3 {
         let node = nth(&scene, n);
         scene.rename(node, "Other");
@@ -181,7 +181,7 @@ fn a_reference_that_comes_back_is_known_again() {
         scene.set_property(holder, "Value", Some(&Value::Ref(Some(target)))).unwrap();
     };
     point(&mut scene, one);
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     point(&mut scene, other);
     assert_eq!(scene.references_into(other).len(), 1);
     scene.rollback(mark);
@@ -194,7 +194,7 @@ fn an_id_that_was_taken_over_goes_back_to_who_had_it() {
     let node = scene.create(scene.root(), "Folder", "First");
     scene.encode().unwrap();
     let id = scene.written_id(node);
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let bytes = scene.encode_subtree(node).unwrap();
     scene.delete(node);
     let again = scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);

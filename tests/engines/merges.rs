@@ -465,7 +465,7 @@ fn no_conflict_is_about_what_one_side_alone_touched() {
                 MergeConflict::Property { path, .. }
                 | MergeConflict::Script { path, .. }
                 | MergeConflict::Moved { path, .. } => (path, None),
-                MergeConflict::Deleted { path, by_ours, .. } => {
+                MergeConflict::Deleted { path, is_deleted_by_ours: by_ours, .. } => {
                     (path, Some(if *by_ours { (&ours, &theirs) } else { (&theirs, &ours) }))
                 }
             };

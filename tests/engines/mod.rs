@@ -126,7 +126,7 @@ fn edit(run: &mut Run, chance: &mut Chance) -> Result<Vec<u8>, String> {
             let (one, other) = (there(&run.file), there(&back));
             return Err(format!("other bytes, with everything taken back: {one:?}, {other:?}"));
         }
-        let patch = run.scene.way_back();
+        let patch = run.scene.reverse_patch();
         if patch.apply(&run.file).as_deref() != Some(&*run.file) {
             return Err("the way back from where it is leads elsewhere".to_owned());
         }
@@ -151,7 +151,7 @@ fn hold(run: &mut Run, new: &[u8]) -> Result<(), String> {
             return Err(format!("the file is another scene: {found:#?}"));
         }
     }
-    let back = run.scene.way_back().apply(new);
+    let back = run.scene.reverse_patch().apply(new);
     if back.as_deref() != Some(&*run.stands) {
         return Err("the way back leads elsewhere".to_owned());
     }

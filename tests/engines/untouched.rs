@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use rbx_types::Ref;
 use vector_place::FileFormat;
-use vector_place::reflection::{self, FileName};
+use vector_place::reflection::{self, StoredNameKind};
 use vector_tests::oracle::{Item, Tree, pointed};
 
 use super::edits::Run;
@@ -38,9 +38,9 @@ fn shape(tree: &Tree) -> Vec<(Ref, &[Ref])> {
 /// The properties that a name in a file stands for.
 fn means<'a>(class: &str, name: &'a str) -> Vec<&'a str> {
     match reflection::classify_name(class, name) {
-        FileName::Shown(name, _) => vec![name],
-        FileName::Replaced(_, migration) => migration.new_property_names().to_vec(),
-        FileName::Hidden | FileName::Unknown => vec![name],
+        StoredNameKind::Shown(name, _) => vec![name],
+        StoredNameKind::Replaced(_, migration) => migration.new_property_names().to_vec(),
+        StoredNameKind::Hidden | StoredNameKind::Unknown => vec![name],
     }
 }
 

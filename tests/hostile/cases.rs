@@ -209,7 +209,7 @@ fn an_item_without_a_name_can_be_called_anything() {
         "<Item class=\"Part\"><Properties><bool name=\"Anchored\">true</bool></Properties></Item>",
     );
     let mut scene = open(&bytes);
-    let (mark, node) = (scene.mark(), first(&scene));
+    let (mark, node) = (scene.journal_mark(), first(&scene));
     scene.copy(node, scene.root(), "Copy");
     assert_written(&mut scene);
     scene.rename(node, "Other");
@@ -218,7 +218,7 @@ fn an_item_without_a_name_can_be_called_anything() {
     assert_eq!(scene.encode().unwrap(), bytes);
     let bytes = xml("<Item class=\"Part\"/>");
     let mut scene = open(&bytes);
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     scene.rename(first(&scene), "Other");
     scene.rollback(mark);
     assert_eq!(scene.encode().unwrap(), bytes);

@@ -38,12 +38,12 @@ pub(super) fn check(bytes: &Arc<[u8]>, dice: &mut Dice) -> Result<Stage, String>
         ));
     }
     walk(&scene, dice)?;
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let edits = edit(&mut scene, dice);
     let stage = match scene.encode() {
         Ok(after) => {
             hold(&scene, &after, &edits)?;
-            let back = scene.way_back().apply(&after);
+            let back = scene.reverse_patch().apply(&after);
             if back.as_deref() != Some(&bytes[..]) {
                 return Err(format!("{edits:?}: the way back leads elsewhere"));
             }
@@ -80,7 +80,7 @@ fn walk(scene: &Scene, dice: &mut Dice) -> Result<(), String> {
     if nodes.len() != scene.len() + 1 {
         return Err("the walk and the length differ".to_owned());
     }
-    let _ = (scene.not_understood(), scene.is_place());
+    let _ = (scene.unsupported_items(), scene.is_place());
     for _ in 0..LOOKS.min(nodes.len()) {
         look(scene, *dice.pick(&nodes))?;
     }
@@ -120,7 +120,7 @@ fn look(scene: &Scene, node: Node) -> Result<(), String> {
     for name in ["Name", "Position", "Orientation", "Enabled", "BrickColor", "Nothing", ""] {
         let _ = scene.value(node, name);
     }
-    let _ = (scene.tags(node), scene.script_text(node), scene.why_fixed(scene.class(node)));
+    let _ = (scene.tags(node), scene.script_text(node), scene.fixed_reason(scene.class(node)));
     Ok(())
 }
 

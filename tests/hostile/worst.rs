@@ -59,7 +59,7 @@ fn measure(name: &str, bytes: Vec<u8>) {
 }
 
 fn says(scene: &Scene, nodes: &[Node]) {
-    let _ = scene.not_understood();
+    let _ = scene.unsupported_items();
     for node in nodes.first().into_iter().chain(nodes.last()) {
         let path = scene.path(*node);
         assert_eq!(scene.resolve(&path).ok(), Some(*node));
@@ -68,7 +68,7 @@ fn says(scene: &Scene, nodes: &[Node]) {
         }
     }
     for node in nodes {
-        let _ = (scene.id(*node), scene.why_fixed(scene.class(*node)), scene.tags(*node));
+        let _ = (scene.id(*node), scene.fixed_reason(scene.class(*node)), scene.tags(*node));
     }
 }
 

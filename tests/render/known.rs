@@ -5,7 +5,7 @@ use scene_schemas::Value;
 use scene_schemas::value::{EnumItem, EnumName};
 use vector_place::{FileFormat, Node, Scene};
 use vector_render::{
-    BeforeAfter, ChangeSide, LeftOut, ViewDirection, ViewFrame, draw_solids, gather_solids,
+    BeforeAfter, ChangeSide, PictureOmissions, ViewDirection, ViewFrame, draw_solids, gather_solids,
 };
 
 use super::check;
@@ -98,10 +98,10 @@ pub(super) fn stage() -> Stage {
 fn every_shape_is_drawn_as_it_was_reviewed() {
     let Stage { scene, .. } = stage();
     let solids = gather_solids(&scene, scene.root());
-    let left = LeftOut { terrain: false, invisible: 1, broken: 0, boxed: 1 };
-    assert_eq!((solids.all.len(), solids.left), (14, left));
+    let left = PictureOmissions { has_terrain: false, invisible: 1, broken: 0, boxed: 1 };
+    assert_eq!((solids.all.len(), solids.omissions), (14, left));
     for view in ViewDirection::ALL {
-        let frame = ViewFrame::around(&[&solids], view).unwrap();
+        let frame = ViewFrame::enclose_solids(&[&solids], view).unwrap();
         check(&format!("shapes-{}", view.name()), &draw_solids(&solids, SIZE, frame));
     }
 }
@@ -110,7 +110,7 @@ fn every_shape_is_drawn_as_it_was_reviewed() {
 fn what_changes_is_highlighted_as_it_was_reviewed() {
     let mut stage = stage();
     let before = gather_solids(&stage.scene, stage.scene.root());
-    let mark = stage.scene.mark();
+    let mark = stage.scene.journal_mark();
     let child = |stage: &Stage, class: &str| {
         let found = |it: &Node| stage.scene.class(*it) == class;
         stage.scene.children(stage.workspace).find(found).unwrap()

@@ -48,7 +48,7 @@ pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<ExitStatus> {
         let (file, scene) = place_file::PlaceFile::open(&args.input, Some(&args.output))?;
         let mut converted = scene.convert_to(format).map_err(|error| file.encode_error(error))?;
         file.write_scene(&mut converted)?;
-        anyhow::Ok(scene.not_understood())
+        anyhow::Ok(scene.unsupported_items())
     })?;
     for what in left_out {
         print_status(&format!("note: left out, because it is not understood: {what}"));

@@ -103,7 +103,7 @@ impl PairingCodes {
         self.links.len() < known
     }
 
-    /// Tries a code.
+    /// Checks a code that somebody typed.
     ///
     /// # Errors
     /// It is not the one that holds; the flag says whether that is another one from now on.

@@ -125,7 +125,7 @@ impl DaemonActor {
             _ => {
                 let memories = self.home.join(MEMORIES);
                 let opened =
-                    (Target::Open(StudioTarget::new(place, memories)), Scene::open_place());
+                    (Target::Open(StudioTarget::new(place, memories)), Scene::empty_studio_place());
                 self.start_session(&seat, opened).map_err(|error| internal(&error))?;
             }
         }

@@ -551,7 +551,7 @@ impl SessionActor {
 
     pub(crate) fn publish(&self) {
         // Also while one is being told: it may never end.
-        let need = (!self.engine.scene().is_whole()).then_some(Need::Snapshot);
+        let need = (!self.engine.scene().is_tree_complete()).then_some(Need::Snapshot);
         let stopped = self.workflow_slots.iter().filter(|(_, job)| job.is_stopped);
         let stopped = stopped.map(|(workflow, _)| *workflow).collect();
         let seen = self.slot.update_size(MirrorSize {

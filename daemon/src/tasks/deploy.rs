@@ -191,7 +191,7 @@ pub fn prepare_deploy(
 }
 
 impl PreparedDeploy {
-    /// Commits it.
+    /// Commits the prepared files to the branch.
     ///
     /// # Errors
     /// Nothing is committed.

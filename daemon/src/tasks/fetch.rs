@@ -132,7 +132,7 @@ fn fetch_picture(
     solids: &SolidSet,
     view: ViewDirection,
 ) -> Result<Json, String> {
-    let frame = ViewFrame::around(&[solids], view);
+    let frame = ViewFrame::enclose_solids(&[solids], view);
     let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
     let png = draw_solids(solids, (SIDE, SIDE), frame).to_png().map_err(|refusal| refusal.0)?;
     let mut answer = json!({

@@ -82,7 +82,7 @@ fn is_settled(workflow: &Workflow) -> bool {
     !workflow.proposals().any(|(_, it)| it.status.is_pending())
 }
 
-/// Erases it.
+/// Erases the texts of the planned runs.
 ///
 /// # Errors
 /// The ledger cannot be written; nothing is erased then.

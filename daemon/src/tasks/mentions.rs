@@ -294,7 +294,7 @@ mod tests {
         let place = folder.path().display().to_string();
         fs::write(folder.path().join("a.luau"), "return 1\n").unwrap();
         fs::create_dir(folder.path().join("src")).unwrap();
-        let scene = Scene::open_place();
+        let scene = Scene::empty_studio_place();
         let text = format!("look at @file:{place}/a.luau and @folder:{place}");
         let all = attached(&text, &scene, SHELL).unwrap();
         assert!(matches!(&all[0], Attached::File { text, .. } if text == "return 1\n"));
@@ -327,7 +327,7 @@ mod tests {
         ] {
             fs::write(around.path().join(name), text).unwrap();
         }
-        let scene = Scene::open_place();
+        let scene = Scene::empty_studio_place();
         let place = RequestPlace { reach: FileReach::Folder(Some(&folder)), ..SHELL };
         let read = |words: &str| attached(words, &scene, place);
         let whole = folder.join("src/Main.luau").display().to_string();
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_came_with_a_request_is_what_it_points_at() {
-        let scene = Scene::open_place();
+        let scene = Scene::empty_studio_place();
         let studio = RequestPlace { is_studio: true, ..SHELL };
         let error = attached("fix @script", &scene, studio).unwrap_err();
         assert!(error.contains("by the widget in Studio"), "{error}");

@@ -30,7 +30,7 @@ impl Engine {
             .collect();
         let back = find_restore_source(&self.ledger, &self.target, &approved, &mut self.blobs)?;
         let _alone = self.target.lock_files();
-        let start = self.scene.mark();
+        let start = self.scene.journal_mark();
         let prepared = match self.target.prepare(&mut self.scene, &approved, &self.blobs, &back) {
             Ok(prepared) => prepared,
             Err(PlaceError::Changed { .. }) if self.rebase_count < MAX_MOVES => {

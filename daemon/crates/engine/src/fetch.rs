@@ -124,7 +124,7 @@ impl Engine {
                 Some(StyleFile { file: "stylua.toml".to_owned(), text: Err(why.to_string()) })
             }
         };
-        self.scene.know_style(style);
+        self.scene.set_style(style);
     }
 }
 

@@ -123,7 +123,7 @@ impl Engine {
         let is_known = self.linked_projects.projects.is_empty()
             || self.linked_projects.active_index().is_some();
         // What is on trial may have moved what is looked for.
-        if is_known || !self.overlay.is_empty() || !self.scene.is_whole() {
+        if is_known || !self.overlay.is_empty() || !self.scene.is_tree_complete() {
             return Ok(());
         }
         let Some(place) = self.studio().map(|studio| studio.place().place.place_id) else {
@@ -185,7 +185,7 @@ impl Engine {
             return Ok(self.warn_rojo_sync(proposal));
         };
         let beside = &mut self.linked_projects.projects[at];
-        let mark = beside.scene.mark();
+        let mark = beside.scene.journal_mark();
         let parted = self.compute_file_part(at, call, &proposal);
         self.linked_projects.projects[at].scene.rollback(mark);
         let (in_files, loose) = parted?;
@@ -229,7 +229,7 @@ impl Engine {
             scene.begin_scope(*call);
             perform_commands(scene, commands, &self.blobs)?;
         }
-        let before = scene.mark();
+        let before = scene.journal_mark();
         scene.begin_scope(call);
         let holder = |node| project.ownership_of(node);
         let parted = split_by_owner(&proposal.commands, &self.scene, scene, &holder, &self.blobs)?;
@@ -290,7 +290,7 @@ impl Engine {
             return self.fail_proposal(seq, reason.to_owned());
         };
         let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
-        let start = scene.mark();
+        let start = scene.journal_mark();
         let prepared = project.prepare_proposals(scene, &[(seq, call, &own)], &self.blobs, None);
         let mut prepared = match prepared {
             Ok(prepared) => prepared,
@@ -433,7 +433,7 @@ impl Engine {
         let waiting = self.pending_applies(|it| it.is_some_and(|files| files.project == name));
         self.drop_overlay();
         let LinkedProject { scene, .. } = &mut self.linked_projects.projects[at];
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         let mut unfit = Vec::new();
         for (seq, files) in waiting {
             let Some(files) = files else { continue };

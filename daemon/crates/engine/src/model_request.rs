@@ -258,7 +258,13 @@ impl Engine {
         let memory = self.scene.memory().map(|memory| memory::extract_memory(memory, MAX_MEMORY));
         let scope = workflow.guards.as_ref().map_or(0, |guards| guards.scope);
         let memory = memory.as_deref().filter(|it| !it.is_empty());
-        add_rules_and_tools(&mut prompt, workflow.stance, scope, memory, self.scene.is_open());
+        add_rules_and_tools(
+            &mut prompt,
+            workflow.stance,
+            scope,
+            memory,
+            self.scene.is_open_in_studio(),
+        );
         prompt.max_output = self.max_output();
         prompt.effort = client.chosen_model().effort;
         let system = SystemPart { rules: prompt.rules.clone(), tools: prompt.tools.clone() };
@@ -366,7 +372,7 @@ impl Engine {
         }
         let mut equipped = ModelPrompt::default();
         let stance = self.current_workflow().map_or(Stance::Act, |it| it.stance);
-        add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open());
+        add_rules_and_tools(&mut equipped, stance, 0, None, self.scene.is_open_in_studio());
         let Some(text) = &message.text else {
             return message;
         };

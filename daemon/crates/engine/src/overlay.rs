@@ -64,7 +64,7 @@ impl Engine {
             let Some((_, pending)) = self.state.find_proposal(*seq) else {
                 continue;
             };
-            let mark = self.scene.mark();
+            let mark = self.scene.journal_mark();
             self.scene.begin_scope(pending.call);
             for command in &pending.proposal.commands {
                 try_command(&mut self.scene, command, &self.blobs)?;
@@ -77,7 +77,7 @@ impl Engine {
     /// Whether approved proposals are what they were: another file of the project was changed, or what
     /// they touch is as it was.
     pub(super) fn can_reapply(&mut self, proposals: &[Seq]) -> bool {
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let fit = self.overlay_proposals(proposals).is_ok();
         self.overlay.clear();
         self.scene.rollback(mark);

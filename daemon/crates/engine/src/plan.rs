@@ -106,7 +106,7 @@ impl Engine {
         let files = self.file_hashes_before(tool);
         self.begin_questions(call);
         let earlier = self.previous_plan(call);
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let is_own = matches!(self.driver(), Some(ToolDriver::Calls));
         self.scene.begin_scope(call);
         code::set_readers(&self.scene, parallel_reading::PARALLEL_READERS);

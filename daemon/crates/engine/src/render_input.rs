@@ -15,8 +15,8 @@ use vector_core::proposal::{BlobStore, ProposalDraft, try_command};
 use vector_core::workflow::PendingStatus;
 use vector_place::{Node, Scene, reflection};
 use vector_render::{
-    BeforeAfter, ChangeSide, Picture, SolidSet, ViewDirection, ViewFrame, can_be_told, draw_solids,
-    gather_solids, visible_root,
+    BeforeAfter, ChangeSide, Picture, SolidSet, ViewDirection, ViewFrame, check_part_limit,
+    draw_solids, gather_solids, visible_root,
 };
 
 use crate::revert::draft_inverse;
@@ -42,14 +42,14 @@ pub enum DrawInput {
 }
 
 impl DrawInput {
-    /// Draws it.
+    /// Renders the picture from a view.
     ///
     /// # Errors
     /// There is nothing to see.
     pub fn draw(&self, view: ViewDirection, size: (u32, u32)) -> Result<Picture, Refusal> {
         match self {
             Self::Side(sides, when) => sides.draw_side(*when, view, size),
-            Self::Place(solids) => match ViewFrame::around(&[solids], view) {
+            Self::Place(solids) => match ViewFrame::enclose_solids(&[solids], view) {
                 Some(frame) => Ok(draw_solids(solids, size, frame)),
                 None => {
                     refuse!("There is nothing to render: no parts. Name another path.")
@@ -107,7 +107,7 @@ fn gather_before_after(
     let all =
         |scene: &Scene| roots.iter().map(|root| gather_solids(scene, *root)).collect::<Vec<_>>();
     let now = all(scene);
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let done = work(scene);
     let then = all(scene);
     scene.rollback(mark);
@@ -155,7 +155,7 @@ impl Engine {
         &mut self,
         of: &PictureSubject,
     ) -> Result<Option<DrawInput>, EngineError> {
-        if !self.scene.is_whole() {
+        if !self.scene.is_tree_complete() {
             let why = "The place is being told by Studio. Ask again in a moment.";
             return Err(Refusal::new(why).into());
         }
@@ -166,7 +166,7 @@ impl Engine {
             PictureSubject::Place(path) => self.scene.resolve(path)?,
             PictureSubject::Proposal(..) => self.scene.root(),
         };
-        can_be_told(&self.scene, root)?;
+        check_part_limit(&self.scene, root)?;
         let drawing = match of {
             PictureSubject::Proposal(seq, when) => {
                 self.load_sides(*seq).map(|sides| DrawInput::Side(Arc::new(sides), *when))

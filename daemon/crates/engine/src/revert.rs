@@ -88,7 +88,7 @@ impl Engine {
                 Some(scene) => (scene, &self.blobs),
                 None => return Ok(()),
             };
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         scene.begin_scope(call);
         let mut draft = ProposalDraft::new(scene, blobs);
         draft.mark_as_inverse();
@@ -111,12 +111,14 @@ pub(super) fn draft_inverse(
 ) -> Result<(), Refusal> {
     let goes = matches!(command, Command::Delete { .. });
     let is_there = draft.scene().locate(command.target()).is_ok();
-    if draft.scene().is_open() && is_there {
+    if draft.scene().is_open_in_studio() && is_there {
         // Studio calls an instance the same while it runs, whatever comes and goes beside it.
         return draft.push_command(command).map(drop);
     }
     let path = &command.target().path;
-    if draft.scene().is_open() && path.segments.iter().any(|segment| segment.index.is_some()) {
+    if draft.scene().is_open_in_studio()
+        && path.segments.iter().any(|segment| segment.index.is_some())
+    {
         return refuse!(
             "{path} is one of several, and which of them was changed is not known since Studio was \
              closed. Change it by hand."

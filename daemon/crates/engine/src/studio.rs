@@ -194,7 +194,7 @@ pub fn prepare_actions(
         }
         // What files make before it has its number, though it is not made here.
         if let Some(k) = command.made_as() {
-            scene.call_next(k);
+            scene.set_next_number(k);
         }
         let over = fingerprint_scope(scene, command);
         let done = perform_command(scene, command, blobs)?;

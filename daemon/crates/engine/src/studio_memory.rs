@@ -38,7 +38,7 @@ impl Engine {
         };
         if let Some(text) = text {
             self.requeue_overlay();
-            self.scene.know_memory(text);
+            self.scene.load_memory(text);
         }
     }
 
@@ -62,7 +62,7 @@ impl Engine {
             let ack = ack.clone();
             return self.handle_input(WorkflowInput::Acted { proposal: seq, ack }).map(drop);
         }
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let prepared = studio::prepare_actions(&mut self.scene, call, &proposal, &self.blobs);
         let text = self.scene.memory().unwrap_or_default().to_owned();
         self.scene.rollback(mark);

@@ -40,7 +40,7 @@ impl Engine {
         self.forget_questions();
         self.tasks.values_mut().for_each(|task| task.is_other_epoch = true);
         self.invalidate_ids(self.last_seq);
-        self.scene = Scene::open_place();
+        self.scene = Scene::empty_studio_place();
         self.linked_projects.reset_links();
         self.read_memory();
     }
@@ -119,7 +119,7 @@ impl Engine {
                 continue;
             };
             // What stands on something that is being done can be tried when it is.
-            if self.is_applying() || studio.has_open_question() || !self.scene.is_whole() {
+            if self.is_applying() || studio.has_open_question() || !self.scene.is_tree_complete() {
                 return Ok(true);
             }
             if let Some(seq) = self.first_approved() {
@@ -227,10 +227,10 @@ impl Engine {
         let Some((call, proposal)) = pending.map(|(_, it)| (it.call, it.proposal.clone())) else {
             return Ok(None);
         };
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let prepared = studio::prepare_actions(&mut self.scene, call, &proposal, &self.blobs);
         self.scene.rollback(mark);
-        let is_known = self.scene.take_missing().is_empty() && self.scene.is_whole();
+        let is_known = self.scene.take_missing().is_empty() && self.scene.is_tree_complete();
         Ok(prepared.ok().filter(|_| is_known).map(|prepared| (proposal, prepared)))
     }
 
@@ -271,7 +271,7 @@ impl Engine {
         let Some((_, pending)) = self.state.find_proposal(seq) else {
             return Ok(());
         };
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let prepared =
             studio::prepare_actions(&mut self.scene, call, &pending.proposal, &self.blobs);
         self.scene.rollback(mark);
@@ -412,7 +412,7 @@ impl Engine {
         for (id, real) in studio::id_mapping(call, proposal, acted) {
             let k = id.0.strip_prefix(&format!("new:{call}.")).and_then(|k| k.parse().ok());
             if let Some(k) = k {
-                self.scene.known_as(call, k, &real);
+                self.scene.bind_created_id(call, k, &real);
             }
         }
     }
@@ -480,16 +480,16 @@ impl Engine {
             }
             (Wanted::Properties { of }, _) => self.scene.set_known_properties(&[], &of),
             (Wanted::Sources { ids }, Answer::Sources { scripts }) => {
-                self.scene.know_sources(scripts);
-                self.scene.know_no_sources(&ids);
+                self.scene.set_known_sources(scripts);
+                self.scene.mark_sources_unavailable(&ids);
             }
-            (Wanted::Sources { ids }, _) => self.scene.know_no_sources(&ids),
+            (Wanted::Sources { ids }, _) => self.scene.mark_sources_unavailable(&ids),
             (Wanted::Selection {}, Answer::Selection { ids, count }) => {
-                self.scene.know_selection(ids, *count);
+                self.scene.set_selection(ids, *count);
             }
-            (Wanted::Selection {}, _) => self.scene.know_selection(&[], 0),
+            (Wanted::Selection {}, _) => self.scene.set_selection(&[], 0),
             (Wanted::Asset { asset }, answer) => {
-                self.scene.know_asset(asset, asset_contents(answer));
+                self.scene.set_asset_contents(asset, asset_contents(answer));
             }
             _ => {}
         }
@@ -568,7 +568,7 @@ pub(super) fn request_missing(studio: &mut StudioTarget, missing: MissingFacts) 
     for ids in missing.sources.chunks(MAX_INSTANCES) {
         studio.request(Wanted::Sources { ids: ids.to_vec() });
     }
-    if missing.selection {
+    if missing.is_selection_missing {
         studio.request(Wanted::Selection {});
     }
     for asset in missing.assets {

@@ -52,7 +52,7 @@ pub fn perform_proposals(
             continue;
         }
         scene.begin_scope(*call);
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         match perform_commands(scene, &proposal.commands, blobs, by_path) {
             Ok((left, backs)) => {
                 performed.done.push(PerformedProposal {

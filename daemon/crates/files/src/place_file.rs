@@ -133,7 +133,7 @@ impl PlaceFile {
         let memory = MemoryFile::beside_place(&output).ok();
         if let Some(memory) = &memory {
             memory.sweep_temporary();
-            scene.know_memory(memory.text().to_owned());
+            scene.load_memory(memory.text().to_owned());
         }
         let (by_path, away) = (false, None);
         Ok((
@@ -194,7 +194,7 @@ impl PlaceFile {
         back: Option<&RestorePatches>,
     ) -> Result<PreparedFile, PlaceError> {
         self.check_unchanged()?;
-        let start = scene.mark();
+        let start = scene.journal_mark();
         let PerformedCommands { done, refused } =
             perform_proposals(scene, proposals, blobs, self.by_path);
         let back = back.filter(|_| refused.is_empty());
@@ -216,16 +216,16 @@ impl PlaceFile {
         scene.rebuild_file().map_err(|why| self.encode_error(why))?;
         let mut after = hash_scene(scene);
         if let Some(back) = back.filter(|back| back.hash != after) {
-            scene.go_back(&back.patches);
+            scene.apply_reverse_patches(&back.patches);
             after = hash_scene(scene);
             if after != back.hash {
                 return Err(self.encode_error(CodecError::Damaged));
             }
         }
-        let way_back = scene.way_back().to_bytes();
+        let way_back = scene.reverse_patch().to_bytes();
         let bytes = Bytes { patch: Fingerprint::of(&way_back), hash: self.hash.clone() };
         let is_same = self.replaces.as_ref() == Some(&after);
-        let temporary = (!is_same).then(|| self.write_beside(scene.runs())).transpose()?;
+        let temporary = (!is_same).then(|| self.write_beside(scene.byte_runs())).transpose()?;
         let mut stored = StoredFile {
             temporary,
             memory: self.store_memory(scene)?,
@@ -377,7 +377,7 @@ impl PlaceFile {
     pub fn write_scene(&self, scene: &mut Scene) -> Result<(), PlaceError> {
         self.check_unchanged()?;
         scene.rebuild_file().map_err(|why| self.encode_error(why))?;
-        let temporary = self.write_beside(scene.runs())?;
+        let temporary = self.write_beside(scene.byte_runs())?;
         self.check_unchanged()?;
         self.replace_output(temporary)
     }
@@ -442,7 +442,7 @@ fn memory_error(file: &MemoryFile, why: io::Error) -> PlaceError {
 
 fn hash_scene(scene: &Scene) -> Fingerprint {
     let mut hashing = FingerprintHasher::default();
-    for run in scene.runs() {
+    for run in scene.byte_runs() {
         hashing.add(run);
     }
     hashing.finish()

@@ -40,7 +40,7 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// Reads a file.
+    /// Reads a text file for a later write.
     ///
     /// # Errors
     /// It is not there, no text, or not to be written.

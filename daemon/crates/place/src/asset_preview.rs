@@ -9,7 +9,7 @@ use super::{Node, Scene};
 
 impl Scene {
     /// Makes a part of what an asset holds that has one root, as the last child of `parent`.
-    pub fn bring_in(
+    pub fn insert_asset_preview(
         &mut self,
         parent: Node,
         holds: &AssetContents,
@@ -18,7 +18,7 @@ impl Scene {
         let (first, start) = (self.tree.len(), part.start as u32);
         for at in part.clone() {
             let node = self.tree.add(holds.class_of(at), &holds.names[at]);
-            self.unseen.insert(node);
+            self.asset_previews.insert(node);
             // Places of the list count from 1, and 0 is nobody.
             let above = match holds.parents[at] {
                 0 => parent.0,
@@ -30,7 +30,7 @@ impl Scene {
             let at = script.at as usize - 1;
             if part.contains(&at) {
                 let text = Variant::String(script.text.clone());
-                self.set_quietly(first + at as u32 - start, ustr("Source"), Some(text));
+                self.set_unjournaled(first + at as u32 - start, ustr("Source"), Some(text));
             }
         }
         self.attach_subtree(first);
@@ -39,7 +39,7 @@ impl Scene {
 
     /// Whether an instance comes with an asset that is not inserted yet, so that nobody has seen its
     /// properties.
-    pub fn is_unseen(&self, node: Node) -> bool {
-        self.unseen.contains(&node.0)
+    pub fn is_asset_preview(&self, node: Node) -> bool {
+        self.asset_previews.contains(&node.0)
     }
 }

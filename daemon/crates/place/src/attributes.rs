@@ -21,25 +21,25 @@ fn check_length(bytes: &[u8]) -> Option<()> {
     let mut rest = ByteReader(bytes);
     for _ in 0..rest.read_u32()? {
         rest.read_text()?;
-        match rest.byte()? {
+        match rest.read_byte()? {
             0x02 => rest.read_text()?,
-            0x03 => rest.take(1)?,
-            0x04 | 0x05 | 0x0e => rest.take(4)?,
-            0x06 | 0x09 | 0x10 | 0x1b => rest.take(8)?,
-            0x0a | 0x1c => rest.take(16)?,
-            0x0f | 0x11 => rest.take(12)?,
+            0x03 => rest.take_bytes(1)?,
+            0x04 | 0x05 | 0x0e => rest.take_bytes(4)?,
+            0x06 | 0x09 | 0x10 | 0x1b => rest.take_bytes(8)?,
+            0x0a | 0x1c => rest.take_bytes(16)?,
+            0x0f | 0x11 => rest.take_bytes(12)?,
             0x14 => {
-                let is_whole = rest.take(13)?.last() == Some(&0);
-                rest.take(if is_whole { 36 } else { 0 })?
+                let is_whole = rest.take_bytes(13)?.last() == Some(&0);
+                rest.take_bytes(if is_whole { 36 } else { 0 })?
             }
             0x15 => {
                 rest.read_text()?;
-                rest.take(4)?
+                rest.take_bytes(4)?
             }
             0x17 => take_counted(&mut rest, 12)?,
             0x19 => take_counted(&mut rest, 20)?,
             0x21 => {
-                rest.take(3)?;
+                rest.take_bytes(3)?;
                 rest.read_text()?;
                 rest.read_text()?
             }
@@ -51,7 +51,7 @@ fn check_length(bytes: &[u8]) -> Option<()> {
 
 fn take_counted<'a>(rest: &mut ByteReader<'a>, width: usize) -> Option<&'a [u8]> {
     let count = usize::try_from(rest.read_u32()?).ok()?;
-    rest.take(count.checked_mul(width)?)
+    rest.take_bytes(count.checked_mul(width)?)
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        self.take(1)?.first().copied()
+    pub(super) fn read_byte(&mut self) -> Option<u8> {
+        self.take_bytes(1)?.first().copied()
     }
 
     pub(super) fn read_u32(&mut self) -> Option<u32> {
@@ -25,7 +25,7 @@ impl<'a> ByteReader<'a> {
 
     pub(super) fn read_text(&mut self) -> Option<&'a [u8]> {
         let len = self.read_u32()?;
-        self.take(len as usize)
+        self.take_bytes(len as usize)
     }
 
     /// Numbers of instances: each the difference from the one before it, the first bytes of all of
@@ -34,8 +34,8 @@ impl<'a> ByteReader<'a> {
         &mut self,
         count: usize,
     ) -> Option<impl Iterator<Item = i32> + use<'a>> {
-        let mut planes = Self(self.take(count.checked_mul(4)?)?);
-        let mut plane = || planes.take(count);
+        let mut planes = Self(self.take_bytes(count.checked_mul(4)?)?);
+        let mut plane = || planes.take_bytes(count);
         let (first, second, third, fourth) = (plane()?, plane()?, plane()?, plane()?);
         let mut last = 0_i32;
         let bytes = first.iter().zip(second).zip(third).zip(fourth);

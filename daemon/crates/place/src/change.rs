@@ -3,7 +3,7 @@
 //! The hands of commands: they check what would break the tree; who plans decides all else.
 
 mod storable;
-mod touched;
+mod touched_properties;
 
 use std::borrow::Cow;
 
@@ -15,14 +15,14 @@ use scene_schemas::refusal::{Refusal, refuse};
 
 use super::codec::{CodecError, FileFormat};
 use super::edits::PropertyEdit;
-use super::stored::{self, HIDDEN};
+use super::property_layout::{self, HIDDEN};
 use super::tree::ROOT;
 use super::{Node, Scene, node_of, reference_to, reflection};
 
 /// What was done, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct EditJournal {
-    pub(super) done: Vec<JournalStep>,
+    pub(super) steps: Vec<JournalStep>,
     /// Who points to whom, built when a deletion first asks; entries may be out of date.
     pub(super) pointers: Option<PointerMap>,
 }
@@ -58,7 +58,7 @@ pub(super) enum JournalStep {
     Returned {
         node: u32,
     },
-    Remembered(Option<String>),
+    MemorySet(Option<String>),
 }
 
 /// A moment in the history of a scene.
@@ -90,48 +90,48 @@ pub(super) const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
 
 impl EditJournal {
     pub(super) fn is_empty(&self) -> bool {
-        self.done.is_empty()
+        self.steps.is_empty()
     }
 
     /// Notes that something came back, which nobody knows the pointers of any more.
-    pub(super) fn note_return(&mut self, node: u32) {
-        self.done.push(JournalStep::Returned { node });
+    pub(super) fn note_restore(&mut self, node: u32) {
+        self.steps.push(JournalStep::Returned { node });
         self.pointers = None;
     }
 }
 
 impl Scene {
     /// This moment, to come back to.
-    pub fn mark(&self) -> JournalMark {
-        JournalMark(self.journal.done.len())
+    pub fn journal_mark(&self) -> JournalMark {
+        JournalMark(self.journal.steps.len())
     }
 
     /// Takes back everything that was done since the mark.
     pub fn rollback(&mut self, mark: JournalMark) {
-        while self.journal.done.len() > mark.0
-            && let Some(done) = self.journal.done.pop()
+        while self.journal.steps.len() > mark.0
+            && let Some(done) = self.journal.steps.pop()
         {
-            self.take_back(done);
+            self.undo_step(done);
         }
     }
 
     /// Says that the file that was last made is in its place, and forgets how to take back what was
     /// done so far.
     pub fn forget_history(&mut self) {
-        self.journal.done.clear();
-        self.stands = self.made.clone();
+        self.journal.steps.clear();
+        self.saved_pieces = self.built_pieces.clone();
     }
 
-    fn take_back(&mut self, done: JournalStep) {
+    fn undo_step(&mut self, done: JournalStep) {
         match done {
             JournalStep::Stored { node, column, before } => {
                 self.edits.put_slot(column, node, before);
-                self.came_back(node, column);
+                self.note_restored_value(node, column);
             }
             JournalStep::Renamed { node, before } => self.tree.rename(node, &before),
-            JournalStep::Inserted { node } => self.take_out(node),
+            JournalStep::Inserted { node } => self.remove_inserted(node),
             JournalStep::Returned { node } => self.tree.unlink(node),
-            JournalStep::Remembered(before) => self.memory = before,
+            JournalStep::MemorySet(before) => self.memory = before,
             JournalStep::Moved { node, parent, index } => {
                 self.tree.unlink(node);
                 self.tree.link(node, parent, Some(index as usize));
@@ -144,28 +144,28 @@ impl Scene {
     }
 
     /// Texts and who points to whom may have been asked while something else stood here.
-    fn came_back(&mut self, node: u32, column: u32) {
+    fn note_restored_value(&mut self, node: u32, column: u32) {
         let Some(key) = self.edits.key_of(column) else { return };
         self.texts.note_property(node, key);
         let class = self.tree.class(node);
         if let Some(pointers) = &mut self.journal.pointers
             && let PropertyEdit::Set(value) = self.edits.edit_of(class, key, node)
-            && let Some(to) = pointed_instance(value)
+            && let Some(to) = referenced_instance(value)
         {
             pointers.entry(to).or_default().push((node, key));
         }
     }
 
     /// Forgets an instance that was inserted, and all that came after it.
-    fn take_out(&mut self, node: u32) {
+    fn remove_inserted(&mut self, node: u32) {
         self.tree.unlink(node);
         for gone in node..self.tree.len() {
-            self.text_goes(gone);
+            self.note_removed_text(gone);
             self.edits.forget_node(self.tree.class(gone), gone);
             self.bases.remove(&gone);
             self.ids.remove(gone);
             self.renamed.remove(&gone);
-            self.unseen.remove(&gone);
+            self.asset_previews.remove(&gone);
             if let Some(key) = self.created.remove(&gone) {
                 self.created_by_id.remove(&key);
             }
@@ -176,16 +176,16 @@ impl Scene {
     /// Gives a new subtree ids, and remembers that it came.
     pub(super) fn attach_subtree(&mut self, root: u32) {
         let nodes: Vec<u32> = self.tree.subtree(root).collect();
-        for (node, k) in nodes.into_iter().zip(self.next_new()..) {
+        for (node, k) in nodes.into_iter().zip(self.next_new_number()..) {
             self.created.insert(node, (self.scope, k));
             self.created_by_id.insert((self.scope, k), node);
         }
-        self.called = None;
+        self.planned_number = None;
         if let Some(mut pointers) = self.journal.pointers.take() {
             self.add_pointers(&mut pointers, root);
             self.journal.pointers = Some(pointers);
         }
-        self.journal.done.push(JournalStep::Inserted { node: root });
+        self.journal.steps.push(JournalStep::Inserted { node: root });
     }
 
     /// Makes an instance as the last child of `parent`.
@@ -209,12 +209,12 @@ impl Scene {
             if let Some(base) = self.base_of(*original) {
                 self.bases.insert(copy, base);
             }
-            if self.unseen.contains(original) {
-                self.unseen.insert(copy);
+            if self.asset_previews.contains(original) {
+                self.asset_previews.insert(copy);
             }
             self.edits.copy_node(self.tree.class(copy), *original, copy);
             for property in UNIQUE {
-                self.set_quietly(copy, ustr(property), None);
+                self.set_unjournaled(copy, ustr(property), None);
             }
             let above = self.tree.parent(*original).and_then(|above| copies.get(&above));
             self.tree.link(copy, above.copied().unwrap_or(parent.0), None);
@@ -223,7 +223,7 @@ impl Scene {
             for (key, to) in self.references_from(*original) {
                 if let Some(to) = copies.get(&to) {
                     let value = self.remapped_pointer(*original, key, *to);
-                    self.set_quietly(copy, key, value);
+                    self.set_unjournaled(copy, key, value);
                 }
             }
         }
@@ -239,7 +239,7 @@ impl Scene {
     }
 
     /// Sets a property of an instance that was just made; it goes with the instance.
-    pub(super) fn set_quietly(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+    pub(super) fn set_unjournaled(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
         if value.is_none() && self.variant_of(node, key).is_none() {
             return;
         }
@@ -260,8 +260,8 @@ impl Scene {
         let Some(root) = from.children(from.root()).next() else {
             return parent;
         };
-        let node = self.take_in(&from, &[root.0]);
-        self.take_ids(&from, root.0, node);
+        let node = self.copy_subtrees(&from, &[root.0]);
+        self.copy_ids(&from, root.0, node);
         self.tree.link(node, parent.0, index.map(|index| index as usize));
         self.drop_taken_ids(node);
         self.attach_subtree(node);
@@ -269,7 +269,7 @@ impl Scene {
     }
 
     /// Copies subtrees of another scene, whose roots are not linked to anybody yet; gives the first.
-    fn take_in(&mut self, from: &Self, roots: &[u32]) -> u32 {
+    fn copy_subtrees(&mut self, from: &Self, roots: &[u32]) -> u32 {
         let first = self.tree.len();
         let is_to_xml = (from.format(), self.format()) == (FileFormat::Binary, FileFormat::Xml);
         let nodes = || roots.iter().flat_map(|root| from.tree.subtree(*root));
@@ -280,11 +280,11 @@ impl Scene {
                 self.tree.link(copy, *parent, None);
             }
             let class = from.tree.class_name(node);
-            for key in from.stored_keys(node).into_iter().filter(|key| !is_outdone(class, *key)) {
+            for key in from.stored_keys(node).into_iter().filter(|key| !is_shadowed(class, *key)) {
                 if let Some(value) = from.variant_of(node, key) {
                     let mut value = remap_references(&value, &copies);
                     if is_to_xml {
-                        value = stored::for_xml(class, key, value);
+                        value = property_layout::to_xml_value(class, key, value);
                     }
                     let column = self.edits.column_for(self.tree.class(copy), key);
                     self.edits.put_value(column, copy, Some(value));
@@ -296,30 +296,30 @@ impl Scene {
 
     /// Gives new instances, from a number on, what another scene's file calls them, where nobody is
     /// called so here.
-    fn take_ids(&mut self, from: &Self, root: u32, first: u32) {
+    fn copy_ids(&mut self, from: &Self, root: u32, first: u32) {
         if self.format() != from.format() {
             return;
         }
         let mut gone = FxHashMap::default();
         for (node, copy) in from.tree.subtree(root).zip(first..) {
             let id = from.file_id(node).map(Cow::into_owned);
-            if let Some(id) = id.filter(|id| !self.is_called(id, &mut gone)) {
+            if let Some(id) = id.filter(|id| !self.is_id_in_use(id, &mut gone)) {
                 self.ids.set(copy, &id);
             }
         }
     }
 
     /// Whether an instance that is not deleted has an id in the file, or something points to it.
-    fn is_called(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
+    fn is_id_in_use(&self, id: &str, gone: &mut FxHashMap<u32, bool>) -> bool {
         match self.by_written_id(id) {
-            Some(node) => !self.is_gone(node, gone),
+            Some(node) => !self.is_deleted(node, gone),
             None => self.file.is_taken(id),
         }
     }
 
     /// Whether an instance is deleted, or below one that is. What was found on the way is kept, so
     /// that a deep tree is not climbed for each of its instances.
-    fn is_gone(&self, node: u32, known: &mut FxHashMap<u32, bool>) -> bool {
+    fn is_deleted(&self, node: u32, known: &mut FxHashMap<u32, bool>) -> bool {
         let (mut at, mut line) = (node, Vec::new());
         let is_gone = loop {
             if let Some(is_gone) = known.get(&at) {
@@ -343,7 +343,7 @@ impl Scene {
     pub fn convert_to(&self, format: FileFormat) -> Result<Self, CodecError> {
         let mut converted = Self::empty(format);
         let roots: Vec<u32> = self.tree.children(ROOT).collect();
-        converted.take_in(self, &roots);
+        converted.copy_subtrees(self, &roots);
         let root_of = |node: u32| converted.tree.parent(node).is_none();
         let new: Vec<u32> = (1..converted.tree.len()).filter(|node| root_of(*node)).collect();
         for node in new {
@@ -369,7 +369,7 @@ impl Scene {
         let taken: FxHashSet<_> = others.filter_map(|node| id_of(self, node)).collect();
         for (node, id) in ids {
             if taken.contains(&id) {
-                self.set_quietly(node, key, None);
+                self.set_unjournaled(node, key, None);
             }
         }
     }
@@ -378,7 +378,7 @@ impl Scene {
         let before = self.tree.name_text(node.0).to_owned();
         self.tree.rename(node.0, name);
         self.renamed.insert(node.0);
-        self.journal.done.push(JournalStep::Renamed { node: node.0, before });
+        self.journal.steps.push(JournalStep::Renamed { node: node.0, before });
     }
 
     /// Sets a stored property, an attribute (`@Key`) or the name; none takes it back to its default.
@@ -436,7 +436,7 @@ impl Scene {
     }
 
     pub(super) fn store_value(&mut self, node: Node, key: Ustr, value: Option<Variant>) {
-        if let Some(to) = value.as_ref().and_then(pointed_instance)
+        if let Some(to) = value.as_ref().and_then(referenced_instance)
             && let Some(pointers) = &mut self.journal.pointers
         {
             pointers.entry(to).or_default().push((node.0, key));
@@ -444,7 +444,7 @@ impl Scene {
         let column = self.edits.column_for(self.tree.class(node.0), key);
         let before = self.edits.put_value(column, node.0, value);
         self.texts.note_property(node.0, key);
-        self.journal.done.push(JournalStep::Stored { node: node.0, column, before });
+        self.journal.steps.push(JournalStep::Stored { node: node.0, column, before });
     }
 
     /// Gives an instance another parent, or another place among its siblings.
@@ -465,7 +465,7 @@ impl Scene {
         let at = self.index(node);
         self.tree.unlink(node.0);
         self.tree.link(node.0, parent.0, index.map(|index| index as usize));
-        self.journal.done.push(JournalStep::Moved { node: node.0, parent: before, index: at });
+        self.journal.steps.push(JournalStep::Moved { node: node.0, parent: before, index: at });
         Ok(())
     }
 
@@ -478,7 +478,7 @@ impl Scene {
         let index = self.index(node);
         self.tree.unlink(node.0);
         self.deleted.insert(node.0);
-        self.journal.done.push(JournalStep::Deleted { node: node.0, parent, index });
+        self.journal.steps.push(JournalStep::Deleted { node: node.0, parent, index });
     }
 
     /// The references from outside a subtree into it: who points, by which property, to whom.
@@ -487,7 +487,8 @@ impl Scene {
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
         for node in self.tree.subtree(root.0) {
             for (holder, property) in pointers.get(&node).into_iter().flatten() {
-                let to = self.variant_of(*holder, *property).as_deref().and_then(pointed_instance);
+                let to =
+                    self.variant_of(*holder, *property).as_deref().and_then(referenced_instance);
                 let holder = Node(*holder);
                 if to == Some(node)
                     && self.is_live(holder)
@@ -532,11 +533,11 @@ impl Scene {
         let base = self.base_of(node);
         let mut keys = base.map_or_else(Vec::new, |base| self.file.reference_keys(base));
         keys.retain(|key| self.edit_of(node, *key) == PropertyEdit::None);
-        let columns = self.edits.of_class(self.tree.class(node));
+        let columns = self.edits.columns_of_class(self.tree.class(node));
         keys.extend(columns.map(|column| column.key).filter(
-            |key| matches!(self.edit_of(node, *key), PropertyEdit::Set(value) if pointed_instance(value).is_some()),
+            |key| matches!(self.edit_of(node, *key), PropertyEdit::Set(value) if referenced_instance(value).is_some()),
         ));
-        let points = |key| Some((key, pointed_instance(self.variant_of(node, key)?.as_ref())?));
+        let points = |key| Some((key, referenced_instance(self.variant_of(node, key)?.as_ref())?));
         let mut found: Vec<_> = keys.into_iter().filter_map(points).collect();
         found.sort_unstable_by_key(|(key, _)| key.as_str());
         found
@@ -563,8 +564,8 @@ impl Scene {
     /// The subtree holds what the format cannot.
     pub fn encode_subtree(&self, root: Node) -> Result<Vec<u8>, CodecError> {
         let mut model = Self::empty(self.format());
-        let node = model.take_in(self, &[root.0]);
-        model.take_ids(self, root.0, node);
+        let node = model.copy_subtrees(self, &[root.0]);
+        model.copy_ids(self, root.0, node);
         model.tree.link(node, ROOT, None);
         model.encode()
     }
@@ -572,12 +573,12 @@ impl Scene {
 
 /// Whether something hidden has a value for a property for which another counts. That other one can
 /// go, now or later, and this one would count in its place.
-pub(super) fn is_outdone(class: &str, key: Ustr) -> bool {
+pub(super) fn is_shadowed(class: &str, key: Ustr) -> bool {
     key.strip_prefix(HIDDEN).is_some_and(|name| !reflection::script_names(class, name).is_empty())
 }
 
 /// The instance that a value points to.
-pub(super) fn pointed_instance(value: &Variant) -> Option<u32> {
+pub(super) fn referenced_instance(value: &Variant) -> Option<u32> {
     match value {
         Variant::Ref(to) => node_of(*to),
         Variant::Content(content) => match content.value() {
@@ -590,7 +591,7 @@ pub(super) fn pointed_instance(value: &Variant) -> Option<u32> {
 
 /// A value whose references are to the copies of what they were to.
 fn remap_references(value: &Variant, copies: &FxHashMap<u32, u32>) -> Variant {
-    let Some(to) = pointed_instance(value) else {
+    let Some(to) = referenced_instance(value) else {
         return value.clone();
     };
     let to = copies.get(&to).map(|copy| reference_to(*copy));

@@ -102,7 +102,7 @@ impl Scene {
             Value::Bool(v) => (*v).into(),
             Value::BrickColor(v) => (*v).into(),
             Value::CFrame(v) => Self::normalize_frame(*v, class).into(),
-            Value::Color3(v) if in_bytes(class, property) => Color3uint8::from(*v).into(),
+            Value::Color3(v) if is_color_in_bytes(class, property) => Color3uint8::from(*v).into(),
             Value::Color3(v) => (*v).into(),
             Value::Color3uint8(v) => (*v).into(),
             Value::ColorSequence(v) => v.clone().into(),
@@ -157,14 +157,14 @@ impl Scene {
     }
 
     /// A stored value as it is when the file was written and is read again.
-    pub(super) fn as_written(class: &str, value: Value) -> Value {
+    pub(super) fn round_trip_value(class: &str, value: Value) -> Value {
         match value {
             Value::CFrame(v) => Value::CFrame(Self::normalize_frame(v, class)),
             Value::OptionalCFrame(v) => {
                 Value::OptionalCFrame(v.map(|v| Self::normalize_frame(v, class)))
             }
             Value::Attributes(all) => {
-                let written = |(key, value)| (key, Self::as_written("", value));
+                let written = |(key, value)| (key, Self::round_trip_value("", value));
                 Value::Attributes(all.into_iter().map(written).collect())
             }
             other => other,
@@ -253,8 +253,8 @@ fn binary_value(bytes: &[u8], class: &str) -> Value {
 }
 
 /// Whether a property's colour is kept in bytes.
-fn in_bytes(class: &str, property: &str) -> bool {
-    matches!(reflection::property_access(class, property), Some(PropertyAccess::Stored(found)) if found.colour_in_bytes)
+fn is_color_in_bytes(class: &str, property: &str) -> bool {
+    matches!(reflection::property_access(class, property), Some(PropertyAccess::Stored(found)) if found.is_color_in_bytes)
 }
 
 /// A colour in bytes, as the type that the property has for scripts.

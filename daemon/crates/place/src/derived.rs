@@ -21,7 +21,7 @@ impl Scene {
     /// How many instances it has; of an open place, how many are mirrored. They are counted when the
     /// tree has changed.
     pub fn instance_count(&self) -> u32 {
-        if self.is_open() {
+        if self.is_open_in_studio() {
             return self.mirrored_count();
         }
         self.with_derived(|counted: &mut InstanceCount| match counted.0 {
@@ -37,11 +37,11 @@ impl Scene {
     /// Works with what is kept of a type; the first time, with its default.
     pub fn with_derived<T: Any + Send + Default, R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         // It is taken out meanwhile: the work may ask for something else that is kept.
-        let at = self.kept.0.borrow().iter().position(|it| it.is::<T>());
-        let taken = at.map(|at| self.kept.0.borrow_mut().swap_remove(at));
+        let at = self.derived.0.borrow().iter().position(|it| it.is::<T>());
+        let taken = at.map(|at| self.derived.0.borrow_mut().swap_remove(at));
         let mut kept = taken.and_then(|it| it.downcast::<T>().ok()).unwrap_or_default();
         let result = work(&mut kept);
-        self.kept.0.borrow_mut().push(kept);
+        self.derived.0.borrow_mut().push(kept);
         result
     }
 

@@ -58,7 +58,7 @@ impl EditColumn {
         page.map_or(UNTOUCHED, |slots| slots[node as usize % PAGE])
     }
 
-    fn put(&mut self, node: u32, slot: EditSlot) -> EditSlot {
+    fn put_in_column(&mut self, node: u32, slot: EditSlot) -> EditSlot {
         let page = node / PAGE as u32;
         if slot == UNTOUCHED && !self.pages.contains_key(&page) {
             return UNTOUCHED;
@@ -112,14 +112,14 @@ impl EditTable {
 
     pub(super) fn put_slot(&mut self, column: u32, node: u32, slot: EditSlot) -> EditSlot {
         let column = self.columns.get_mut(column as usize);
-        column.map_or(UNTOUCHED, |column| column.put(node, slot))
+        column.map_or(UNTOUCHED, |column| column.put_in_column(node, slot))
     }
 
     /// Forgets all that was set for an instance.
     pub(super) fn forget_node(&mut self, class: u32, node: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
-                column.put(node, UNTOUCHED);
+                column.put_in_column(node, UNTOUCHED);
             }
         }
     }
@@ -128,7 +128,7 @@ impl EditTable {
     pub(super) fn copy_node(&mut self, class: u32, from: u32, to: u32) {
         for column in self.by_class.get(&class).into_iter().flatten() {
             if let Some(column) = self.columns.get_mut(*column as usize) {
-                column.put(to, column.slot(from));
+                column.put_in_column(to, column.slot(from));
             }
         }
     }
@@ -164,13 +164,13 @@ impl EditTable {
     }
 
     /// What was set for a property of a class, where something was.
-    pub(super) fn of_key(&self, class: u32, key: Ustr) -> Option<&EditColumn> {
+    pub(super) fn column_of_key(&self, class: u32, key: Ustr) -> Option<&EditColumn> {
         let column = self.columns.get(*self.by_key.get(&(class, key))? as usize)?;
         (!column.is_empty()).then_some(column)
     }
 
     /// The columns of a class for which something was set.
-    pub(super) fn of_class(&self, class: u32) -> impl Iterator<Item = &EditColumn> {
+    pub(super) fn columns_of_class(&self, class: u32) -> impl Iterator<Item = &EditColumn> {
         let columns = self.by_class.get(&class).into_iter().flatten();
         columns.filter_map(|at| self.columns.get(*at as usize)).filter(|it| !it.is_empty())
     }

@@ -8,10 +8,10 @@ use rbx_dom_weak::Ustr;
 use rbx_types::{Variant, VariantType};
 
 use super::binary::{self, BinaryFile};
-use super::changes::SceneChanges;
 use super::codec::{self, CodecError, FileFormat};
 use super::ids::{self, NewIds};
 use super::mirror::StudioMirror;
+use super::scene_changes::SceneChanges;
 use super::splice::PieceList;
 use super::tree::InstanceTree;
 use super::xml::{self, XmlFile};
@@ -22,7 +22,7 @@ pub(super) enum SourceFile {
     Binary(Box<BinaryFile>),
     Xml(Box<XmlFile>),
     /// No file: a place that is open in Studio.
-    Open(Box<StudioMirror>),
+    Studio(Box<StudioMirror>),
 }
 
 impl SourceFile {
@@ -58,7 +58,7 @@ impl SourceFile {
 
     pub(super) fn format(&self) -> FileFormat {
         match self {
-            Self::Binary(_) | Self::Open(_) => FileFormat::Binary,
+            Self::Binary(_) | Self::Studio(_) => FileFormat::Binary,
             Self::Xml(_) => FileFormat::Xml,
         }
     }
@@ -67,7 +67,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.bytes(),
             Self::Xml(xml) => xml.bytes(),
-            Self::Open(_) => &[],
+            Self::Studio(_) => &[],
         }
     }
 
@@ -76,7 +76,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => Cow::Borrowed(binary.keys_of(node)),
             Self::Xml(xml) => Cow::Owned(xml.keys_of(node)),
-            Self::Open(mirror) => Cow::Owned(mirror.keys_of(node, class)),
+            Self::Studio(mirror) => Cow::Owned(mirror.keys_of(node, class)),
         }
     }
 
@@ -85,7 +85,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.value_of(node, key),
             Self::Xml(xml) => xml.value_of(node, key),
-            Self::Open(mirror) => mirror.value_of(node, key).cloned(),
+            Self::Studio(mirror) => mirror.value_of(node, key).cloned(),
         }
     }
 
@@ -97,7 +97,7 @@ impl SourceFile {
     ) -> [Option<Variant>; N] {
         match self {
             Self::Xml(xml) => xml.values_of(node, keys),
-            Self::Binary(_) | Self::Open(_) => keys.map(|key| self.value_of(node, key)),
+            Self::Binary(_) | Self::Studio(_) => keys.map(|key| self.value_of(node, key)),
         }
     }
 
@@ -111,7 +111,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.visit_values(node, visit),
             Self::Xml(xml) => xml.visit_values(node, visit),
-            Self::Open(mirror) => {
+            Self::Studio(mirror) => {
                 for key in mirror.keys_of(node, class) {
                     mirror.value_of(node, key).cloned().into_iter().for_each(|it| visit(key, it));
                 }
@@ -124,7 +124,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.reference_keys(node),
             Self::Xml(xml) => xml.reference_keys(node),
-            Self::Open(mirror) => mirror.reference_keys(node),
+            Self::Studio(mirror) => mirror.reference_keys(node),
         }
     }
 
@@ -133,7 +133,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.text_of(node, key).map(String::from_utf8_lossy),
             Self::Xml(xml) => xml.text_of(node, key),
-            Self::Open(mirror) => mirror.text_of(node, key).map(Cow::Borrowed),
+            Self::Studio(mirror) => mirror.text_of(node, key).map(Cow::Borrowed),
         }
     }
 
@@ -142,7 +142,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.references(),
             Self::Xml(xml) => xml.references(),
-            Self::Open(mirror) => mirror.references(),
+            Self::Studio(mirror) => mirror.references(),
         }
     }
 
@@ -151,7 +151,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.referent_of(node).map(|it| Cow::Owned(it.to_string())),
             Self::Xml(xml) => xml.id_of(node),
-            Self::Open(mirror) => mirror.id_of(node),
+            Self::Studio(mirror) => mirror.id_of(node),
         }
     }
 
@@ -160,7 +160,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.node_of(id.parse().ok()?),
             Self::Xml(xml) => xml.node_of(id),
-            Self::Open(mirror) => mirror.node_of(id),
+            Self::Studio(mirror) => mirror.node_of(id),
         }
     }
 
@@ -171,7 +171,7 @@ impl SourceFile {
                 u32::try_from(binary.highest_referent()).map_or(0, ids::next_number)
             }
             Self::Xml(xml) => xml.next_number(),
-            Self::Open(_) => 0,
+            Self::Studio(_) => 0,
         }
     }
 
@@ -180,44 +180,49 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => id.parse().is_ok_and(|it| binary.is_taken(it)),
             Self::Xml(xml) => xml.is_taken(id),
-            Self::Open(mirror) => mirror.node_of(id).is_some(),
+            Self::Studio(mirror) => mirror.node_of(id).is_some(),
         }
     }
 
     /// What the file calls an instance of a number.
     pub(super) fn id_of_number(&self, number: u32) -> String {
         match self {
-            Self::Binary(_) | Self::Open(_) => number.to_string(),
+            Self::Binary(_) | Self::Studio(_) => number.to_string(),
             Self::Xml(xml) => xml.id_of_number(number),
         }
     }
 
     /// Why no instance of a class can come or go; none where it can.
-    pub(super) fn why_fixed(&self, class: u32) -> Option<String> {
+    pub(super) fn fixed_reason(&self, class: u32) -> Option<String> {
         match self {
             Self::Binary(binary) => binary.fixed_reason(class),
-            Self::Xml(_) | Self::Open(_) => None,
+            Self::Xml(_) | Self::Studio(_) => None,
         }
     }
 
     /// The type of what it has for a property of a class, where a value cannot be stored beside that.
-    pub(super) fn rival_kind(&self, class: u32, key: Ustr, value: &Variant) -> Option<VariantType> {
+    pub(super) fn conflicting_kind(
+        &self,
+        class: u32,
+        key: Ustr,
+        value: &Variant,
+    ) -> Option<VariantType> {
         match self {
             Self::Binary(binary) => binary.conflicting_kind(class, key, value),
-            Self::Xml(_) | Self::Open(_) => None,
+            Self::Xml(_) | Self::Studio(_) => None,
         }
     }
 
     /// What it has and nobody here understands, in a person's words.
-    pub(super) fn not_understood(&self) -> Vec<String> {
+    pub(super) fn unsupported_items(&self) -> Vec<String> {
         match self {
             Self::Binary(binary) => binary.unsupported_items(),
             Self::Xml(xml) => xml.unsupported_items(),
-            Self::Open(_) => Vec::new(),
+            Self::Studio(_) => Vec::new(),
         }
     }
 
-    /// The new file.
+    /// The file with all changes applied.
     ///
     /// # Errors
     /// It cannot hold what was set.
@@ -229,7 +234,7 @@ impl SourceFile {
         match self {
             Self::Binary(binary) => binary.write(changes, ids),
             Self::Xml(xml) => xml.write(changes, ids),
-            Self::Open(_) => {
+            Self::Studio(_) => {
                 Err(CodecError::Write("a place that is open in Studio is not a file".to_owned()))
             }
         }

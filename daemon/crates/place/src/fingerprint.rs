@@ -57,7 +57,7 @@ impl Scene {
                 let default = default.map(|it| self.to_value(class, name, it));
                 let is_known = reflection::property_access(class, name).is_some();
                 let stored = self.stored_value(node, name).filter(|_| is_known);
-                match stored.map(|value| Self::as_written(class, value)) {
+                match stored.map(|value| Self::round_trip_value(class, value)) {
                     value if value == default => {}
                     None | Some(Value::Ref(_) | Value::Content(_) | Value::UniqueId(_)) => {}
                     Some(value) => text.push_str(&format!(" {name}={}", value.to_canonical())),

@@ -145,7 +145,7 @@ fn whatever_was_done_can_be_taken_back() {
         let bytes = scene.encode().unwrap();
         let original = Scene::decode(&bytes).unwrap();
         let before = picture(&scene);
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         for step in 0..dice.roll(40) {
             edit(&mut scene, &mut dice);
             paths_lead_back(&scene);
@@ -157,7 +157,7 @@ fn whatever_was_done_can_be_taken_back() {
             }
         }
         let edited = picture(&scene);
-        let halfway = scene.mark();
+        let halfway = scene.journal_mark();
         edit(&mut scene, &mut dice);
         scene.rollback(halfway);
         assert_eq!(picture(&scene), edited, "seed {seed}");
@@ -212,7 +212,7 @@ fn what_is_restored_is_what_was_deleted() {
     let mut scene = Scene::decode(&file).unwrap();
     let folder = scene.resolve(&"game.F".parse().unwrap()).unwrap();
     let bytes = scene.encode_subtree(folder).unwrap();
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     // A second one beside the first cannot have its unique id.
     let twin = scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
     let ids = |scene: &Scene, node| -> Vec<_> {
@@ -222,7 +222,7 @@ fn what_is_restored_is_what_was_deleted() {
     scene.rollback(mark);
     scene.delete(folder);
     scene.restore_subtree(DetachedSubtree::decode(&bytes).unwrap(), scene.root(), None);
-    let inner = scene.mark();
+    let inner = scene.journal_mark();
     assert_eq!(diff_scenes(&original, &scene), []);
     // Another order of siblings makes the storage build itself anew.
     let other = scene.create(scene.root(), "Folder", "Other");
@@ -242,12 +242,12 @@ fn thousands_of_siblings_change_one_by_one() {
     let nodes: Vec<_> =
         (0..10_000).map(|n| scene.create(scene.root(), "Part", &format!("P{n}"))).collect();
     let before = picture(&scene);
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     for node in &nodes {
         scene.rename(*node, "Wall");
     }
     let walls = picture(&scene);
-    let renamed = scene.mark();
+    let renamed = scene.journal_mark();
     for node in &nodes {
         scene.delete(*node);
     }

@@ -5,41 +5,41 @@
 //! know tools, proposals, models or files: it takes bytes and returns bytes, and allows whatever its caller asks for.
 
 mod asset_preview;
+mod attribute_access;
 mod attributes;
 mod binary;
-mod built_places;
 mod bytes;
 mod change;
-mod changes;
 mod codec;
 mod convert;
 mod debug_ids;
 mod derived;
 pub mod diff;
 mod edits;
-mod facts;
 mod file;
 mod fingerprint;
-mod flat;
+mod flat_tree;
 mod ids;
 mod interner;
-mod labels;
 mod memory;
 pub mod merge;
 mod mirror;
 mod node_set;
 mod planned_ids;
+mod property_layout;
 pub mod range;
-mod raw;
+mod raw_values;
 mod read;
 pub mod reflection;
+mod scene_builder;
+mod scene_changes;
+mod script_texts;
 pub mod selector;
 mod siblings;
 mod snapshot;
 mod splice;
-mod stored;
+mod studio_facts;
 mod style;
-mod texts;
 mod tree;
 mod xml;
 
@@ -57,24 +57,24 @@ use scene_schemas::refusal::{Refusal, did_you_mean, refuse};
 use scene_schemas::{InstanceId, InstancePath, Target, Value};
 
 use self::change::EditJournal;
-use self::changes::SceneChanges;
 use self::derived::DerivedCache;
 use self::edits::{EditTable, PropertyEdit};
 use self::file::SourceFile;
 use self::ids::NewIds;
+use self::property_layout::HIDDEN;
+use self::scene_changes::SceneChanges;
+use self::script_texts::TextChanges;
 use self::splice::PieceList;
-use self::stored::HIDDEN;
-use self::texts::TextChanges;
 use self::tree::{InstanceTree, ROOT};
 
-pub use self::built_places::{number_of, reference_of, stored_form};
 pub use self::change::{DetachedSubtree, JournalMark};
 pub use self::codec::{CodecError, FileFormat, READERS};
-pub use self::facts::ImplicitInstance;
 pub use self::mirror::{MissingFacts, OutOfSync};
 pub use self::read::{PropertyOwner, read_property, read_props};
-pub use self::snapshot::{SceneSnapshot, StillInstance};
+pub use self::scene_builder::{reference_of, referent_number, stored_form};
+pub use self::snapshot::{SceneSnapshot, SnapshotInstance};
 pub use self::splice::BytePatch;
+pub use self::studio_facts::ImplicitInstance;
 pub use self::style::StyleFile;
 
 /// An instance of a scene. It stays valid while the instance is part of the scene.
@@ -121,14 +121,14 @@ pub struct Scene {
     /// The instances that may have another name than the file says.
     renamed: FxHashSet<u32>,
     /// What assets bring on trial: the properties of these nobody has seen.
-    unseen: FxHashSet<u32>,
+    asset_previews: FxHashSet<u32>,
     ids: NewIds,
     created: FxHashMap<u32, (Seq, u32)>,
     created_by_id: BTreeMap<(Seq, u32), u32>,
     /// The proposal that ids without one belong to.
     scope: Seq,
     /// What is created next is called so, where it is not in its turn.
-    called: Option<u32>,
+    planned_number: Option<u32>,
     journal: EditJournal,
     /// The property that was set last: looking its name up costs more than to compare it.
     last_key: Ustr,
@@ -143,10 +143,10 @@ pub struct Scene {
     /// How the project formats scripts, where it says so.
     style: Option<StyleFile>,
     /// The file as it was last put in its place, and as it was last made, of the one that was read.
-    stands: PieceList,
-    made: PieceList,
+    saved_pieces: PieceList,
+    built_pieces: PieceList,
     /// What others have worked out of it.
-    kept: DerivedCache,
+    derived: DerivedCache,
     /// Which scripts may have another text than they had.
     texts: TextChanges,
 }
@@ -174,7 +174,7 @@ impl Scene {
     }
 
     fn new(file: SourceFile, tree: InstanceTree) -> Self {
-        let stands = PieceList::whole(file.bytes().len());
+        let saved_pieces = PieceList::whole_file(file.bytes().len());
         Self {
             file,
             tree,
@@ -182,12 +182,12 @@ impl Scene {
             bases: FxHashMap::default(),
             deleted: FxHashSet::default(),
             renamed: FxHashSet::default(),
-            unseen: FxHashSet::default(),
+            asset_previews: FxHashSet::default(),
             ids: NewIds::default(),
             created: FxHashMap::default(),
             created_by_id: BTreeMap::new(),
             scope: Seq(0),
-            called: None,
+            planned_number: None,
             journal: EditJournal::default(),
             last_key: ustr(""),
             last_storable: None,
@@ -195,9 +195,9 @@ impl Scene {
             scripts: RefCell::default(),
             memory: None,
             style: None,
-            made: stands.clone(),
-            stands,
-            kept: DerivedCache::default(),
+            built_pieces: saved_pieces.clone(),
+            saved_pieces,
+            derived: DerivedCache::default(),
             texts: TextChanges::default(),
         }
     }
@@ -210,26 +210,26 @@ impl Scene {
         let Self { tree, edits, bases, renamed, deleted, .. } = self;
         let changes = SceneChanges::new(tree, edits, bases, renamed, deleted);
         self.ids.assign_ids(&self.file, &changes.added);
-        self.made = self.file.write(&changes, &self.ids)?;
+        self.built_pieces = self.file.write(&changes, &self.ids)?;
         Ok(())
     }
 
     /// The bytes of the file as it was last made, run by run.
-    pub fn runs(&self) -> impl Iterator<Item = &[u8]> {
-        self.made.runs(self.file.bytes())
+    pub fn byte_runs(&self) -> impl Iterator<Item = &[u8]> {
+        self.built_pieces.byte_runs(self.file.bytes())
     }
 
     /// How the file that stands is made again of the one that was last made.
-    pub fn way_back(&self) -> BytePatch {
-        self.stands.made_of(&self.made, self.file.bytes())
+    pub fn reverse_patch(&self) -> BytePatch {
+        self.saved_pieces.patch_from(&self.built_pieces, self.file.bytes())
     }
 
     /// Makes the file as it was, of the one that stands, in the place of the one that was made: for
     /// changes that take back all that has happened since.
-    pub fn go_back(&mut self, patches: &[BytePatch]) {
-        self.made = patches
+    pub fn apply_reverse_patches(&mut self, patches: &[BytePatch]) {
+        self.built_pieces = patches
             .iter()
-            .fold(self.stands.clone(), |stands, patch| patch.apply_to_pieces(&stands));
+            .fold(self.saved_pieces.clone(), |stands, patch| patch.apply_to_pieces(&stands));
     }
 
     /// Writes the scene down, in the format that it was read in.
@@ -238,8 +238,8 @@ impl Scene {
     /// The format cannot hold what was set.
     pub fn encode(&mut self) -> Result<Vec<u8>, CodecError> {
         self.rebuild_file()?;
-        let mut bytes = Vec::with_capacity(self.made.len());
-        self.runs().for_each(|run| bytes.extend_from_slice(run));
+        let mut bytes = Vec::with_capacity(self.built_pieces.len());
+        self.byte_runs().for_each(|run| bytes.extend_from_slice(run));
         Ok(bytes)
     }
 
@@ -249,13 +249,13 @@ impl Scene {
     }
 
     /// What the file has that is kept and cannot be shown, in a person's words.
-    pub fn not_understood(&self) -> Vec<String> {
-        self.file.not_understood()
+    pub fn unsupported_items(&self) -> Vec<String> {
+        self.file.unsupported_items()
     }
 
     /// Why no instance of a class can be created or deleted; none where it can.
-    pub fn why_fixed(&self, class: &str) -> Option<String> {
-        self.file.why_fixed(self.tree.class_names.find(class)?)
+    pub fn fixed_reason(&self, class: &str) -> Option<String> {
+        self.file.fixed_reason(self.tree.class_names.find(class)?)
     }
 
     /// Whether it is a place; otherwise it is a model, whose roots may be of any class.
@@ -352,7 +352,7 @@ impl Scene {
             self.base_of(node).map_or_else(Cow::default, |base| self.file.keys_of(base, class));
         let stays = |key: &Ustr| matches!(self.edit_of(node, *key), PropertyEdit::None);
         let mut keys: Vec<Ustr> = read.iter().copied().filter(stays).collect();
-        let columns = self.edits.of_class(self.tree.class(node));
+        let columns = self.edits.columns_of_class(self.tree.class(node));
         keys.extend(columns.map(|column| column.key).filter(|key| is_set(*key)));
         keys
     }
@@ -367,7 +367,7 @@ impl Scene {
                 }
             });
         }
-        for column in self.edits.of_class(self.tree.class(node.0)) {
+        for column in self.edits.columns_of_class(self.tree.class(node.0)) {
             if let PropertyEdit::Set(value) = self.edits.edit_in_column(column, node.0) {
                 all.push((column.key, value.clone()));
             }
@@ -519,9 +519,9 @@ impl Scene {
             return InstanceId("game".to_owned());
         }
         match self.file_id(node.0) {
-            Some(id) if self.is_open() => InstanceId(format!("{}{id}", mirror::PREFIX)),
+            Some(id) if self.is_open_in_studio() => InstanceId(format!("{}{id}", mirror::PREFIX)),
             Some(id) => InstanceId(format!("ref:{id}")),
-            None => match self.created.get(&node.0).filter(|_| self.is_open()) {
+            None => match self.created.get(&node.0).filter(|_| self.is_open_in_studio()) {
                 Some((scope, k)) => InstanceId(format!("new:{scope}.{k}")),
                 None => InstanceId(format!("ref:#{}", node.0)),
             },
@@ -534,7 +534,7 @@ impl Scene {
         if text == "game" {
             return Some(self.root());
         }
-        let prefix = if self.is_open() { mirror::PREFIX } else { "ref:" };
+        let prefix = if self.is_open_in_studio() { mirror::PREFIX } else { "ref:" };
         if let Some(id) = text.strip_prefix(prefix) {
             return self.by_written_id(id).map(Node);
         }

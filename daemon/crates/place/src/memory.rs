@@ -10,12 +10,12 @@ impl Scene {
     }
 
     /// Says what the memory is before anything is done.
-    pub fn know_memory(&mut self, text: String) {
+    pub fn load_memory(&mut self, text: String) {
         self.memory = Some(text);
     }
 
     pub fn set_memory(&mut self, text: String) {
         let before = self.memory.replace(text);
-        self.journal.done.push(JournalStep::Remembered(before));
+        self.journal.steps.push(JournalStep::MemorySet(before));
     }
 }

@@ -17,12 +17,12 @@ use scene_schemas::entry::Seq;
 use scene_schemas::refusal::{Refusal, refuse};
 use scene_schemas::{InstanceId, Value};
 
-use super::change::pointed_instance;
+use super::change::referenced_instance;
 use super::debug_ids::DebugIds;
 use super::edits::PropertyEdit;
-use super::facts::StudioFacts;
 use super::file::SourceFile;
 use super::reflection::{self, PropertyAccess};
+use super::studio_facts::StudioFacts;
 use super::tree::{InstanceTree, ROOT, TreeBuilder};
 use super::{Node, Scene};
 
@@ -51,7 +51,7 @@ pub struct MissingFacts {
     pub properties: Vec<WantedProperties>,
     pub sources: Vec<InstanceId>,
     pub assets: Vec<u64>,
-    pub selection: bool,
+    pub is_selection_missing: bool,
 }
 
 impl MissingFacts {
@@ -60,7 +60,7 @@ impl MissingFacts {
         self.properties.is_empty()
             && self.sources.is_empty()
             && self.assets.is_empty()
-            && !self.selection
+            && !self.is_selection_missing
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) struct StudioMirror {
     pub(super) facts: StudioFacts,
     /// A snapshot that is not whole yet.
     snapshot: Option<Box<PartialSnapshot>>,
-    is_whole: bool,
+    is_complete: bool,
     instances: u32,
 }
 
@@ -134,7 +134,7 @@ impl StudioMirror {
     pub(super) fn references(&self) -> Vec<(u32, Ustr, u32)> {
         let of = |(node, keys): (&u32, &Vec<Ustr>)| {
             let node = *node;
-            let to = |key: &Ustr| pointed_instance(self.values.get(&(node, *key))?.as_ref()?);
+            let to = |key: &Ustr| referenced_instance(self.values.get(&(node, *key))?.as_ref()?);
             let found = keys.iter().filter_map(|key| Some((node, *key, to(key)?)));
             found.collect::<Vec<_>>()
         };
@@ -145,7 +145,7 @@ impl StudioMirror {
         if self.ids.assign(node, id) { Ok(()) } else { out_of_sync(format!("{id} was said twice")) }
     }
 
-    fn set_known(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
+    fn set_known_value(&mut self, node: u32, key: Ustr, value: Option<Variant>) {
         let points = value.as_ref().is_some_and(|value| matches!(value, Variant::Ref(_)));
         if points {
             let keys = self.pointing.entry(node).or_default();
@@ -169,7 +169,7 @@ fn mirrored_properties(class: &str) -> Vec<&'static str> {
 }
 
 /// Where the value of a property stands, that was told by a name.
-fn stands_under(class: &str, name: &str) -> Vec<&'static str> {
+fn storage_names(class: &str, name: &str) -> Vec<&'static str> {
     match name {
         _ if name.starts_with('@') => vec![ATTRIBUTES],
         "Tags" => vec!["Tags"],
@@ -213,18 +213,18 @@ fn debug_id(id: &InstanceId) -> Result<&str, OutOfSync> {
 
 impl Scene {
     /// A place that is open in Studio, of which nothing is known yet.
-    pub fn open_place() -> Self {
-        Self::of_mirror(StudioMirror::default(), TreeBuilder::new(0).finish().unwrap_or_default())
+    pub fn empty_studio_place() -> Self {
+        Self::from_mirror(StudioMirror::default(), TreeBuilder::new(0).finish().unwrap_or_default())
     }
 
-    fn of_mirror(mirror: StudioMirror, tree: InstanceTree) -> Self {
-        Self::new(SourceFile::Open(Box::new(mirror)), tree)
+    fn from_mirror(mirror: StudioMirror, tree: InstanceTree) -> Self {
+        Self::new(SourceFile::Studio(Box::new(mirror)), tree)
     }
 
     /// A script's text, where it is known; nobody is asked for it.
     pub fn source_if_known(&self, node: Node) -> Option<Cow<'_, str>> {
         let is_known = match (&self.file, self.base_of(node.0)) {
-            (SourceFile::Open(mirror), Some(base))
+            (SourceFile::Studio(mirror), Some(base))
                 if self.edit_of(node.0, ustr(SOURCE)) == PropertyEdit::None =>
             {
                 mirror.values.contains_key(&(base, ustr(SOURCE)))
@@ -235,13 +235,13 @@ impl Scene {
     }
 
     /// Whether it is open in Studio; otherwise it is a file.
-    pub fn is_open(&self) -> bool {
-        matches!(self.file, SourceFile::Open(_))
+    pub fn is_open_in_studio(&self) -> bool {
+        matches!(self.file, SourceFile::Studio(_))
     }
 
     /// Whether the whole tree was told.
-    pub fn is_whole(&self) -> bool {
-        self.mirror().is_none_or(|mirror| mirror.is_whole)
+    pub fn is_tree_complete(&self) -> bool {
+        self.mirror().is_none_or(|mirror| mirror.is_complete)
     }
 
     /// How many instances an open place has.
@@ -251,14 +251,14 @@ impl Scene {
 
     fn mirror(&self) -> Option<&StudioMirror> {
         match &self.file {
-            SourceFile::Open(mirror) => Some(mirror),
+            SourceFile::Studio(mirror) => Some(mirror),
             _ => None,
         }
     }
 
     fn mirror_mut(&mut self) -> Result<&mut StudioMirror, OutOfSync> {
         match &mut self.file {
-            SourceFile::Open(mirror) => Ok(mirror),
+            SourceFile::Studio(mirror) => Ok(mirror),
             _ => out_of_sync("a file is not told by anybody"),
         }
     }
@@ -273,7 +273,7 @@ impl Scene {
         let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         let mut missing = MissingFacts {
             assets: mirror.facts.missing_assets(),
-            selection: mirror.facts.is_selection_missing(),
+            is_selection_missing: mirror.facts.is_selection_missing(),
             ..MissingFacts::default()
         };
         for (node, key) in asked {
@@ -302,7 +302,7 @@ impl Scene {
             ScenePart::Nodes { nodes } => self.mirror_mut()?.add_nodes(nodes),
             ScenePart::End {} => self.end_snapshot(),
             ScenePart::Sources { scripts } => {
-                self.know_sources(scripts);
+                self.set_known_sources(scripts);
                 Ok(())
             }
             ScenePart::Added { id, parent, class, name } => {
@@ -335,8 +335,8 @@ impl Scene {
             return out_of_sync("a snapshot ended that had not begun");
         };
         let PartialSnapshot { builder, mut mirror, count } = *snapshot;
-        (mirror.is_whole, mirror.instances) = (true, count);
-        *self = Self::of_mirror(mirror, builder.finish_hung());
+        (mirror.is_complete, mirror.instances) = (true, count);
+        *self = Self::from_mirror(mirror, builder.finish_hung());
         Ok(())
     }
 
@@ -410,12 +410,12 @@ impl Scene {
         let class = self.tree.class_name(node).to_owned();
         let mirror = self.mirror_mut()?;
         for name in names {
-            for key in stands_under(&class, name) {
+            for key in storage_names(&class, name) {
                 mirror.values.remove(&(node, ustr(key)));
             }
         }
         if names.iter().any(|name| name == SOURCE) {
-            self.text_told(node);
+            self.note_mirrored_text(node);
         }
         Ok(())
     }
@@ -424,25 +424,25 @@ impl Scene {
     ///
     /// # Errors
     /// It is not known, or is there.
-    pub fn bring_back(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
-        let known = self.by_id(id).filter(|_| self.is_open());
+    pub fn restore_mirrored(&mut self, id: &InstanceId, parent: Node) -> Result<Node, Refusal> {
+        let known = self.by_id(id).filter(|_| self.is_open_in_studio());
         let Some(node) = known.filter(|node| self.parent(*node).is_none()) else {
             return refuse!("What was deleted is no longer at hand; Studio was closed since.");
         };
         self.tree.link(node.0, parent.0, None);
-        self.journal.note_return(node.0);
+        self.journal.note_restore(node.0);
         Ok(node)
     }
 
     /// Says what an applied proposal's instances are called in the place.
-    pub fn known_as(&mut self, scope: Seq, k: u32, id: &InstanceId) {
+    pub fn bind_created_id(&mut self, scope: Seq, k: u32, id: &InstanceId) {
         if let Some(node) = self.by_id(id) {
             self.created_by_id.insert((scope, k), node.0);
         }
     }
 
     /// Takes the texts of scripts.
-    pub fn know_sources(&mut self, scripts: &[ScriptText]) {
+    pub fn set_known_sources(&mut self, scripts: &[ScriptText]) {
         let source = ustr(SOURCE);
         if let Ok(mirror) = self.mirror_mut() {
             mirror.values.reserve(scripts.len());
@@ -456,8 +456,8 @@ impl Scene {
                 } else {
                     mirror.drafts.remove(&node);
                 }
-                mirror.set_known(node, source, Some(Variant::String(text.clone())));
-                self.text_told(node);
+                mirror.set_known_value(node, source, Some(Variant::String(text.clone())));
+                self.note_mirrored_text(node);
             }
         }
     }
@@ -482,23 +482,23 @@ impl Scene {
                 });
                 let key = if name == ALL_ATTRIBUTES { ATTRIBUTES } else { name };
                 if let Ok(mirror) = self.mirror_mut() {
-                    mirror.set_known(node, ustr(key), value);
+                    mirror.set_known_value(node, ustr(key), value);
                 }
                 if key == SOURCE {
-                    self.text_told(node);
+                    self.note_mirrored_text(node);
                 }
             }
         }
     }
 
     /// Says that texts that were asked for cannot be told.
-    pub fn know_no_sources(&mut self, asked: &[InstanceId]) {
+    pub fn mark_sources_unavailable(&mut self, asked: &[InstanceId]) {
         for id in asked {
             if let Ok(node) = self.find_mirrored(id)
                 && let Ok(mirror) = self.mirror_mut()
             {
                 mirror.values.entry((node, ustr(SOURCE))).or_insert(None);
-                self.text_told(node);
+                self.note_mirrored_text(node);
             }
         }
     }

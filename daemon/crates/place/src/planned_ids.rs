@@ -8,18 +8,18 @@ impl Scene {
     /// From now on `new:K` means what this proposal creates.
     pub fn begin_scope(&mut self, scope: Seq) {
         self.scope = scope;
-        self.called = None;
+        self.planned_number = None;
     }
 
     /// What is created next is called `new:K`, and not as it would be in its turn: what was created
     /// before it is somewhere else.
-    pub fn call_next(&mut self, k: u32) {
-        self.called = Some(k);
+    pub fn set_next_number(&mut self, k: u32) {
+        self.planned_number = Some(k);
     }
 
     /// The number that the next created instance of this proposal gets.
-    pub fn next_new(&self) -> u32 {
-        if let Some(k) = self.called {
+    pub fn next_new_number(&self) -> u32 {
+        if let Some(k) = self.planned_number {
             return k;
         }
         let of_scope = (self.scope, 0)..=(self.scope, u32::MAX);

@@ -66,7 +66,7 @@ pub struct StoredProperty {
     pub ty: &'static DataType<'static>,
     /// Colours that a file holds in bytes are rounded when they are set, so that a fingerprint is
     /// the same before and after the file.
-    pub colour_in_bytes: bool,
+    pub is_color_in_bytes: bool,
 }
 
 /// How a property that an edit names is reached.
@@ -146,7 +146,7 @@ fn stored_access(
     StoredProperty {
         name: found.name,
         ty: &found.data_type,
-        colour_in_bytes: matches!(serialization, PropertySerialization::SerializesAs(name)
+        is_color_in_bytes: matches!(serialization, PropertySerialization::SerializesAs(name)
             if *name == "Color3uint8"),
     }
 }
@@ -163,7 +163,7 @@ fn derived_property(class_name: &str, property: &str) -> Option<DerivedProperty>
 
 /// What a name that stands in a file means.
 #[derive(Debug, Clone, Copy)]
-pub enum FileName {
+pub enum StoredNameKind {
     /// A property, under the name that scripts use, and its type.
     Shown(&'static str, VariantType),
     /// A property of the past, of this type; others stand for it now.
@@ -175,35 +175,35 @@ pub enum FileName {
 }
 
 /// What a name that stands in a file means for a class.
-pub fn classify_name(class_name: &str, stored: &str) -> FileName {
+pub fn classify_name(class_name: &str, stored: &str) -> StoredNameKind {
     let Some((class, found)) = find_property(class_name, stored) else {
-        return FileName::Unknown;
+        return StoredNameKind::Unknown;
     };
     let canonical = match &found.kind {
         PropertyKind::Alias { alias_for } => class.properties.get(alias_for),
         _ => Some(found),
     };
     let Some(PropertyDescriptor { name, data_type, kind, .. }) = canonical else {
-        return FileName::Unknown;
+        return StoredNameKind::Unknown;
     };
     match kind {
         PropertyKind::Canonical { serialization } => match serialization {
-            PropertySerialization::DoesNotSerialize => FileName::Hidden,
+            PropertySerialization::DoesNotSerialize => StoredNameKind::Hidden,
             PropertySerialization::Migrate(migration) => {
-                FileName::Replaced(data_type.ty(), migration)
+                StoredNameKind::Replaced(data_type.ty(), migration)
             }
-            _ => FileName::Shown(name, data_type.ty()),
+            _ => StoredNameKind::Shown(name, data_type.ty()),
         },
-        _ => FileName::Unknown,
+        _ => StoredNameKind::Unknown,
     }
 }
 
 /// The properties that a name that stands in a file has a value for.
 pub fn script_names(class_name: &str, stored: &str) -> Vec<&'static str> {
     match classify_name(class_name, stored) {
-        FileName::Shown(name, _) => vec![name],
-        FileName::Replaced(_, migration) => migration.new_property_names().to_vec(),
-        FileName::Hidden | FileName::Unknown => Vec::new(),
+        StoredNameKind::Shown(name, _) => vec![name],
+        StoredNameKind::Replaced(_, migration) => migration.new_property_names().to_vec(),
+        StoredNameKind::Hidden | StoredNameKind::Unknown => Vec::new(),
     }
 }
 

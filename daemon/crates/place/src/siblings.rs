@@ -55,7 +55,7 @@ impl SiblingList {
         match self {
             Self::Short(members) => members.iter().position(|it| *it == member),
             Self::Long(long) => {
-                long.slot_of.get(&member).map(|slot| long.taken_before(*slot as usize))
+                long.slot_of.get(&member).map(|slot| long.count_taken_before(*slot as usize))
             }
         }
     }
@@ -188,7 +188,7 @@ impl LongList {
     }
 
     /// How many of the slots before this one are taken.
-    fn taken_before(&self, slot: usize) -> usize {
+    fn count_taken_before(&self, slot: usize) -> usize {
         let (mut at, mut sum) = (slot, 0);
         while at > 0 {
             sum += self.sums[at];

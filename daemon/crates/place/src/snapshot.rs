@@ -8,12 +8,12 @@ use super::{Node, Scene};
 /// A place as it was at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SceneSnapshot {
-    instances: Vec<StillInstance>,
+    instances: Vec<SnapshotInstance>,
 }
 
 /// An instance of a still.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StillInstance {
+pub struct SnapshotInstance {
     pub name: Box<str>,
     pub class: Box<str>,
     /// Its parent; none for the root.
@@ -27,7 +27,7 @@ pub struct StillInstance {
 
 impl SceneSnapshot {
     /// An instance by its number; the root is 0.
-    pub fn get(&self, at: u32) -> Option<&StillInstance> {
+    pub fn get(&self, at: u32) -> Option<&SnapshotInstance> {
         self.instances.get(at as usize)
     }
 
@@ -54,7 +54,7 @@ impl Scene {
             let is_module = self.class(node) == "ModuleScript";
             let text = if is_module { self.script_text(node) } else { None };
             let path = text.as_ref().map(|_| self.path(node).to_string().into());
-            still.instances.push(StillInstance {
+            still.instances.push(SnapshotInstance {
                 name: self.name(node).into(),
                 class: self.class(node).into(),
                 parent,

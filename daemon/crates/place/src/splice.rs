@@ -7,7 +7,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FilePiece {
     /// Bytes of the file that was read.
-    Kept(Range<usize>),
+    Original(Range<usize>),
     New(Vec<u8>),
 }
 
@@ -17,21 +17,21 @@ pub(super) struct PieceList(Vec<FilePiece>);
 
 impl PieceList {
     /// The file that was read.
-    pub(super) fn whole(len: usize) -> Self {
-        Self(vec![FilePiece::Kept(0..len)])
+    pub(super) fn whole_file(len: usize) -> Self {
+        Self(vec![FilePiece::Original(0..len)])
     }
 
-    pub(super) fn keep(&mut self, range: Range<usize>) {
+    pub(super) fn keep_range(&mut self, range: Range<usize>) {
         if range.is_empty() {
             return;
         }
         match self.0.last_mut() {
-            Some(FilePiece::Kept(last)) if last.end == range.start => last.end = range.end,
-            _ => self.0.push(FilePiece::Kept(range)),
+            Some(FilePiece::Original(last)) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(FilePiece::Original(range)),
         }
     }
 
-    pub(super) fn add(&mut self, bytes: Vec<u8>) {
+    pub(super) fn add_bytes(&mut self, bytes: Vec<u8>) {
         if bytes.is_empty() {
             return;
         }
@@ -43,32 +43,31 @@ impl PieceList {
 
     /// Puts bytes before a byte of the file that was read, where it is kept.
     pub(super) fn insert_at(&mut self, offset: usize, bytes: Vec<u8>) {
-        let stands =
-            |piece: &FilePiece| matches!(piece, FilePiece::Kept(range) if range.contains(&offset));
+        let stands = |piece: &FilePiece| matches!(piece, FilePiece::Original(range) if range.contains(&offset));
         let Some(at) = self.0.iter().position(stands) else {
             return;
         };
-        if let FilePiece::Kept(range) = self.0[at].clone() {
-            let split = [range.start..offset, offset..range.end].map(FilePiece::Kept);
+        if let FilePiece::Original(range) = self.0[at].clone() {
+            let split = [range.start..offset, offset..range.end].map(FilePiece::Original);
             let [front, back] = split;
             let pieces = [front, FilePiece::New(bytes), back];
             let is_something =
-                |it: &FilePiece| !matches!(it, FilePiece::Kept(range) if range.is_empty());
+                |it: &FilePiece| !matches!(it, FilePiece::Original(range) if range.is_empty());
             self.0.splice(at..=at, pieces.into_iter().filter(is_something));
         }
     }
 
     /// The bytes, run by run.
-    pub(super) fn runs<'a>(&'a self, read: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn byte_runs<'a>(&'a self, read: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.0.iter().map(|piece| match piece {
-            FilePiece::Kept(range) => read.get(range.clone()).unwrap_or_default(),
+            FilePiece::Original(range) => read.get(range.clone()).unwrap_or_default(),
             FilePiece::New(bytes) => bytes,
         })
     }
 
     pub(super) fn len(&self) -> usize {
         let len = |piece: &FilePiece| match piece {
-            FilePiece::Kept(range) => range.len(),
+            FilePiece::Original(range) => range.len(),
             FilePiece::New(bytes) => bytes.len(),
         };
         self.0.iter().map(len).sum()
@@ -79,25 +78,27 @@ impl PieceList {
         let mut at = 0;
         for piece in &self.0 {
             let len = match piece {
-                FilePiece::Kept(range) => range.len(),
+                FilePiece::Original(range) => range.len(),
                 FilePiece::New(bytes) => bytes.len(),
             };
             let (from, end) =
                 (part.start.clamp(at, at + len) - at, part.end.clamp(at, at + len) - at);
             match piece {
-                FilePiece::Kept(range) => to.keep(range.start + from..range.start + end),
-                FilePiece::New(bytes) => to.add(bytes.get(from..end).unwrap_or_default().to_vec()),
+                FilePiece::Original(range) => to.keep_range(range.start + from..range.start + end),
+                FilePiece::New(bytes) => {
+                    to.add_bytes(bytes.get(from..end).unwrap_or_default().to_vec())
+                }
             }
             at += len;
         }
     }
 
     /// Where the bytes of the file that was read stand in this one, sorted by where they were.
-    fn kept_ranges(&self) -> Vec<(Range<usize>, usize)> {
+    fn original_ranges(&self) -> Vec<(Range<usize>, usize)> {
         let (mut found, mut at) = (Vec::new(), 0);
         for piece in &self.0 {
             at += match piece {
-                FilePiece::Kept(range) => {
+                FilePiece::Original(range) => {
                     found.push((range.clone(), at));
                     range.len()
                 }
@@ -111,12 +112,12 @@ impl PieceList {
     }
 
     /// How this file is made of another, where both are made of the file that was read.
-    pub(super) fn made_of(&self, other: &Self, read: &[u8]) -> BytePatch {
-        let (kept, mut patch) = (other.kept_ranges(), BytePatch::default());
+    pub(super) fn patch_from(&self, other: &Self, read: &[u8]) -> BytePatch {
+        let (kept, mut patch) = (other.original_ranges(), BytePatch::default());
         for piece in &self.0 {
             match piece {
-                FilePiece::New(bytes) => patch.0.add(bytes.clone()),
-                FilePiece::Kept(range) => {
+                FilePiece::New(bytes) => patch.0.add_bytes(bytes.clone()),
+                FilePiece::Original(range) => {
                     let mut at = range.start;
                     let next = kept.partition_point(|(it, _)| it.end <= at);
                     for (it, stands) in kept.iter().skip(next) {
@@ -127,11 +128,11 @@ impl PieceList {
                         if start >= end {
                             continue;
                         }
-                        patch.0.add(read.get(at..start).unwrap_or_default().to_vec());
-                        patch.0.keep(stands + start - it.start..stands + end - it.start);
+                        patch.0.add_bytes(read.get(at..start).unwrap_or_default().to_vec());
+                        patch.0.keep_range(stands + start - it.start..stands + end - it.start);
                         at = end;
                     }
-                    patch.0.add(read.get(at..range.end).unwrap_or_default().to_vec());
+                    patch.0.add_bytes(read.get(at..range.end).unwrap_or_default().to_vec());
                 }
             }
         }
@@ -146,7 +147,7 @@ pub struct BytePatch(PieceList);
 const MAGIC: &[u8] = b"vector patch 1\n";
 
 impl BytePatch {
-    /// The other file.
+    /// The file that the patch leads to.
     ///
     /// # Errors
     /// It is a patch of something else.
@@ -154,7 +155,7 @@ impl BytePatch {
         let mut bytes = Vec::new();
         for piece in &self.0.0 {
             match piece {
-                FilePiece::Kept(range) => bytes.extend_from_slice(file.get(range.clone())?),
+                FilePiece::Original(range) => bytes.extend_from_slice(file.get(range.clone())?),
                 FilePiece::New(new) => bytes.extend_from_slice(new),
             }
         }
@@ -167,8 +168,8 @@ impl BytePatch {
         let mut made = PieceList::default();
         for piece in &self.0.0 {
             match piece {
-                FilePiece::New(bytes) => made.add(bytes.clone()),
-                FilePiece::Kept(range) => file.copy_range(range.clone(), &mut made),
+                FilePiece::New(bytes) => made.add_bytes(bytes.clone()),
+                FilePiece::Original(range) => file.copy_range(range.clone(), &mut made),
             }
         }
         made
@@ -180,7 +181,7 @@ impl BytePatch {
         let mut bytes = MAGIC.to_vec();
         for piece in &self.0.0 {
             match piece {
-                FilePiece::Kept(range) => {
+                FilePiece::Original(range) => {
                     bytes.push(0);
                     bytes.extend_from_slice(&(range.start as u64).to_le_bytes());
                     bytes.extend_from_slice(&(range.end as u64).to_le_bytes());
@@ -207,10 +208,10 @@ impl BytePatch {
             rest = behind;
             let first = read_number(&mut rest)?;
             if *kind == 0 {
-                pieces.keep(first..read_number(&mut rest)?);
+                pieces.keep_range(first..read_number(&mut rest)?);
             } else {
                 let (new, behind) = rest.split_at_checked(first)?;
-                pieces.add(new.to_vec());
+                pieces.add_bytes(new.to_vec());
                 rest = behind;
             }
         }
@@ -226,8 +227,8 @@ mod tests {
         let mut pieces = PieceList::default();
         for piece in list {
             match piece.clone() {
-                FilePiece::Kept(range) => pieces.keep(range),
-                FilePiece::New(bytes) => pieces.add(bytes),
+                FilePiece::Original(range) => pieces.keep_range(range),
+                FilePiece::New(bytes) => pieces.add_bytes(bytes),
             }
         }
         pieces
@@ -235,28 +236,28 @@ mod tests {
 
     #[test]
     fn a_file_is_found_again_in_what_was_made_of_it() {
-        use FilePiece::{Kept, New};
+        use FilePiece::{New, Original};
         let read = b"abcdefghij";
         let new = |text: &str| New(text.as_bytes().to_vec());
         let files = [
-            PieceList::whole(10),
-            pieces(&[Kept(0..3), new("XY"), Kept(5..10)]),
-            pieces(&[Kept(6..9), new("-"), Kept(0..4)]),
+            PieceList::whole_file(10),
+            pieces(&[Original(0..3), new("XY"), Original(5..10)]),
+            pieces(&[Original(6..9), new("-"), Original(0..4)]),
             pieces(&[new("nothing of it")]),
             pieces(&[]),
         ];
-        let bytes = |file: &PieceList| file.runs(read).collect::<Vec<_>>().concat();
+        let bytes = |file: &PieceList| file.byte_runs(read).collect::<Vec<_>>().concat();
         for a in &files {
             assert_eq!(bytes(a).len(), a.len());
             for b in &files {
-                let patch = a.made_of(b, read);
+                let patch = a.patch_from(b, read);
                 assert_eq!(patch.apply(&bytes(b)).unwrap(), bytes(a));
                 assert_eq!(bytes(&patch.apply_to_pieces(b)), bytes(a));
                 assert_eq!(BytePatch::from_bytes(&patch.to_bytes()), Some(patch));
             }
         }
         assert_eq!(BytePatch::from_bytes(b"something else"), None);
-        let patch = PieceList::whole(10).made_of(&files[1], read);
+        let patch = PieceList::whole_file(10).patch_from(&files[1], read);
         assert_eq!(patch.apply(b"short"), None);
         for end in 0..patch.to_bytes().len() {
             let _ = BytePatch::from_bytes(&patch.to_bytes()[..end]);

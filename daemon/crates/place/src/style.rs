@@ -18,7 +18,7 @@ impl Scene {
     }
 
     /// Says what they are. No change of the place depends on it.
-    pub fn know_style(&mut self, style: Option<StyleFile>) {
+    pub fn set_style(&mut self, style: Option<StyleFile>) {
         self.style = style;
     }
 }

@@ -60,7 +60,7 @@ impl BeforeAfter {
         view: ViewDirection,
         size: (u32, u32),
     ) -> Result<Picture, Refusal> {
-        match ViewFrame::around(&[&self.before, &self.after], view) {
+        match ViewFrame::enclose_solids(&[&self.before, &self.after], view) {
             Some(frame) => Ok(draw_side(self.side_of(when), size, frame, UnmarkedStyle::Pale)),
             None => refuse!("There is nothing to render: no parts."),
         }

@@ -12,7 +12,7 @@ pub(super) fn mark_changes(before: &mut SolidSet, after: &mut SolidSet) {
     for solid in &mut after.all {
         match known.remove(&solid.node) {
             None => solid.mark = ChangeMark::Added,
-            Some(at) if looks_like(&before.all[at], solid) => {}
+            Some(at) if has_same_look(&before.all[at], solid) => {}
             Some(at) => {
                 solid.mark = ChangeMark::Changed;
                 before.all[at].mark = ChangeMark::Changed;
@@ -24,10 +24,10 @@ pub(super) fn mark_changes(before: &mut SolidSet, after: &mut SolidSet) {
     }
     for solids in [before, after] {
         let is_hidden = |solid: &&Solid| solid.opacity == 0 && solid.mark == ChangeMark::None;
-        solids.left.invisible = solids.all.iter().filter(is_hidden).count() as u32;
+        solids.omissions.invisible = solids.all.iter().filter(is_hidden).count() as u32;
     }
 }
 
-fn looks_like(one: &Solid, other: &Solid) -> bool {
+fn has_same_look(one: &Solid, other: &Solid) -> bool {
     Solid { mark: other.mark, ..*one } == *other
 }

@@ -57,9 +57,10 @@ impl PictureCamera {
     fn new(frame: ViewFrame, size: (u32, u32)) -> Self {
         let (view, axes) = (frame.view(), frame.view().axes());
         let (width, height) = (f64::from(size.0), f64::from(size.1));
-        let [across, along] = frame.seen.map(|(low, high)| (low + (high - low) / 2.0, high - low));
+        let [across, along] =
+            frame.extents.map(|(low, high)| (low + (high - low) / 2.0, high - low));
         // How near things are is told from the middle of what is shown.
-        let WorldBox { low, high } = frame.around;
+        let WorldBox { low, high } = frame.bounds;
         let middle = [0, 1, 2].map(|axis| f64::from(low[axis] + (high[axis] - low[axis]) / 2.0));
         let places = [across.0, along.0, dot_product(axes[2], middle)];
         let middle = [0, 1, 2].map(|axis| {
@@ -180,7 +181,7 @@ impl<'a> DrawingRun<'a> {
             _ => 2,
         };
         let scale = camera.scale * fine as f64;
-        let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_seen());
+        let all = solids.all.iter().zip(0..).filter(|(solid, _)| solid.is_visible());
         let mut drawn: Vec<DrawnSolid> = all
             .map(|(solid, number)| DrawnSolid::new(solid, number, &camera, scale, rest))
             .collect();
@@ -190,7 +191,7 @@ impl<'a> DrawingRun<'a> {
         });
         let mut drawing = Self {
             camera,
-            ground: GroundGrid::new(&camera, f64::from(frame.around.low[1])),
+            ground: GroundGrid::new(&camera, f64::from(frame.bounds.low[1])),
             meshes: MeshSet::new(),
             drawn,
             edges: vec![0; solids.all.len()],
@@ -199,7 +200,7 @@ impl<'a> DrawingRun<'a> {
             is_ground: solids
                 .all
                 .iter()
-                .map(|it| WorldBox::of_solid(it).is_below(&frame.around))
+                .map(|it| WorldBox::of_solid(it).is_below(&frame.bounds))
                 .collect(),
             bands: vec![Default::default(); size.1.div_ceil(BAND)],
             band: SampleBand::new(size.0 * fine, (BAND + 2) * fine),
@@ -256,7 +257,7 @@ impl<'a> DrawingRun<'a> {
         }
         for at in &veils {
             self.visit_faces(*at, |band, face, number, drawn| {
-                band.draw_veil(face, number, drawn.colour, drawn.opacity);
+                band.draw_translucent(face, number, drawn.colour, drawn.opacity);
             });
         }
         let (edges, marks) = (&self.edges, &self.marks);
@@ -272,7 +273,9 @@ impl<'a> DrawingRun<'a> {
             let mark = self.drawn[*at as usize].solid.mark;
             if mark != ChangeMark::None {
                 let colour = colour_of(mark);
-                self.visit_faces(*at, |band, face, _, _| band.draw_behind(face, colour, THROUGH));
+                self.visit_faces(*at, |band, face, _, _| {
+                    band.draw_hidden_face(face, colour, THROUGH)
+                });
             }
         }
     }
@@ -320,13 +323,13 @@ impl<'a> DrawingRun<'a> {
                 }
                 let colour = sum.map(|sum| ((sum + count / 2) / count) as u8);
                 let middle = first + fine / 2 * width + x * fine + fine / 2;
-                picture.put_point(x, y, self.on_ground(x, y, middle, colour));
+                picture.put_pixel(x, y, self.color_with_grid(x, y, middle, colour));
             }
         }
     }
 
     /// A point's colour, with the lines of the grid where it is of the ground.
-    fn on_ground(&self, x: usize, y: usize, sample: usize, colour: [u8; 3]) -> [u8; 3] {
+    fn color_with_grid(&self, x: usize, y: usize, sample: usize, colour: [u8; 3]) -> [u8; 3] {
         let (face, near) = self.band.sample_at(sample);
         if face == NOBODY || !self.is_ground[face as usize >> 3] {
             return colour;

@@ -78,7 +78,7 @@ pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
     let classes = FxHashMap::default();
     let mut gathering = SolidGatherer { scene, keys, classes, solids: SolidSet::default() };
     for node in scene.subtree(visible_root(scene, root)) {
-        gathering.take_node(node);
+        gathering.add_node(node);
     }
     gathering.solids
 }
@@ -87,8 +87,8 @@ pub fn gather_solids(scene: &Scene, root: Node) -> SolidSet {
 ///
 /// # Errors
 /// There are too many parts.
-pub fn can_be_told(scene: &Scene, root: Node) -> Result<(), Refusal> {
-    if !scene.is_open() {
+pub fn check_part_limit(scene: &Scene, root: Node) -> Result<(), Refusal> {
+    if !scene.is_open_in_studio() {
         return Ok(());
     }
     let is_part = |node: &Node| reflection::is_a(scene.class(*node), "BasePart");
@@ -110,11 +110,11 @@ pub fn visible_root(scene: &Scene, root: Node) -> Node {
 }
 
 impl<'a> SolidGatherer<'a> {
-    fn take_node(&mut self, node: Node) {
+    fn add_node(&mut self, node: Node) {
         let class = self.class_info(node);
         match class.kind {
             ClassKind::Other => {}
-            ClassKind::Terrain => self.solids.left.terrain |= self.has_ground(node),
+            ClassKind::Terrain => self.solids.omissions.has_terrain |= self.has_terrain(node),
             ClassKind::Part(shape) => self.add_part(node, class, PartLook::of_shape(shape, false)),
             ClassKind::Asset => {
                 self.add_part(node, class, PartLook::of_shape(SolidShape::Block, true));
@@ -124,7 +124,7 @@ impl<'a> SolidGatherer<'a> {
                 let keys = [cframe, size, colour, transparency, shape];
                 let [cframe, size, colour, transparency, shape] =
                     self.scene.raw_variants(node, keys);
-                let look = PartLook::of_shape(by_number(shape.as_ref()), false);
+                let look = PartLook::of_shape(shape_by_number(shape.as_ref()), false);
                 self.add_solid(node, class, look, [cframe, size, colour, transparency]);
             }
         }
@@ -153,12 +153,12 @@ impl<'a> SolidGatherer<'a> {
             None => PartLook { size: round_size(look.shape, size), ..look },
         };
         let Some((at, half)) = place_box(&cframe, &look) else {
-            self.solids.left.broken += 1;
+            self.solids.omissions.broken += 1;
             return;
         };
         let opacity = to_opacity(transparency.as_ref());
-        self.solids.left.invisible += u32::from(opacity == 0);
-        self.solids.left.boxed += u32::from(look.boxed && opacity > 0);
+        self.solids.omissions.invisible += u32::from(opacity == 0);
+        self.solids.omissions.boxed += u32::from(look.is_boxed && opacity > 0);
         let colour = colour.as_ref().and_then(color_bytes).unwrap_or(class.colour);
         let (shape, mark) = (look.shape, ChangeMark::None);
         self.solids.all.push(Solid { node, shape, at, half, colour, opacity, mark });
@@ -215,12 +215,12 @@ impl<'a> SolidGatherer<'a> {
         let size = Vector3::new(size.x * scale.x, size.y * scale.y, size.z * scale.z);
         let offset =
             self.vector_value(mesh, self.keys.offset).map_or([0.0; 3], |it| [it.x, it.y, it.z]);
-        PartLook { shape, size, offset, boxed }
+        PartLook { shape, size, offset, is_boxed: boxed }
     }
 
     /// Whether terrain has any. Of an open place nobody can tell, and it may.
-    fn has_ground(&self, node: Node) -> bool {
-        self.scene.is_open()
+    fn has_terrain(&self, node: Node) -> bool {
+        self.scene.is_open_in_studio()
             || match self.raw_value(node, self.keys.grid).as_deref() {
                 Some(Variant::BinaryString(grid)) => !AsRef::<[u8]>::as_ref(grid).is_empty(),
                 _ => false,
@@ -234,13 +234,13 @@ struct PartLook {
     size: Vector3,
     /// From the part's middle, along its own axes.
     offset: [f32; 3],
-    boxed: bool,
+    is_boxed: bool,
 }
 
 impl PartLook {
     /// A shape whose size is not known yet.
-    fn of_shape(shape: SolidShape, boxed: bool) -> Self {
-        Self { shape, size: Vector3::new(0.0, 0.0, 0.0), offset: [0.0; 3], boxed }
+    fn of_shape(shape: SolidShape, is_boxed: bool) -> Self {
+        Self { shape, size: Vector3::new(0.0, 0.0, 0.0), offset: [0.0; 3], is_boxed }
     }
 }
 
@@ -273,7 +273,7 @@ fn to_number(value: &Variant) -> Option<u32> {
 }
 
 /// By the numbers of `Enum.PartType`.
-fn by_number(shape: Option<&Variant>) -> SolidShape {
+fn shape_by_number(shape: Option<&Variant>) -> SolidShape {
     match shape.and_then(to_number) {
         Some(0) => SolidShape::Ball,
         Some(2) => SolidShape::Cylinder,

@@ -30,7 +30,7 @@ pub(super) struct GroundGrid {
 }
 
 /// The least of 1, 2, 5, 10, 20, … that is not less.
-pub(super) fn round_number(least: f64) -> f64 {
+pub(super) fn round_up_step(least: f64) -> f64 {
     let mut ten = 1.0;
     while ten * 10.0 <= least && ten < 1e15 {
         ten *= 10.0;
@@ -41,7 +41,7 @@ pub(super) fn round_number(least: f64) -> f64 {
 impl GroundGrid {
     pub(super) fn new(camera: &PictureCamera, floor: f64) -> Self {
         let axes = if camera.view == ViewDirection::Front { [0, 1] } else { [0, 2] };
-        Self { step: round_number(APART / camera.scale), axes, floor }
+        Self { step: round_up_step(APART / camera.scale), axes, floor }
     }
 
     /// Fills a band. What is behind everything is the same in all samples of a point.

@@ -2,7 +2,7 @@
 
 use super::draw::{PictureCamera, colour_of};
 use super::font;
-use super::ground::round_number;
+use super::ground::round_up_step;
 use super::png::Picture;
 use super::solid::{ChangeMark, SolidSet};
 use super::view::ViewDirection;
@@ -47,7 +47,7 @@ impl LabelPen<'_> {
     fn fill_box(&mut self, corner: (i64, i64), size: (i64, i64), colour: [u8; 3], opacity: u8) {
         for row in corner.1..corner.1 + size.1 {
             for column in corner.0..corner.0 + size.0 {
-                self.picture.blend_point(column, row, colour, opacity);
+                self.picture.blend_pixel(column, row, colour, opacity);
             }
         }
     }
@@ -68,7 +68,7 @@ impl LabelPen<'_> {
     fn draw_ruler(&mut self, camera: &PictureCamera) {
         let size = self.size;
         let wanted = f64::from(self.picture.width) * 0.12 / camera.scale;
-        let studs = if wanted < 1.0 { 1.0 } else { round_number(wanted) };
+        let studs = if wanted < 1.0 { 1.0 } else { round_up_step(wanted) };
         let long = ((studs * camera.scale) as i64).min(i64::from(self.picture.width) * 2 / 3);
         let text = format!("{studs} {}", if studs == 1.0 { "stud" } else { "studs" });
         let (x, y) = (8 * size, i64::from(self.picture.height) - 8 * size);
@@ -136,7 +136,7 @@ impl LabelPen<'_> {
                 let along = ((px * across + py * down) / square).clamp(0.0, 1.0);
                 let (dx, dy) = (px - along * across, py - along * down);
                 let covered = (half + 0.5 - (dx * dx + dy * dy).sqrt()).clamp(0.0, 1.0);
-                self.picture.blend_point(x, y, colour, (covered * 255.0) as u8);
+                self.picture.blend_pixel(x, y, colour, (covered * 255.0) as u8);
             }
         }
     }

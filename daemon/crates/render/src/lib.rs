@@ -16,8 +16,8 @@ mod mesh;
 mod png;
 mod raster;
 mod solid;
-mod touched;
 mod view;
+mod visible_changes;
 
 /// How many points a side of a picture has at least.
 pub const LEAST_SIDE: u32 = 64;
@@ -25,11 +25,11 @@ pub const MOST_SIDE: u32 = 4096;
 
 pub use self::before_after::{BeforeAfter, ChangeSide};
 pub use self::draw::draw_solids;
-pub use self::gather::{can_be_told, gather_solids, visible_root};
+pub use self::gather::{check_part_limit, gather_solids, visible_root};
 pub use self::png::Picture;
-pub use self::solid::{ChangeMark, LeftOut, Solid, SolidSet, SolidShape};
-pub use self::touched::has_geometry;
+pub use self::solid::{ChangeMark, PictureOmissions, Solid, SolidSet, SolidShape};
 pub use self::view::{ViewDirection, ViewFrame};
+pub use self::visible_changes::has_geometry;
 
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,7 @@ impl Picture {
         Self { width, height, points: vec![[0; 3]; width as usize * height as usize] }
     }
 
-    pub(super) fn put_point(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+    pub(super) fn put_pixel(&mut self, x: usize, y: usize, colour: [u8; 3]) {
         let at = y * self.width as usize + x;
         if let Some(point) = self.points.get_mut(at).filter(|_| x < self.width as usize) {
             *point = colour;
@@ -34,7 +34,7 @@ impl Picture {
     }
 
     /// Puts a colour over a point; nothing where there is none.
-    pub(super) fn blend_point(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
+    pub(super) fn blend_pixel(&mut self, x: i64, y: i64, colour: [u8; 3], opacity: u8) {
         let inside = |at: i64, len: u32| usize::try_from(at).ok().filter(|at| *at < len as usize);
         if let Some((x, y)) = inside(x, self.width).zip(inside(y, self.height)) {
             let point = &mut self.points[y * self.width as usize + x];

@@ -30,7 +30,7 @@ pub(super) struct SampleBand {
     /// Whose face is seen.
     faces: Vec<u32>,
     /// Whose face is seen that hides not all.
-    veils: Vec<u32>,
+    translucent_faces: Vec<u32>,
 }
 
 /// How a value changes from sample to sample.
@@ -51,7 +51,7 @@ impl SampleBand {
             colours: vec![[0; 3]; len],
             depths: vec![0.0; len],
             faces: vec![NOBODY; len],
-            veils: vec![NOBODY; len],
+            translucent_faces: vec![NOBODY; len],
         }
     }
 
@@ -60,7 +60,7 @@ impl SampleBand {
         self.top = top;
         self.depths.fill(f32::NEG_INFINITY);
         self.faces.fill(NOBODY);
-        self.veils.fill(NOBODY);
+        self.translucent_faces.fill(NOBODY);
     }
 
     /// Draws a face that hides what is behind it.
@@ -78,14 +78,14 @@ impl SampleBand {
     }
 
     /// Draws a face through which one sees.
-    pub(super) fn draw_veil(
+    pub(super) fn draw_translucent(
         &mut self,
         corners: &[FaceCorner],
         face: u32,
         colour: [u8; 3],
         opacity: u8,
     ) {
-        let Self { colours, depths, veils, .. } = self;
+        let Self { colours, depths, translucent_faces: veils, .. } = self;
         scan_samples(self.width, self.top, self.rows, corners, |at, z, light| {
             if z > depths[at] + NEARER {
                 veils[at] = face;
@@ -95,7 +95,12 @@ impl SampleBand {
     }
 
     /// Lets a face shine through what hides it.
-    pub(super) fn draw_behind(&mut self, corners: &[FaceCorner], colour: [u8; 3], opacity: u8) {
+    pub(super) fn draw_hidden_face(
+        &mut self,
+        corners: &[FaceCorner],
+        colour: [u8; 3],
+        opacity: u8,
+    ) {
         let Self { colours, depths, .. } = self;
         scan_samples(self.width, self.top, self.rows, corners, |at, z, _| {
             if z < depths[at] - NEARER {
@@ -135,8 +140,9 @@ impl SampleBand {
                 if face != NOBODY && around.iter().any(is_edge) {
                     self.colours[at] = darken(self.colours[at], strength(face));
                 }
-                let veil = self.veils[at];
-                if veil != NOBODY && around.iter().any(|next| self.veils[*next] != veil) {
+                let veil = self.translucent_faces[at];
+                if veil != NOBODY && around.iter().any(|next| self.translucent_faces[*next] != veil)
+                {
                     self.colours[at] = darken(self.colours[at], strength(veil) / 2);
                 }
             }

@@ -72,16 +72,16 @@ impl Solid {
     }
 
     /// Whether it is seen: what changes is shown even where it is invisible.
-    pub(super) fn is_seen(&self) -> bool {
+    pub(super) fn is_visible(&self) -> bool {
         self.opacity > 0 || self.mark != ChangeMark::None
     }
 }
 
 /// What is not in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LeftOut {
+pub struct PictureOmissions {
     /// Terrain, which is not drawn.
-    pub terrain: bool,
+    pub has_terrain: bool,
     /// How many parts are transparent altogether.
     pub invisible: u32,
     /// How many have a position or size that is no number.
@@ -96,7 +96,7 @@ pub struct SolidSet {
     /// In the order of the place.
     pub all: Vec<Solid>,
     /// What is not among them, or not as it is.
-    pub left: LeftOut,
+    pub omissions: PictureOmissions,
 }
 
 impl SolidSet {
@@ -112,7 +112,7 @@ impl SolidSet {
 
     /// What is left out, as sentences for a person; none where all is drawn.
     pub fn omission_notes(&self) -> Vec<String> {
-        let LeftOut { terrain, invisible, broken, boxed } = self.left;
+        let PictureOmissions { has_terrain: terrain, invisible, broken, boxed } = self.omissions;
         let parts = |n: u32| if n == 1 { "1 part".to_owned() } else { format!("{n} parts") };
         let mut notes = Vec::new();
         if terrain {

@@ -41,7 +41,7 @@ impl Stage {
 
 fn drawn(solids: &SolidSet) -> [Picture; 3] {
     ViewDirection::ALL
-        .map(|view| draw_solids(solids, SIZE, ViewFrame::around(&[solids], view).unwrap()))
+        .map(|view| draw_solids(solids, SIZE, ViewFrame::enclose_solids(&[solids], view).unwrap()))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_is_nowhere_is_left_out_and_said() {
         stage.part([1.0, wrong, 1.0], [0.0; 3]);
     }
     let solids = stage.solids();
-    assert_eq!((solids.all.len(), solids.left.broken), (1, 10));
+    assert_eq!((solids.all.len(), solids.omissions.broken), (1, 10));
     assert!(solids.omission_notes()[0].contains("10 parts"), "{:?}", solids.omission_notes());
     assert_eq!(drawn(&solids), alone);
 }
@@ -68,7 +68,7 @@ fn sizes_and_places_that_nobody_uses_are_drawn_all_the_same() {
             stage.part([size, 1.0, size], [at, 0.0, -at]);
             stage.part([2.0, size, 2.0], [0.0, at, 0.0]);
             let solids = stage.solids();
-            assert_eq!(solids.left.broken, 0, "{size} {at}");
+            assert_eq!(solids.omissions.broken, 0, "{size} {at}");
             drawn(&solids);
         }
     }
@@ -147,8 +147,9 @@ fn the_ground_and_what_stands_far_away_do_not_make_the_rest_small() {
     for at in 0..40_u8 {
         stage.part([4.0; 3], [f32::from(at % 8) * 6.0, 2.0, f32::from(at / 8) * 6.0]);
     }
-    let frame = |stage: &Stage| ViewFrame::around(&[&stage.solids()], ViewDirection::Top).unwrap();
-    let reach = |frame: &ViewFrame| frame.seen.map(|(low, high)| high - low);
+    let frame =
+        |stage: &Stage| ViewFrame::enclose_solids(&[&stage.solids()], ViewDirection::Top).unwrap();
+    let reach = |frame: &ViewFrame| frame.extents.map(|(low, high)| high - low);
     let alone = reach(&frame(&stage));
     stage.part([2048.0, 16.0, 2048.0], [0.0, -8.0, 0.0]);
     let grounded = reach(&frame(&stage));
@@ -176,7 +177,11 @@ fn the_picture_of_the_same_is_the_same_and_a_change_is_seen() {
     let marks = |when| sides.side_of(when).all.iter().map(|it| it.mark).collect::<Vec<_>>();
     assert_eq!(marks(ChangeSide::Before), [ChangeMark::Changed, ChangeMark::None]);
     assert_eq!(marks(ChangeSide::After), [ChangeMark::Changed, ChangeMark::None]);
-    assert_eq!(sides.side_of(ChangeSide::After).left.invisible, 0, "it is seen, for it changes");
+    assert_eq!(
+        sides.side_of(ChangeSide::After).omissions.invisible,
+        0,
+        "it is seen, for it changes"
+    );
     let [before, after] = [ChangeSide::Before, ChangeSide::After]
         .map(|it| sides.draw_side(it, ViewDirection::Iso, SIZE));
     assert_ne!(before.unwrap(), after.unwrap());

@@ -53,9 +53,9 @@ impl ViewDirection {
 pub struct ViewFrame {
     view: ViewDirection,
     /// How far it reaches along what is to the right and what is upwards, in studs.
-    pub(super) seen: [(f64, f64); 2],
+    pub(super) extents: [(f64, f64); 2],
     /// The box in the world around what it shows.
-    pub(super) around: WorldBox,
+    pub(super) bounds: WorldBox,
 }
 
 /// A box in the world.
@@ -83,18 +83,18 @@ const ROOM: (f32, f32) = (0.1, 1.5);
 impl ViewFrame {
     /// What a picture of these shows: what changes and what is around it; where nothing does, all but
     /// what is far away from the rest, or holds it. None where nothing is seen.
-    pub fn around(sides: &[&SolidSet], view: ViewDirection) -> Option<Self> {
+    pub fn enclose_solids(sides: &[&SolidSet], view: ViewDirection) -> Option<Self> {
         let all = || sides.iter().flat_map(|side| &side.all);
         let marked: Vec<&Solid> = all().filter(|solid| solid.mark != ChangeMark::None).collect();
         let is_marked = !marked.is_empty();
-        let shown = if is_marked { marked } else { all().filter(|it| it.is_seen()).collect() };
+        let shown = if is_marked { marked } else { all().filter(|it| it.is_visible()).collect() };
         let (shown, around, room) = without_ground(without_strays(shown))?;
         let room = if is_marked { (around.longest_side() * AROUND.0).max(AROUND.1) } else { room };
         let seen = [0, 1].map(|axis| {
             let (low, high) = extent_along(&shown, view.axes()[axis]);
             (low - f64::from(room), high + f64::from(room))
         });
-        Some(Self { view, seen, around })
+        Some(Self { view, extents: seen, bounds: around })
     }
 
     /// From where it is seen.

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The largest file of a project that is read.
 pub(super) const MAX_FILE: u64 = 32 << 20;
 
-/// A whole file.
+/// Reads a file of bounded size.
 ///
 /// # Errors
 /// As [`std::fs::read`]; `FileTooLarge` where it has more than [`MAX_FILE`] bytes, of which none is

@@ -173,7 +173,7 @@ impl ModelReader<'_> {
             let value = match (value, to.filter(Ref::is_some)) {
                 (value, None) => value,
                 (value, Some(to)) => {
-                    let to = scene.pointed_at(to).and_then(|to| numbers.get(&to));
+                    let to = scene.referenced_node(to).and_then(|to| numbers.get(&to));
                     let Some(to) = to else { continue };
                     snapshot.refers = true;
                     let to = reference_to(*to);

@@ -27,7 +27,7 @@ impl ProjectTree {
             let node = if self.is_place() && instance.parent.is_none() {
                 scene.root()
             } else {
-                scene.know_instance(parent, &instance.class, &instance.name, &instance.key)
+                scene.add_known_instance(parent, &instance.class, &instance.name, &instance.key)
             };
             nodes.push(node);
         }
@@ -40,11 +40,11 @@ impl ProjectTree {
                 renumber_reference(&mut value, |to| {
                     nodes.get(to as usize).copied().map(reference_of)
                 });
-                scene.know_property(*node, name, value);
+                scene.set_known_property(*node, name, value);
             }
             let is_pivoted = PIVOTED.contains(&instance.class.as_str());
             if is_pivoted && !instance.properties.contains_key("NeedsPivotMigration") {
-                scene.know_property(*node, "NeedsPivotMigration", Variant::Bool(false));
+                scene.set_known_property(*node, "NeedsPivotMigration", Variant::Bool(false));
             }
         }
         (scene, nodes)

@@ -90,9 +90,9 @@ impl RojoProject {
         let files = files_of(&tree, &BTreeMap::new())?;
         let memory = ProjectMemory::beside_project(&tree.project);
         if let Some(memory) = memory.memory_file() {
-            scene.know_memory(memory.text().to_owned());
+            scene.load_memory(memory.text().to_owned());
         }
-        let (start, hash) = (scene.mark(), hash_of(&tree, &files));
+        let (start, hash) = (scene.journal_mark(), hash_of(&tree, &files));
         let project = Self {
             tree,
             nodes,
@@ -239,9 +239,10 @@ impl RojoProject {
         }
         let (mut scene, nodes) = self.tree.to_scene();
         if let Some(memory) = self.memory.memory_file() {
-            scene.know_memory(memory.text().to_owned());
+            scene.load_memory(memory.text().to_owned());
         }
-        (self.nodes, self.start, self.hash, self.by_path) = (nodes, scene.mark(), hash, true);
+        (self.nodes, self.start, self.hash, self.by_path) =
+            (nodes, scene.journal_mark(), hash, true);
         Ok(Some(scene))
     }
 
@@ -340,7 +341,7 @@ impl RojoProject {
             ));
         }
         self.check_unchanged()?;
-        let start = scene.mark();
+        let start = scene.journal_mark();
         let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
         let PerformedCommands { done, mut refused } =
             perform_proposals(scene, proposals, blobs, self.by_path);

@@ -130,5 +130,5 @@ pub fn reference_to(instance: u32) -> Ref {
 
 /// The instance that a property of a [`Tree`] refers to.
 pub fn instance_of(to: Ref) -> Option<u32> {
-    vector_place::number_of(to)
+    vector_place::referent_number(to)
 }

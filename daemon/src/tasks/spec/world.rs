@@ -11,7 +11,7 @@ use mlua::{
     FromLuaMulti, IntoLuaMulti, Lua, LuaString, MetaMethod, Result, Table, UserData,
     UserDataFields, Value,
 };
-use vector_place::{SceneSnapshot, StillInstance, reflection};
+use vector_place::{SceneSnapshot, SnapshotInstance, reflection};
 
 /// The name in the VM's registry of what instances do.
 const METHODS: &str = "instance";
@@ -23,7 +23,7 @@ const MAX_PATH: usize = 10_000;
 pub(super) struct SpecWorld {
     still: Arc<SceneSnapshot>,
     /// Services that a place has though its file does not hold them, behind the still's numbers.
-    services: RefCell<Vec<StillInstance>>,
+    services: RefCell<Vec<SnapshotInstance>>,
 }
 
 /// An instance. Which one it is the prelude knows.
@@ -94,7 +94,7 @@ impl SpecWorld {
         native.set(name, lua.create_function(move |_, args: A| Ok(answer(&own, args)))?)
     }
 
-    fn with_instance<T>(&self, at: u32, read: impl FnOnce(&StillInstance) -> T) -> Option<T> {
+    fn with_instance<T>(&self, at: u32, read: impl FnOnce(&SnapshotInstance) -> T) -> Option<T> {
         if let Some(instance) = self.still.get(at) {
             return Some(read(instance));
         }
@@ -175,7 +175,7 @@ impl SpecWorld {
             return None;
         }
         let index = made.unwrap_or_else(|| {
-            services.push(StillInstance {
+            services.push(SnapshotInstance {
                 name: class.into(),
                 class: class.into(),
                 parent: Some(0),

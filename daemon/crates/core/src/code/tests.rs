@@ -296,7 +296,7 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
             6 => drop(scene.move_to(one, storage, None)),
             7 if scripts.len() < 40 => drop(scene.copy(one, storage, "Items")),
             8 => drop(scene.set_property(one, "Source", None)),
-            9 | 10 => marks.push(scene.mark()),
+            9 | 10 => marks.push(scene.journal_mark()),
             11 if dice(4) == 0 => {
                 scene.rebuild_file().unwrap();
                 scene.forget_history();
@@ -320,7 +320,7 @@ fn an_index_that_was_kept_says_the_same_as_a_new_one() {
 fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
     let mut scene = shop();
     let storage = at(&scene, "game.ReplicatedStorage");
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let first = scene.create(storage, "ModuleScript", "New");
     scene.set_source(first, "return require(script.Parent.Shop)".to_owned());
     let mut kept = CodeIndex::new(&scene);
@@ -329,7 +329,7 @@ fn a_number_that_another_script_has_now_is_not_taken_for_the_one_that_had_it() {
     assert_eq!(first, second);
     kept.refresh(&scene);
     assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
-    let _ = scene.mark();
+    let _ = scene.journal_mark();
     scene.set_source(second, "return 1".to_owned());
     kept.refresh(&scene);
     assert_eq!(said(&kept, &scene), said(&CodeIndex::new(&scene), &scene));
@@ -354,7 +354,7 @@ fn open_place() -> Scene {
     use scene_schemas::InstanceId;
     use scene_schemas::api::ScenePart;
 
-    let mut scene = Scene::open_place();
+    let mut scene = Scene::empty_studio_place();
     let id = |id: &str| InstanceId(format!("studio:{id}"));
     let mut hear = |part: ScenePart| scene.update_mirror(&part).unwrap();
     hear(ScenePart::Begin { total: 0 });
@@ -386,17 +386,17 @@ fn what_studio_tells_is_seen_and_what_it_did_not_is_asked_for_each_time() {
         with_index(&scene, |index| assert_eq!(index.script_nodes().len(), 2));
         assert_eq!(scene.take_missing().sources, [id("2"), id("3")]);
     }
-    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    scene.set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
     // A copy that is on trial has the text of what it was made of.
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let storage = scene.parent(main).unwrap();
     let copy = scene.copy(main, storage, "Copy");
     assert_eq!(users(&scene), [main, copy]);
-    scene.know_sources(&[told("3", "print(1)")]);
+    scene.set_known_sources(&[told("3", "print(1)")]);
     assert_eq!(users(&scene), []);
     scene.rollback(mark);
-    scene.know_sources(&[told("3", "require(script.Parent.Lib)")]);
+    scene.set_known_sources(&[told("3", "require(script.Parent.Lib)")]);
     assert_eq!(users(&scene), [main]);
     scene
         .update_mirror(&ScenePart::Changed { id: id("3"), names: vec!["Source".to_owned()] })

@@ -61,12 +61,12 @@ impl CodeIndex {
             }
         }
         self.forget_readings();
-        (self.turns, self.texts) = (turns, Some(scene.texts_now()));
+        (self.turns, self.texts) = (turns, Some(scene.text_mark()));
     }
 
     /// The scripts whose texts may not be those that are known, each once.
     fn stale_scripts(&self, scene: &Scene, has_turned: bool) -> Vec<Node> {
-        let Some(touched) = self.texts.and_then(|moment| scene.texts_since(moment)) else {
+        let Some(touched) = self.texts.and_then(|moment| scene.texts_changed_since(moment)) else {
             return self.order.clone();
         };
         let is_there = |node: &Node| scene.is_live(*node) && scene.is_script(*node);
@@ -92,7 +92,7 @@ impl CodeIndex {
         self.silent.clear();
         for node in stale {
             let text = source(node).unwrap_or_default();
-            if text.is_empty() && scene.is_open() {
+            if text.is_empty() && scene.is_open_in_studio() {
                 self.silent.push(node);
             }
             let stamp = stamp_of(&text);

@@ -72,7 +72,7 @@ impl ProposalDraft<'_> {
                 continue;
             }
             let path = self.scene.path(*node);
-            if !self.scene.is_open()
+            if !self.scene.is_open_in_studio()
                 && let Some(link) = self.scene.value(*node, "LinkedSource")
                 && is_link(&link)
             {

@@ -130,7 +130,7 @@ impl NewlyReached {
     fn find_dormant(self, scene: &Scene, index: &CodeIndex, new: &HashSet<Node>) -> Vec<Node> {
         let nodes = self.nodes.iter().rev().copied();
         let mut found = transitive_closure(nodes, |node| index.required_modules(node));
-        if scene.is_open() {
+        if scene.is_open_in_studio() {
             // Whether a script runs may have to be asked of Studio: only where that matters.
             found.retain(|it| scene.script_text(*it).is_some_and(|text| is_flagged(&text)));
         }

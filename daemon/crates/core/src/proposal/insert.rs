@@ -31,7 +31,7 @@ impl ProposalDraft<'_> {
         parent: Node,
         holds: AssetContents,
     ) -> Result<Vec<Node>, Refusal> {
-        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let id = InstanceId::new_in_proposal(self.scene.next_new_number());
         let expect = self.expected_fingerprint(parent);
         let roots: Vec<usize> = (0..holds.len()).filter(|at| holds.parents[*at] == 0).collect();
         for at in &roots {

@@ -36,7 +36,7 @@ impl PriorState {
             |path: &InstancePath| path.segments.iter().any(|segment| segment.index.is_some());
         let path = scene.path(node);
         // In an open place ids stay what they are.
-        let is_unsure = !scene.is_open()
+        let is_unsure = !scene.is_open_in_studio()
             && (is_one_of_several(&path)
                 || others.iter().any(|other| is_one_of_several(&scene.path(*other))));
         let all = std::iter::once(node).chain(others.iter().copied());
@@ -46,7 +46,8 @@ impl PriorState {
 
     /// One that goes, with all that is below it.
     fn whole_subtree(scene: &Scene, node: Node) -> Self {
-        let witness = (!scene.is_open()).then(|| scene.tree_fingerprint(scene.subtree(node)));
+        let witness =
+            (!scene.is_open_in_studio()).then(|| scene.tree_fingerprint(scene.subtree(node)));
         Self { node, path: scene.path(node), witness }
     }
 }
@@ -315,7 +316,7 @@ impl InverseWriter<'_> {
         parent: Target,
         index: u32,
     ) -> Result<Command, Refusal> {
-        if self.scene.is_open() {
+        if self.scene.is_open_in_studio() {
             // Studio keeps what was deleted, and all below it, under their ids.
             return Ok(Command::Restore {
                 id: self.scene.written_id(node),

@@ -39,7 +39,7 @@ impl ProposalDraft<'_> {
     /// It changes the memory of an open place, and the place too.
     pub(super) fn check_memory_alone(&self) -> Result<(), Refusal> {
         let mut others = self.commands.iter().filter(|it| !it.is_memory());
-        if self.scene.is_open() && self.memory.is_some() && others.next().is_some() {
+        if self.scene.is_open_in_studio() && self.memory.is_some() && others.next().is_some() {
             return refuse!(
                 "In a place that is open in Studio the memory is changed by a proposal of its own, \
                  for Studio's undo would not take it back. Call edit_memory by itself."

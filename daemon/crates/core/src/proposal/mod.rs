@@ -241,7 +241,7 @@ impl<'a> ProposalDraft<'a> {
         props: Props,
     ) -> Result<Node, Refusal> {
         self.check_name(parent, name);
-        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let id = InstanceId::new_in_proposal(self.scene.next_new_number());
         let expect = self.expected_fingerprint(parent);
         let parent = self.scene.target(parent);
         let (class, name) = (class.to_owned(), name.to_owned());
@@ -255,7 +255,7 @@ impl<'a> ProposalDraft<'a> {
         name: &str,
     ) -> Result<Node, Refusal> {
         self.check_name(parent, name);
-        let id = InstanceId::new_in_proposal(self.scene.next_new());
+        let id = InstanceId::new_in_proposal(self.scene.next_new_number());
         let count = self.scene.subtree(source).count() as u32;
         let expect = self.expected_fingerprint(source);
         let (source, parent) = (self.scene.target(source), self.scene.target(parent));
@@ -271,7 +271,7 @@ impl<'a> ProposalDraft<'a> {
 
     /// Drafts new values of properties. What is so already is left out; false where nothing is left.
     pub fn set_properties(&mut self, node: Node, mut props: Props) -> Result<bool, Refusal> {
-        if !self.scene.is_unseen(node) {
+        if !self.scene.is_asset_preview(node) {
             props.retain(|name, value| self.scene.value(node, name) != *value || value.is_none());
             props.retain(|name, value| {
                 value.is_some() || self.scene.stored_value(node, name).is_some()
@@ -437,7 +437,7 @@ impl<'a> ProposalDraft<'a> {
     }
 
     fn is_known(&self, node: Node) -> bool {
-        !self.created_ids.contains(&self.scene.id(node)) && !self.scene.is_unseen(node)
+        !self.created_ids.contains(&self.scene.id(node)) && !self.scene.is_asset_preview(node)
     }
 
     /// What a command expects of an instance that was there before this proposal.
@@ -510,7 +510,7 @@ impl<'a> ProposalDraft<'a> {
             Command::Set { target, props, .. } => {
                 let node = self.scene.by_id(&target.id);
                 let change = |(property, after): (&String, &Option<scene_schemas::Value>)| {
-                    let seen = node.filter(|node| !self.scene.is_unseen(*node));
+                    let seen = node.filter(|node| !self.scene.is_asset_preview(*node));
                     let before = seen.and_then(|node| self.scene.value(node, property));
                     let (property, after) = (property.clone(), after.clone());
                     let change = Change::Set { property, before, after };
@@ -535,7 +535,7 @@ impl<'a> ProposalDraft<'a> {
         }
     }
 
-    /// Makes the proposal.
+    /// Builds the proposal from everything drafted so far.
     ///
     /// # Errors
     /// A script would not compile any more, or is too long: nothing may be proposed.

@@ -122,7 +122,7 @@ pub fn draft_again(
         let renamed =
             map_targets(command.clone(), &mut |target| rename_target(draft.scene(), &ids, target))?;
         if !is_edit {
-            let renamed = renumber_ids(draft.scene().next_new(), renamed, &mut ids);
+            let renamed = renumber_ids(draft.scene().next_new_number(), renamed, &mut ids);
             draft.push_command(renamed)?;
             continue;
         }
@@ -250,7 +250,7 @@ pub fn draft_by_path(draft: &mut ProposalDraft<'_>, commands: Vec<Command>) -> R
             None => Ok(target),
         })?;
         let found = relocate_command(draft.scene(), named)?;
-        let mut command = renumber_ids(draft.scene().next_new(), found, &mut ids);
+        let mut command = renumber_ids(draft.scene().next_new_number(), found, &mut ids);
         match &mut command {
             Command::Create { expect, .. }
             | Command::Clone { expect, .. }

@@ -101,7 +101,7 @@ fn perform_inner(
         }
         Command::Restore { id, blob: None, parent, .. } => {
             let parent = scene.locate(parent)?;
-            let node = scene.bring_back(id, parent)?;
+            let node = scene.restore_mirrored(id, parent)?;
             Ok(PerformedCommand { node, backs: undo_creation(scene, node, keep) })
         }
         Command::Restore { blob: Some(blob), parent, index, .. } => {
@@ -141,7 +141,7 @@ fn insert_asset(
     holds: &AssetContents,
     keep: bool,
 ) -> Result<PerformedCommand, Refusal> {
-    if !scene.is_open() {
+    if !scene.is_open_in_studio() {
         return refuse!(
             "Asset {asset} cannot be inserted into a file: only Roblox Studio can load it."
         );
@@ -156,7 +156,7 @@ fn insert_asset(
     let (mut first, mut backs) = (None, Vec::new());
     for (nth, start) in starts.iter().enumerate() {
         let end = starts.get(nth + 1).copied().unwrap_or(holds.len());
-        let root = scene.bring_in(parent, holds, *start..end);
+        let root = scene.insert_asset_preview(parent, holds, *start..end);
         backs.extend(undo_creation(scene, root, keep));
         first.get_or_insert(root);
     }
@@ -199,7 +199,7 @@ fn check_count(scene: &Scene, node: Node, planned: u32) -> Result<(), Refusal> {
 
 /// Whether instances of a class may come and go: a binary file has each property for the whole class.
 fn check_rows(scene: &Scene, class: &str) -> Result<(), Refusal> {
-    match scene.why_fixed(class) {
+    match scene.fixed_reason(class) {
         None => Ok(()),
         Some(why) => refuse!(
             "No {class} of this file can be created, copied or deleted, because {why}. Open it \
@@ -248,7 +248,7 @@ fn create_instance(
     props: &Props,
 ) -> Result<Node, Refusal> {
     scene.check_text(name)?;
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     let node = scene.create(parent, class, name);
     set_all(scene, node, props, mark)?;
     Ok(node)
@@ -278,7 +278,7 @@ fn set_properties(
     }
     let stored = |name: &String| (name.clone(), scene.stored_value(node, name));
     let before: Option<Props> = keep.then(|| props.keys().map(stored).collect());
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     set_all(scene, node, props, mark)?;
     let back = before.map(|before| UndoStep::restore_properties(scene, node, before));
     Ok(PerformedCommand { node, backs: back.into_iter().collect() })
@@ -341,7 +341,7 @@ fn edit_memory(
     Ok(PerformedCommand { node: scene.root(), backs: back.into_iter().collect() })
 }
 
-/// The project's memory.
+/// The text of the project's memory.
 ///
 /// # Errors
 /// It is not known here.
@@ -353,7 +353,7 @@ pub(super) fn memory_of(scene: &Scene) -> Result<&str, Refusal> {
     })
 }
 
-/// A script's text.
+/// The text of a script.
 ///
 /// # Errors
 /// The instance is no script.

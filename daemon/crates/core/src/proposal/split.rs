@@ -215,7 +215,7 @@ impl OwnerSplitter<'_> {
                 target.path
             )
         })?;
-        let mut own = renumber_ids(files.next_new(), found, &mut self.ids);
+        let mut own = renumber_ids(files.next_new_number(), found, &mut self.ids);
         // What the project is now is looked at when its files are written, and so is no part of this;
         // but a text is what was read, or nothing is done.
         match &mut own {

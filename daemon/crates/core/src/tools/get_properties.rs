@@ -39,7 +39,7 @@ const HIDDEN: [&str; 6] =
 
 fn plan(args: &GetPropertiesArgs, scene: &Scene) -> Result<Json, Refusal> {
     let node = scene.resolve(&args.path)?;
-    if scene.is_unseen(node) {
+    if scene.is_asset_preview(node) {
         return refuse!(
             "{} comes with an asset that is not inserted yet; its properties are known when it is.",
             args.path

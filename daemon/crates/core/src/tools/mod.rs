@@ -286,7 +286,7 @@ pub fn plan_call(
     let args = args::without_session(args.clone());
     let named = |refusal: Refusal| Refusal(format!("{name}: {}", refusal.0));
     // Arguments that are left out would be looked for in vain.
-    if tool.needs_studio() && !scene.is_open() {
+    if tool.needs_studio() && !scene.is_open_in_studio() {
         return Err(named(in_studio_alone(tool)));
     }
     let (args, meant) = implicit_target::fill_default(tool, args, scene).map_err(named)?;
@@ -297,7 +297,7 @@ pub fn plan_call(
         ToolAction::Fetch(fetch) => fetch(args, scene).map(Plan::Fetch).map_err(named),
         ToolAction::Change(change) => {
             scene.begin_scope(call);
-            let mark = scene.mark();
+            let mark = scene.journal_mark();
             let seen = seen.cloned().unwrap_or_default();
             let planned = draft_change(change, args, meant, scene, base, blobs, seen);
             if !matches!(planned, Ok(Plan::Propose(..))) {

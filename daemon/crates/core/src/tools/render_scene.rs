@@ -5,7 +5,7 @@ use scene_schemas::refusal::{Refusal, refuse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use vector_place::Scene;
-use vector_render::{ViewDirection, can_be_told, gather_solids, visible_root};
+use vector_render::{ViewDirection, check_part_limit, gather_solids, visible_root};
 
 use super::fetch::FetchRequest;
 use super::{DefaultTarget, ToolAction, ToolSpec, args};
@@ -38,10 +38,10 @@ fn plan_render(args: &RenderSceneArgs, scene: &Scene) -> Result<FetchRequest, Re
         Some(path) => scene.resolve(path)?,
         None => scene.root(),
     };
-    can_be_told(scene, root)?;
+    check_part_limit(scene, root)?;
     let solids = gather_solids(scene, root);
     let root = visible_root(scene, root);
-    if solids.all.is_empty() && solids.left.broken == 0 && !scene.is_open() {
+    if solids.all.is_empty() && solids.omissions.broken == 0 && !scene.is_open_in_studio() {
         return refuse!("There is nothing to render in {}: it has no parts.", scene.path(root));
     }
     let view = match args.view {

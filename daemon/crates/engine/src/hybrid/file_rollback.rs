@@ -135,7 +135,7 @@ impl Engine {
             return Err(failed("their project is not served any more.".to_owned()));
         };
         let LinkedProject { project, scene, .. } = &mut self.linked_projects.projects[at];
-        let start = scene.mark();
+        let start = scene.journal_mark();
         let prepared = project.prepare_proposals(scene, &[(seq, call, &own)], &self.blobs, None);
         let mut prepared = prepared.map_err(|error| failed(error.to_string()))?;
         let Some(stored) = prepared.stored.take() else {

@@ -39,7 +39,7 @@ impl Engine {
         else {
             return Ok(true);
         };
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let mut ahead = std::mem::take(&mut self.linked_projects.unsynced);
         let mut missing = MissingFacts::default();
         for UnsyncedWrites { call, commands } in &mut ahead {
@@ -106,7 +106,7 @@ impl LinkedProject {
             pairs: pair_scripts(open, files),
             differing: BTreeSet::new(),
         });
-        let touched = open.texts_since(shown.text_version).map(<[Node]>::to_vec);
+        let touched = open.texts_changed_since(shown.text_version).map(<[Node]>::to_vec);
         let touched = touched.unwrap_or_else(|| shown.pairs.keys().copied().collect());
         for node in touched {
             match shown.pairs.get(&node) {
@@ -115,7 +115,7 @@ impl LinkedProject {
             }
         }
         // What is laid here is lifted again, and looked at then.
-        shown.text_version = open.texts_now();
+        shown.text_version = open.text_mark();
         for node in &shown.differing {
             if let Some(script) = shown.pairs.get(node) {
                 open.set_source(*node, files.script_text(*script).unwrap_or_default().into_owned());
@@ -171,11 +171,11 @@ fn overlay_command(
     if let Some(shown) = scene.find_child(parent, name).filter(|it| scene.class(*it) == class) {
         let ids: Vec<InstanceId> = scene.subtree(shown).map(|node| scene.id(node)).collect();
         for (k, id) in (first..).zip(&ids) {
-            scene.known_as(call, k, id);
+            scene.bind_created_id(call, k, id);
         }
         return false;
     }
-    scene.call_next(first);
+    scene.set_next_number(first);
     let Ok(node) = try_command(scene, command, blobs) else {
         return false;
     };

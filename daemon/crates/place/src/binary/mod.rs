@@ -28,9 +28,9 @@ use self::column::PropertyColumn;
 use self::container::{ChunkSpan, ContainerError, FileHeader};
 use self::layout::ty;
 use super::bytes::{ByteReader, lossy_text};
-use super::change::pointed_instance;
+use super::change::referenced_instance;
 use super::codec::CodecError;
-use super::stored::PropertyLayout;
+use super::property_layout::PropertyLayout;
 use super::tree::{InstanceTree, NONE, ROOT, TreeBuilder};
 
 /// How much of a property's chunk is unpacked to see which property it is.
@@ -224,7 +224,7 @@ impl BinaryFile {
         let mut head = || {
             let type_id = bytes.read_u32()?;
             let name = lossy_text(bytes.read_text()?).into_owned();
-            Some((type_id, name, bytes.byte()?, bytes.read_u32()?))
+            Some((type_id, name, bytes.read_byte()?, bytes.read_u32()?))
         };
         let (type_id, name, format, rows) = head().ok_or(CodecError::Damaged)?;
         let referents = bytes.read_referents(rows as usize).ok_or(CodecError::Damaged)?;
@@ -263,7 +263,7 @@ impl BinaryFile {
                 continue;
             };
             let name = lossy_text(name).into_owned();
-            let (is_name, ty) = (name == "Name", bytes.byte());
+            let (is_name, ty) = (name == "Name", bytes.read_byte());
             let at = self.props.len() as u32;
             self.props.push(PropChunk { chunk, group, name, ty, column: OnceCell::new() });
             if is_name {
@@ -299,7 +299,7 @@ impl BinaryFile {
         for chunk in self.chunks_named(*b"PRNT") {
             let content = container::unpack_chunk(&self.file, &self.chunks[chunk])?;
             let mut bytes = ByteReader(&content);
-            let (Some(0), Some(count)) = (bytes.byte(), bytes.read_u32()) else {
+            let (Some(0), Some(count)) = (bytes.read_byte(), bytes.read_u32()) else {
                 return Err(CodecError::Damaged);
             };
             let count = count as usize;
@@ -416,7 +416,7 @@ impl BinaryFile {
         let can_point =
             |prop: &u32| matches!(self.props[*prop as usize].ty, Some(ty::REF | ty::CONTENT));
         let pointing = (0..).zip(&group.props).filter(|(_, prop)| can_point(prop));
-        pointing.flat_map(|(at, _)| self.layout_of(group).standing_on(at)).collect()
+        pointing.flat_map(|(at, _)| self.layout_of(group).names_at(at)).collect()
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -448,7 +448,7 @@ impl BinaryFile {
         let (_, count) = bytes.read_u32().zip(bytes.read_u32())?;
         let mut strings = Vec::new();
         for _ in 0..count {
-            bytes.take(16)?;
+            bytes.take_bytes(16)?;
             strings.push(SharedString::new(bytes.read_text()?.to_vec()));
         }
         Some(SharedStrings { strings, end: Some(content.len() - bytes.0.len()) })
@@ -487,7 +487,7 @@ impl BinaryFile {
                     Some((group.first + row, self.pointed_node(column, row as usize)?))
                 });
                 let rows: Vec<_> = rows.collect();
-                for key in layout.standing_on(at) {
+                for key in layout.names_at(at) {
                     found.extend(rows.iter().map(|(node, to)| (*node, key, *to)));
                 }
             }
@@ -502,7 +502,7 @@ impl BinaryFile {
             ty::CONTENT => {
                 let mut cell = Vec::new();
                 column.append_cell(row, &mut cell);
-                pointed_instance(&cell::read_cell(ty::CONTENT, &cell, self)?)
+                referenced_instance(&cell::read_cell(ty::CONTENT, &cell, self)?)
             }
             _ => None,
         }

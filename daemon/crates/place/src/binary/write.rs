@@ -17,10 +17,10 @@ use super::container::{self, ChunkPacking};
 use super::layout::ty;
 use super::{BinaryFile, ClassGroup, cell};
 use crate::bytes::{self, ByteReader};
-use crate::changes::SceneChanges;
 use crate::codec::CodecError;
 use crate::ids::NewIds;
 use crate::node_set::NodeSet;
+use crate::scene_changes::SceneChanges;
 use crate::splice::PieceList;
 use crate::{node_of, reflection};
 
@@ -116,24 +116,24 @@ impl<'a> BinaryOutput<'a> {
         // What the head says need not be true.
         let classes = binary.header.classes.saturating_add(self.new_groups);
         let instances = binary.header.instances.saturating_add(self.changes.added.len() as u32);
-        let instances = instances.saturating_sub(self.changes.gone.len() as u32);
+        let instances = instances.saturating_sub(self.changes.removed.len() as u32);
         if (classes, instances) == (binary.header.classes, binary.header.instances) {
-            pieces.keep(0..container::HEADER);
+            pieces.keep_range(0..container::HEADER);
         } else {
-            pieces.add(binary.header.with_counts(classes, instances).to_bytes().to_vec());
+            pieces.add_bytes(binary.header.with_counts(classes, instances).to_bytes().to_vec());
         }
         let mut behind = container::HEADER;
         for (at, chunk) in binary.chunks.iter().enumerate() {
             while let Some(new) = self.inserted.first_entry().filter(|new| new.key().0 <= at) {
-                pieces.add(new.remove());
+                pieces.add_bytes(new.remove());
             }
             match self.replaced.remove(&at) {
-                Some(new) => pieces.add(new),
-                None => pieces.keep(chunk.at.clone()),
+                Some(new) => pieces.add_bytes(new),
+                None => pieces.keep_range(chunk.at.clone()),
             }
             behind = chunk.at.end;
         }
-        pieces.keep(behind..binary.file.len());
+        pieces.keep_range(behind..binary.file.len());
         pieces
     }
 
@@ -181,7 +181,7 @@ impl<'a> BinaryOutput<'a> {
     }
 
     fn write_group(&mut self, group: &'a ClassGroup, added: NodeSet) -> Result<(), CodecError> {
-        let gone = &self.changes.gone;
+        let gone = &self.changes.removed;
         let kept = (0..group.rows).filter(|row| !gone.contains(&(group.first + row)));
         let kept = if gone.is_empty() { (0..group.rows).collect() } else { kept.collect() };
         let rows = GroupRows { group, kept, added };
@@ -210,7 +210,7 @@ impl<'a> BinaryOutput<'a> {
         let mut skip = || {
             bytes.read_u32()?;
             bytes.read_text()?;
-            bytes.take(5 + 4 * group.rows as usize)
+            bytes.take_bytes(5 + 4 * group.rows as usize)
         };
         skip().ok_or(CodecError::Damaged)?;
         // A service has a byte that says so.

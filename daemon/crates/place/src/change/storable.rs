@@ -23,7 +23,7 @@ impl Scene {
             return Ok(());
         }
         let is_known = is_plain && self.storable.contains(&checked);
-        if !is_known && let Some(stored) = self.file.rival_kind(class, key, value) {
+        if !is_known && let Some(stored) = self.file.conflicting_kind(class, key, value) {
             return refuse!(
                 "`{key}` of {} cannot be set to a {:?}: this file stores it as a {stored:?} for all \
                  instances of the class, as an older version of Studio did. Save the file once with \

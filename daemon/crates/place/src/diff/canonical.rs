@@ -19,30 +19,30 @@ pub(super) struct CanonicalBytes<'a> {
 }
 
 impl CanonicalBytes<'_> {
-    fn put(&mut self, bytes: &[u8]) {
+    fn put_bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
     fn put_float(&mut self, it: f64) {
         let it = if it.is_nan() { f64::NAN } else { it + 0.0 };
-        self.put(&it.to_bits().to_le_bytes());
+        self.put_bytes(&it.to_bits().to_le_bytes());
     }
 
     fn put_floats(&mut self, all: &[f32]) {
         for it in all {
             let it = if it.is_nan() { f32::NAN } else { it + 0.0 };
-            self.put(&it.to_bits().to_le_bytes());
+            self.put_bytes(&it.to_bits().to_le_bytes());
         }
     }
 
     fn put_integer(&mut self, it: i64) {
-        self.put(&it.to_le_bytes());
+        self.put_bytes(&it.to_le_bytes());
     }
 
     /// Text inside of a larger value.
     fn put_sized(&mut self, bytes: &[u8]) {
         self.put_integer(bytes.len() as i64);
-        self.put(bytes);
+        self.put_bytes(bytes);
     }
 
     fn put_vector2(&mut self, v: Vector2) {
@@ -90,7 +90,7 @@ impl CanonicalBytes<'_> {
                 v.elasticity_weight(),
                 v.acoustic_absorption(),
             ]);
-            self.put(&[1]);
+            self.put_bytes(&[1]);
         }
     }
 
@@ -143,17 +143,17 @@ impl CanonicalBytes<'_> {
     }
 
     fn put_kind(&mut self, kind: VariantType) {
-        self.put(&[kind as u8]);
+        self.put_bytes(&[kind as u8]);
     }
 
     fn put_text(&mut self, bytes: &[u8]) {
         self.put_kind(VariantType::String);
-        self.put(bytes);
+        self.put_bytes(bytes);
     }
 
     fn put_reference(&mut self, to: Ref) {
         self.put_kind(VariantType::Ref);
-        self.put(&self.point_of(to).to_le_bytes());
+        self.put_bytes(&self.point_of(to).to_le_bytes());
     }
 
     fn point_of(&self, to: Ref) -> u64 {
@@ -173,9 +173,9 @@ impl CanonicalBytes<'_> {
     /// The types that are just what they hold.
     fn put_plain(&mut self, variant: &Variant) {
         match variant {
-            Variant::Axes(v) => self.put(&[v.bits()]),
-            Variant::Faces(v) => self.put(&[v.bits()]),
-            Variant::Bool(v) => self.put(&[u8::from(*v)]),
+            Variant::Axes(v) => self.put_bytes(&[v.bits()]),
+            Variant::Faces(v) => self.put_bytes(&[v.bits()]),
+            Variant::Bool(v) => self.put_bytes(&[u8::from(*v)]),
             Variant::BrickColor(v) => self.put_integer(*v as i64),
             Variant::CFrame(v) | Variant::OptionalCFrame(Some(v)) => self.put_cframe(v),
             Variant::OptionalCFrame(None) => {}
@@ -191,8 +191,8 @@ impl CanonicalBytes<'_> {
             Variant::Float64(v) => self.put_float(*v),
             Variant::Font(v) => self.put_font(v),
             Variant::Int64(v) => self.put_integer(*v),
-            Variant::MaterialColors(v) => self.put(&v.encode()),
-            Variant::NetAssetRef(v) => self.put(v.hash().as_bytes()),
+            Variant::MaterialColors(v) => self.put_bytes(&v.encode()),
+            Variant::NetAssetRef(v) => self.put_bytes(v.hash().as_bytes()),
             Variant::NumberRange(v) => self.put_floats(&[v.min, v.max]),
             Variant::NumberSequence(v) => v
                 .keypoints
@@ -215,8 +215,8 @@ impl CanonicalBytes<'_> {
                 self.put_vector3int16(v.min);
                 self.put_vector3int16(v.max);
             }
-            Variant::SecurityCapabilities(v) => self.put(&v.bits().to_le_bytes()),
-            Variant::SharedString(v) => self.put(v.hash().as_bytes()),
+            Variant::SecurityCapabilities(v) => self.put_bytes(&v.bits().to_le_bytes()),
+            Variant::SharedString(v) => self.put_bytes(v.hash().as_bytes()),
             Variant::UDim(v) => self.put_udim(*v),
             Variant::UDim2(v) => {
                 self.put_udim(v.x);
@@ -235,7 +235,7 @@ impl CanonicalBytes<'_> {
             Variant::Vector3(v) => self.put_vector3(*v),
             Variant::Vector3int16(v) => self.put_vector3int16(*v),
             // A type that a later rbx_types may add; its debug form is all that is known of it.
-            other => self.put(format!("{other:?}").as_bytes()),
+            other => self.put_bytes(format!("{other:?}").as_bytes()),
         }
     }
 }

@@ -19,8 +19,8 @@ use scene_schemas::{InstancePath, Value};
 use self::canonical::{CanonicalBytes, ReferenceKey};
 use self::pairing::{DefaultValues, DiffSide, NONE};
 use super::Scene;
-use super::change::pointed_instance;
-use super::flat::FlatTree;
+use super::change::referenced_instance;
+use super::flat_tree::FlatTree;
 
 const UNIQUE_ID: &str = "UniqueId";
 const HISTORY_ID: &str = "HistoryId";
@@ -96,8 +96,8 @@ pub fn diff_scenes(a: &Scene, b: &Scene) -> Vec<SceneDifference> {
 /// Which instance of one scene is which of another.
 pub(super) struct Counterparts {
     /// For each instance of the first scene, that of the second; [`NONE`] where there is none.
-    pub(super) there: Vec<u32>,
-    pub(super) back: Vec<u32>,
+    pub(super) forward: Vec<u32>,
+    pub(super) backward: Vec<u32>,
     /// Whether an instance of the first scene has a counterpart that is the same, with all below.
     pub(super) same: Vec<bool>,
 }
@@ -109,16 +109,16 @@ pub(super) fn find_counterparts(a: &Scene, b: &Scene) -> Counterparts {
     let mut second = DiffSide::new(FlatTree::from_scene(b, b.root()), &mut defaults);
     pairing::pair_sides(&mut first, &mut second);
     let mut found = Counterparts {
-        there: vec![NONE; a.tree.len() as usize],
-        back: vec![NONE; b.tree.len() as usize],
+        forward: vec![NONE; a.tree.len() as usize],
+        backward: vec![NONE; b.tree.len() as usize],
         same: vec![false; a.tree.len() as usize],
     };
     for at in 0..first.flat.len() {
         if let Some(other) = first.counterpart(at) {
             let (node, twin) = (first.flat.node_at(at).0, second.flat.node_at(other).0);
-            found.there[node as usize] = twin;
-            found.back[twin as usize] = node;
-            found.same[node as usize] = first.is_same(at, &second, other);
+            found.forward[node as usize] = twin;
+            found.backward[twin as usize] = node;
+            found.same[node as usize] = first.is_same_subtree(at, &second, other);
         }
     }
     found
@@ -141,7 +141,7 @@ impl CanonicalValues {
         if let Some(value) = scene.variant_of(node, key) {
             write_canonical(Some(&value), &mut bytes, point);
             let class = scene.tree.class_name(node).into();
-            if self.0.of_class(class).is_default(key, &value, &bytes) {
+            if self.0.defaults_for(class).is_default(key, &value, &bytes) {
                 bytes.clear();
             }
         }
@@ -217,7 +217,7 @@ impl SceneComparison<'_> {
         for (key, old) in &before {
             let new = after.get(key);
             // The same reference in two scenes may mean two instances.
-            let is_same = new == Some(old) && pointed_instance(old).is_none();
+            let is_same = new == Some(old) && referenced_instance(old).is_none();
             if !is_same && self.is_different(class, *key, Some(old), new) {
                 add_names(&mut names, *key, Some(old), new);
             }
@@ -295,8 +295,8 @@ impl SceneComparison<'_> {
             }
             (Some(_), Some(_)) => scratch.0 != scratch.1,
             _ if is_id(key) => false,
-            (Some(it), None) => !defaults.of_class(class).is_default(key, it, &scratch.0),
-            (None, Some(it)) => !defaults.of_class(class).is_default(key, it, &scratch.1),
+            (Some(it), None) => !defaults.defaults_for(class).is_default(key, it, &scratch.0),
+            (None, Some(it)) => !defaults.defaults_for(class).is_default(key, it, &scratch.1),
             (None, None) => false,
         }
     }

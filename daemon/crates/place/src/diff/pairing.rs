@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use rbx_dom_weak::{AHashMap, Ustr, UstrMap, ustr};
 use rbx_types::{Ref, UniqueId, Variant};
 
-use super::super::flat::FlatTree;
+use super::super::flat_tree::FlatTree;
 use super::super::node_of;
 use super::super::reflection;
 use super::canonical::{CanonicalBytes, is_blank};
@@ -64,7 +64,7 @@ impl<'a> DiffSide<'a> {
         let mut hashes = Vec::with_capacity(self.flat.len());
         for at in 0..self.flat.len() {
             let class = self.class_of(at);
-            let defaults = defaults.of_class(class);
+            let defaults = defaults.defaults_for(class);
             let mut sum = class.precomputed_hash();
             for (key, variant) in self.flat.scene.properties(self.flat.node_at(at)) {
                 if let Variant::Ref(to) = variant {
@@ -119,7 +119,7 @@ impl<'a> DiffSide<'a> {
     }
 
     /// Whether an instance is the same as one of another scene, with all below it.
-    pub(super) fn is_same(&self, at: usize, other: &Self, there: usize) -> bool {
+    pub(super) fn is_same_subtree(&self, at: usize, other: &Self, there: usize) -> bool {
         self.subtrees[at] == other.subtrees[there]
     }
 
@@ -163,7 +163,7 @@ pub(super) struct ClassDefaults {
 }
 
 impl DefaultValues {
-    pub(super) fn of_class(&mut self, class: Ustr) -> &mut ClassDefaults {
+    pub(super) fn defaults_for(&mut self, class: Ustr) -> &mut ClassDefaults {
         self.classes
             .entry(class)
             .or_insert_with(|| ClassDefaults { class, known: UstrMap::default() })

@@ -6,10 +6,10 @@
 //! siblings is that of the side that changed it; that of `ours`, and new ones last, where both did.
 
 mod order;
-mod places;
 mod properties;
 mod references;
 mod resolve;
+mod structure;
 
 use rbx_dom_weak::Ustr;
 use rustc_hash::FxHashSet;
@@ -53,7 +53,7 @@ pub enum MergeConflict {
         path: InstancePath,
         class: String,
         /// Whether it was ours that deleted it.
-        by_ours: bool,
+        is_deleted_by_ours: bool,
     },
     /// Both gave an instance another parent, or each put one of two instances into the other.
     Moved {
@@ -83,39 +83,39 @@ struct SceneMerge<'a> {
     /// The instances of `ours` that have an id of theirs.
     with_new_ids: FxHashSet<u32>,
     /// The instances of `theirs` that it alone moved, into something that ours does not have.
-    homeless: Vec<u32>,
+    parentless: Vec<u32>,
     /// The references of `theirs` to what ours does not have.
-    awaiting: Vec<PendingReference>,
+    pending_references: Vec<PendingReference>,
 }
 
 /// Does to `ours` what `theirs` did to `base`; says what did not go together.
 pub fn merge_scenes(base: &Scene, ours: &mut Scene, theirs: &Scene) -> Vec<MergeConflict> {
-    run(base, ours, theirs).conflicts
+    run_merge(base, ours, theirs).conflicts
 }
 
-fn run<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'a> {
+fn run_merge<'a>(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> SceneMerge<'a> {
     let (to_ours, to_theirs) = (find_counterparts(base, ours), find_counterparts(base, theirs));
     let between = find_counterparts(theirs, ours);
     let mut merge = SceneMerge {
         base,
         theirs,
         ours_of_theirs: ours_of_theirs(&to_ours, &to_theirs, &between, ours, theirs),
-        ours_of_base: to_ours.there,
-        base_of_ours: to_ours.back,
-        theirs_of_base: to_theirs.there,
-        base_of_theirs: to_theirs.back,
+        ours_of_base: to_ours.forward,
+        base_of_ours: to_ours.backward,
+        theirs_of_base: to_theirs.forward,
+        base_of_theirs: to_theirs.backward,
         conflicts: Vec::new(),
         nodes: Vec::new(),
         added: NodeSet::default(),
         with_new_ids: FxHashSet::default(),
-        homeless: Vec::new(),
-        awaiting: Vec::new(),
+        parentless: Vec::new(),
+        pending_references: Vec::new(),
     };
     let reordered = merge.reordered_parents(ours);
-    merge.add_new(ours);
-    merge.move_all(ours);
-    merge.set_all(ours);
-    merge.delete_gone(ours);
+    merge.add_instances(ours);
+    merge.apply_moves(ours);
+    merge.apply_properties(ours);
+    merge.apply_deletions(ours);
     merge.reorder(ours, &reordered);
     merge.drop_shared_ids(ours);
     merge
@@ -132,13 +132,13 @@ fn ours_of_theirs(
 ) -> Vec<u32> {
     let mut found = vec![NONE; theirs.tree.len() as usize];
     for node in theirs.tree.subtree(ROOT) {
-        let base = to_theirs.back[node as usize];
+        let base = to_theirs.backward[node as usize];
         if base != NONE {
-            found[node as usize] = to_ours.there[base as usize];
+            found[node as usize] = to_ours.forward[base as usize];
             continue;
         }
-        let other = between.there[node as usize];
-        let is_new = other != NONE && to_ours.back[other as usize] == NONE;
+        let other = between.forward[node as usize];
+        let is_new = other != NONE && to_ours.backward[other as usize] == NONE;
         if !is_new {
             continue;
         }
@@ -159,7 +159,7 @@ fn lookup(all: &[u32], node: u32) -> Option<u32> {
 
 impl SceneMerge<'_> {
     /// Makes what theirs added.
-    fn add_new(&mut self, ours: &mut Scene) {
+    fn add_instances(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         let (mut added, mut lost) = (Vec::new(), FxHashSet::default());
         for node in theirs.tree.subtree(ROOT) {
@@ -191,7 +191,7 @@ impl SceneMerge<'_> {
         let (path, class) = (scene.path(Node(node)), scene.class(Node(node)).to_owned());
         let (own, theirs) = if by_ours { (NONE, node) } else { (node, NONE) };
         self.nodes.push(ConflictNodes { own, theirs });
-        self.conflicts.push(MergeConflict::Deleted { path, class, by_ours });
+        self.conflicts.push(MergeConflict::Deleted { path, class, is_deleted_by_ours: by_ours });
     }
 
     /// Whether an instance has another parent than in the base.
@@ -201,7 +201,7 @@ impl SceneMerge<'_> {
     }
 
     /// Moves what theirs moved.
-    fn move_all(&mut self, ours: &mut Scene) {
+    fn apply_moves(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
         for node in theirs.tree.subtree(ROOT).skip(1) {
             let base = lookup(&self.base_of_theirs, node);
@@ -218,7 +218,7 @@ impl SceneMerge<'_> {
             let stayed = !self.is_moved(base, ours, &self.base_of_ours, own);
             if stayed && parent.is_none() {
                 // The conflict is about the parent, which ours deleted.
-                self.homeless.push(node);
+                self.parentless.push(node);
                 continue;
             }
             let moved = parent
@@ -236,9 +236,9 @@ impl SceneMerge<'_> {
     }
 
     /// Deletes what theirs deleted, where ours left it as it was.
-    fn delete_gone(&mut self, ours: &mut Scene) {
+    fn apply_deletions(&mut self, ours: &mut Scene) {
         let base = self.base;
-        let missed = self.missed_by_ours(ours);
+        let missed = self.needed_by_ours(ours);
         for node in base.tree.subtree(ROOT).skip(1) {
             let above = base.tree.parent(node).and_then(|it| lookup(&self.theirs_of_base, it));
             if lookup(&self.theirs_of_base, node).is_some() {
@@ -280,7 +280,7 @@ impl SceneMerge<'_> {
 }
 
 /// The keys that several instances have, each once.
-fn all_keys<'a>(keys: impl IntoIterator<Item = &'a Vec<Ustr>>) -> Vec<Ustr> {
+fn union_keys<'a>(keys: impl IntoIterator<Item = &'a Vec<Ustr>>) -> Vec<Ustr> {
     let mut all: Vec<Ustr> = keys.into_iter().flatten().copied().collect();
     all.sort_unstable_by_key(Ustr::as_str);
     all.dedup();

@@ -7,10 +7,10 @@ use rbx_types::{Ref, Tags, Variant};
 use rustc_hash::FxHashSet;
 use vector_text_edit::{MergePart, marked_text, merge_parts};
 
-use super::{ConflictNodes, MergeConflict, SceneMerge, all_keys, lookup};
-use crate::change::is_outdone;
+use super::{ConflictNodes, MergeConflict, SceneMerge, lookup, union_keys};
+use crate::change::is_shadowed;
 use crate::diff::{CanonicalValues, is_id};
-use crate::stored::{HIDDEN, for_xml};
+use crate::property_layout::{HIDDEN, to_xml_value};
 use crate::tree::{NONE, ROOT};
 use crate::{FileFormat, Node, Scene, node_of, reference_to};
 
@@ -20,15 +20,15 @@ const OF_THEIRS: u64 = 1 << 63;
 
 impl SceneMerge<'_> {
     /// Does to the properties of ours what theirs did, and gives new instances all of theirs.
-    pub(super) fn set_all(&mut self, ours: &mut Scene) {
+    pub(super) fn apply_properties(&mut self, ours: &mut Scene) {
         let theirs = self.theirs;
-        let missed = self.missed_by_theirs();
+        let missed = self.needed_by_theirs();
         for node in theirs.tree.subtree(ROOT).skip(1) {
             let Some(own) = lookup(&self.ours_of_theirs, node) else {
                 if let Some(base) = lookup(&self.base_of_theirs, node)
                     && (missed.contains(node)
                         || self.is_moved(base, theirs, &self.base_of_theirs, node)
-                        || self.changed_by_theirs(base, node))
+                        || self.is_changed_by_theirs(base, node))
                 {
                     self.note_deleted(theirs, node, true);
                 }
@@ -37,9 +37,9 @@ impl SceneMerge<'_> {
             if self.added.contains(node) {
                 let class = theirs.tree.class_name(node);
                 for key in
-                    theirs.stored_keys(node).into_iter().filter(|key| !is_outdone(class, *key))
+                    theirs.stored_keys(node).into_iter().filter(|key| !is_shadowed(class, *key))
                 {
-                    self.take_value(ours, own, node, key);
+                    self.copy_their_value(ours, own, node, key);
                 }
                 self.with_new_ids.insert(own);
             } else {
@@ -50,14 +50,14 @@ impl SceneMerge<'_> {
 
     /// Gives an instance of ours the value that one of theirs has, or none. A reference to what ours does
     /// not have is empty until that is restored.
-    pub(super) fn take_value(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
-        if self.leads_nowhere(theirs, key) {
-            self.await_target(own, theirs, key);
+    pub(super) fn copy_their_value(&mut self, ours: &mut Scene, own: u32, theirs: u32, key: Ustr) {
+        if self.is_dangling(theirs, key) {
+            self.defer_reference(own, theirs, key);
         }
         let mut value =
             self.theirs.variant_of(theirs, key).map(|value| self.translate_value(&value));
         if (self.theirs.format(), ours.format()) == (FileFormat::Binary, FileFormat::Xml) {
-            value = value.map(|it| for_xml(self.theirs.tree.class_name(theirs), key, it));
+            value = value.map(|it| to_xml_value(self.theirs.tree.class_name(theirs), key, it));
         }
         ours.store_value(Node(own), key, value);
     }
@@ -78,16 +78,21 @@ impl SceneMerge<'_> {
         }
     }
 
-    fn changed_by_theirs(&self, base: u32, theirs: u32) -> bool {
+    fn is_changed_by_theirs(&self, base: u32, theirs: u32) -> bool {
         let mut canonical = CanonicalValues::default();
         self.base.tree.name_text(base) != self.theirs.tree.name_text(theirs)
-            || all_keys([&self.base.stored_keys(base), &self.theirs.stored_keys(theirs)])
+            || union_keys([&self.base.stored_keys(base), &self.theirs.stored_keys(theirs)])
                 .into_iter()
                 .any(|key| {
                     !is_id(key)
-                        && self.of_base(&mut canonical, base, key)
-                            != self.of_theirs(&mut canonical, theirs, key)
-                        && !self.is_emptied(base, key, (self.theirs, theirs), &self.theirs_of_base)
+                        && self.base_bytes(&mut canonical, base, key)
+                            != self.their_bytes(&mut canonical, theirs, key)
+                        && !self.is_cleared_by_deletion(
+                            base,
+                            key,
+                            (self.theirs, theirs),
+                            &self.theirs_of_base,
+                        )
                 })
     }
 
@@ -95,22 +100,27 @@ impl SceneMerge<'_> {
     pub(super) fn is_changed(&self, ours: &Scene, base: u32, own: u32) -> bool {
         let mut canonical = CanonicalValues::default();
         self.base.tree.name_text(base) != ours.tree.name_text(own)
-            || all_keys([&self.base.stored_keys(base), &ours.stored_keys(own)]).into_iter().any(
+            || union_keys([&self.base.stored_keys(base), &ours.stored_keys(own)]).into_iter().any(
                 |key| {
                     !is_id(key)
-                        && self.of_base(&mut canonical, base, key)
-                            != self.of_ours(&mut canonical, ours, own, key)
-                        && !self.is_emptied(base, key, (ours, own), &self.ours_of_base)
+                        && self.base_bytes(&mut canonical, base, key)
+                            != self.our_bytes(&mut canonical, ours, own, key)
+                        && !self.is_cleared_by_deletion(base, key, (ours, own), &self.ours_of_base)
                 },
             )
     }
 
-    pub(super) fn of_base(&self, canonical: &mut CanonicalValues, node: u32, key: Ustr) -> Vec<u8> {
+    pub(super) fn base_bytes(
+        &self,
+        canonical: &mut CanonicalValues,
+        node: u32,
+        key: Ustr,
+    ) -> Vec<u8> {
         let point = |to: Ref| node_of(to).map_or(0, |to| u64::from(to) + 1);
         canonical.canonical_value(self.base, node, key, &point)
     }
 
-    pub(super) fn of_ours(
+    pub(super) fn our_bytes(
         &self,
         canonical: &mut CanonicalValues,
         ours: &Scene,
@@ -126,7 +136,7 @@ impl SceneMerge<'_> {
         canonical.canonical_value(ours, node, key, &point)
     }
 
-    pub(super) fn of_theirs(
+    pub(super) fn their_bytes(
         &self,
         canonical: &mut CanonicalValues,
         node: u32,
@@ -150,22 +160,23 @@ impl SceneMerge<'_> {
         let mut canonical = CanonicalValues::default();
         self.merge_name(ours, base, own, theirs);
         let of_base = base.map_or_else(Vec::new, |base| self.base.stored_keys(base));
-        for key in all_keys([&of_base, &ours.stored_keys(own), &self.theirs.stored_keys(theirs)]) {
+        for key in union_keys([&of_base, &ours.stored_keys(own), &self.theirs.stored_keys(theirs)])
+        {
             if is_id(key) {
                 self.merge_id(ours, (base, own, theirs), key);
                 continue;
             }
-            if is_outdone(self.theirs.tree.class_name(theirs), key) {
+            if is_shadowed(self.theirs.tree.class_name(theirs), key) {
                 continue;
             }
-            let new = self.of_theirs(&mut canonical, theirs, key);
-            let old = base.map(|base| self.of_base(&mut canonical, base, key));
-            let now = self.of_ours(&mut canonical, ours, own, key);
+            let new = self.their_bytes(&mut canonical, theirs, key);
+            let old = base.map(|base| self.base_bytes(&mut canonical, base, key));
+            let now = self.our_bytes(&mut canonical, ours, own, key);
             if old.as_ref() == Some(&new) || now == new {
                 continue;
             }
             let is_emptied = |side, there: &[u32]| {
-                base.is_some_and(|base| self.is_emptied(base, key, side, there))
+                base.is_some_and(|base| self.is_cleared_by_deletion(base, key, side, there))
             };
             if is_emptied((self.theirs, theirs), &self.theirs_of_base) {
                 // It becomes empty with what it leads to, unless that stays.
@@ -173,11 +184,11 @@ impl SceneMerge<'_> {
             }
             let is_ours_old =
                 old.as_ref() == Some(&now) || is_emptied((ours, own), &self.ours_of_base);
-            if is_ours_old && self.leads_nowhere(theirs, key) {
+            if is_ours_old && self.is_dangling(theirs, key) {
                 // Ours keeps its value unless a person restores what theirs leads to.
-                self.await_target(own, theirs, key);
+                self.defer_reference(own, theirs, key);
             } else if is_ours_old {
-                self.take_value(ours, own, theirs, key);
+                self.copy_their_value(ours, own, theirs, key);
             } else {
                 self.merge_value(ours, (base, own, theirs), key);
             }
@@ -193,7 +204,7 @@ impl SceneMerge<'_> {
         };
         let (old, now, new) = (id(self.base, base), id(ours, own), id(self.theirs, theirs));
         if new.is_some() && now == old && new != old {
-            self.take_value(ours, own, theirs, key);
+            self.copy_their_value(ours, own, theirs, key);
             self.with_new_ids.insert(own);
         }
     }

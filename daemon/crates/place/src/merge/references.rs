@@ -7,7 +7,7 @@ use rbx_dom_weak::Ustr;
 
 use super::{SceneMerge, lookup};
 use crate::Scene;
-use crate::change::{is_outdone, pointed_instance};
+use crate::change::{is_shadowed, referenced_instance};
 use crate::diff::CanonicalValues;
 use crate::node_set::NodeSet;
 use crate::tree::ROOT;
@@ -25,25 +25,25 @@ pub(super) struct PendingReference {
 impl SceneMerge<'_> {
     /// The instances of theirs that ours deleted, and that theirs moved something into or made a
     /// reference to.
-    pub(super) fn missed_by_theirs(&self) -> NodeSet {
+    pub(super) fn needed_by_theirs(&self) -> NodeSet {
         let theirs = self.theirs;
         let is_gone = |node: u32| {
             let base = lookup(&self.base_of_theirs, node);
             base.is_some() && lookup(&self.ours_of_theirs, node).is_none()
         };
         let mut missed: Vec<u32> =
-            self.homeless.iter().filter_map(|it| theirs.tree.parent(*it)).collect();
+            self.parentless.iter().filter_map(|it| theirs.tree.parent(*it)).collect();
         missed.retain(|parent| is_gone(*parent));
         if theirs.tree.subtree(ROOT).any(is_gone) {
             let mut canonical = CanonicalValues::default();
             for (to, holders) in theirs.pointer_map().into_iter().filter(|(to, _)| is_gone(*to)) {
                 let is_new = |(holder, key): &(u32, Ustr)| {
-                    theirs.variant_of(*holder, *key).as_deref().and_then(pointed_instance)
+                    theirs.variant_of(*holder, *key).as_deref().and_then(referenced_instance)
                         == Some(to)
-                        && !is_outdone(theirs.tree.class_name(*holder), *key)
+                        && !is_shadowed(theirs.tree.class_name(*holder), *key)
                         && lookup(&self.base_of_theirs, *holder).is_none_or(|base| {
-                            self.of_base(&mut canonical, base, *key)
-                                != self.of_theirs(&mut canonical, *holder, *key)
+                            self.base_bytes(&mut canonical, base, *key)
+                                != self.their_bytes(&mut canonical, *holder, *key)
                         })
                 };
                 if holders.iter().any(is_new) {
@@ -55,7 +55,7 @@ impl SceneMerge<'_> {
     }
 
     /// The same of ours: what theirs deleted.
-    pub(super) fn missed_by_ours(&self, ours: &Scene) -> NodeSet {
+    pub(super) fn needed_by_ours(&self, ours: &Scene) -> NodeSet {
         let is_gone = |node: u32| {
             let base = lookup(&self.base_of_ours, node);
             base.is_some_and(|base| lookup(&self.theirs_of_base, base).is_none())
@@ -67,12 +67,12 @@ impl SceneMerge<'_> {
         let mut missed = Vec::new();
         for (to, holders) in ours.pointer_map().into_iter().filter(|(to, _)| is_gone(*to)) {
             let is_new = |(holder, key): &(u32, Ustr)| {
-                ours.variant_of(*holder, *key).as_deref().and_then(pointed_instance) == Some(to)
+                ours.variant_of(*holder, *key).as_deref().and_then(referenced_instance) == Some(to)
                     && ours.tree.is_within(*holder, ROOT)
-                    && !is_outdone(ours.tree.class_name(*holder), *key)
+                    && !is_shadowed(ours.tree.class_name(*holder), *key)
                     && lookup(&self.base_of_ours, *holder).is_none_or(|base| {
-                        self.of_base(&mut canonical, base, *key)
-                            != self.of_ours(&mut canonical, ours, *holder, *key)
+                        self.base_bytes(&mut canonical, base, *key)
+                            != self.our_bytes(&mut canonical, ours, *holder, *key)
                     })
             };
             if holders.iter().any(is_new) {
@@ -84,38 +84,39 @@ impl SceneMerge<'_> {
 
     /// Whether a side has nothing of a reference but that it deleted what it led to, which is no change of
     /// the reference.
-    pub(super) fn is_emptied(
+    pub(super) fn is_cleared_by_deletion(
         &self,
         base: u32,
         key: Ustr,
         side: (&Scene, u32),
         there: &[u32],
     ) -> bool {
-        let target =
-            |scene: &Scene, node| scene.variant_of(node, key).as_deref().and_then(pointed_instance);
+        let target = |scene: &Scene, node| {
+            scene.variant_of(node, key).as_deref().and_then(referenced_instance)
+        };
         target(self.base, base).is_some_and(|to| lookup(there, to).is_none())
             && target(side.0, side.1).is_none()
     }
 
     /// Whether a reference of theirs leads to an instance that ours does not have.
-    pub(super) fn leads_nowhere(&self, theirs: u32, key: Ustr) -> bool {
+    pub(super) fn is_dangling(&self, theirs: u32, key: Ustr) -> bool {
         let value = self.theirs.variant_of(theirs, key);
-        let to = value.as_deref().and_then(pointed_instance);
+        let to = value.as_deref().and_then(referenced_instance);
         to.is_some_and(|to| lookup(&self.ours_of_theirs, to).is_none())
     }
 
     /// Keeps a reference of theirs until ours has the instance that it leads to.
-    pub(super) fn await_target(&mut self, own: u32, theirs: u32, key: Ustr) {
-        self.awaiting.push(PendingReference { own, theirs, key });
+    pub(super) fn defer_reference(&mut self, own: u32, theirs: u32, key: Ustr) {
+        self.pending_references.push(PendingReference { own, theirs, key });
     }
 
     /// Gives ours the references that lead to what it has by now.
-    pub(super) fn take_awaited(&mut self, ours: &mut Scene) {
-        for it in std::mem::take(&mut self.awaiting) {
-            if self.leads_nowhere(it.theirs, it.key) {
-                self.awaiting.push(it);
+    pub(super) fn apply_deferred(&mut self, ours: &mut Scene) {
+        for it in std::mem::take(&mut self.pending_references) {
+            if self.is_dangling(it.theirs, it.key) {
+                self.pending_references.push(it);
             } else {
-                self.take_value(ours, it.own, it.theirs, it.key);
+                self.copy_their_value(ours, it.own, it.theirs, it.key);
             }
         }
     }

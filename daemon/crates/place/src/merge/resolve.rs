@@ -54,7 +54,7 @@ pub struct OpenMerge<'a> {
 impl<'a> OpenMerge<'a> {
     /// Does to `ours` what `theirs` did to `base`, except for the conflicts.
     pub fn new(base: &'a Scene, ours: &mut Scene, theirs: &'a Scene) -> Self {
-        Self { merge: super::run(base, ours, theirs) }
+        Self { merge: super::run_merge(base, ours, theirs) }
     }
 
     /// What does not go together, in order.
@@ -94,21 +94,22 @@ impl<'a> OpenMerge<'a> {
             // Hunks do not fit what has none.
             (_, ConflictChoice::Ours | ConflictChoice::Hunks(_)) => Ok(()),
             (MergeConflict::Property { property, .. }, ConflictChoice::Theirs) => {
-                self.take_property(ours, nodes, &property)
+                self.apply_their_property(ours, nodes, &property)
             }
             (MergeConflict::Moved { path, .. }, ConflictChoice::Theirs) => {
                 self.merge.move_instance(ours, nodes.theirs, &path)
             }
-            (MergeConflict::Deleted { by_ours: false, .. }, ConflictChoice::Theirs) => {
+            (MergeConflict::Deleted { is_deleted_by_ours: false, .. }, ConflictChoice::Theirs) => {
                 self.merge.delete_as_theirs(ours, nodes.own)
             }
-            (MergeConflict::Deleted { by_ours: true, path, .. }, ConflictChoice::Theirs) => {
-                self.merge.restore_deleted(ours, nodes.theirs, &path)
-            }
+            (
+                MergeConflict::Deleted { is_deleted_by_ours: true, path, .. },
+                ConflictChoice::Theirs,
+            ) => self.merge.restore_deleted(ours, nodes.theirs, &path),
         }
     }
 
-    fn take_property(
+    fn apply_their_property(
         &mut self,
         ours: &mut Scene,
         nodes: ConflictNodes,
@@ -123,7 +124,7 @@ impl<'a> OpenMerge<'a> {
             let value = theirs.attribute(Node(nodes.theirs), name);
             return ours.set_property(Node(nodes.own), property, value.as_ref());
         }
-        self.merge.take_value(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
+        self.merge.copy_their_value(ours, nodes.own, nodes.theirs, rbx_dom_weak::ustr(property));
         Ok(())
     }
 }
@@ -158,7 +159,7 @@ pub fn to_view(conflict: &MergeConflict) -> ConflictView {
         MergeConflict::Script { path, class, text, parts } => {
             ConflictView::Script { path, class, text, hunks: hunks_of(&parts).cloned().collect() }
         }
-        MergeConflict::Deleted { path, class, by_ours } => {
+        MergeConflict::Deleted { path, class, is_deleted_by_ours: by_ours } => {
             let by = if by_ours { MergeSide::Ours } else { MergeSide::Theirs };
             ConflictView::Deleted { path, class, by }
         }

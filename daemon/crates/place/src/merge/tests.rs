@@ -71,7 +71,7 @@ fn told(conflict: &MergeConflict) -> String {
     match conflict {
         MergeConflict::Property { path, property, .. } => format!("{path}: {property}"),
         MergeConflict::Script { path, text, .. } => format!("{path}:\n{text}"),
-        MergeConflict::Deleted { path, by_ours, .. } => {
+        MergeConflict::Deleted { path, is_deleted_by_ours: by_ours, .. } => {
             format!("{path}: deleted by {}", if *by_ours { "ours" } else { "theirs" })
         }
         MergeConflict::Moved { path, theirs, .. } => format!("{path}: is {theirs}"),
@@ -298,8 +298,14 @@ fn deciding_all_conflicts_for_a_side_gives_that_side() {
             assert_eq!(kinds(&|it| matches!(it, MergeConflict::Property { .. })), 2);
             assert_eq!(kinds(&|it| matches!(it, MergeConflict::Script { .. })), 1);
             assert_eq!(kinds(&|it| matches!(it, MergeConflict::Moved { .. })), 1);
-            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Deleted { by_ours: true, .. })), 1);
-            assert_eq!(kinds(&|it| matches!(it, MergeConflict::Deleted { by_ours: false, .. })), 1);
+            assert_eq!(
+                kinds(&|it| matches!(it, MergeConflict::Deleted { is_deleted_by_ours: true, .. })),
+                1
+            );
+            assert_eq!(
+                kinds(&|it| matches!(it, MergeConflict::Deleted { is_deleted_by_ours: false, .. })),
+                1
+            );
             for at in 0..open.conflicts().len() {
                 open.apply_choice(&mut result, at, &choice).unwrap();
             }

@@ -23,8 +23,8 @@ fn nodes(given: &[(&str, u32, &str, &str)]) -> ScenePart {
 }
 
 fn place() -> Scene {
-    let mut scene = Scene::open_place();
-    assert!(!scene.is_whole());
+    let mut scene = Scene::empty_studio_place();
+    assert!(!scene.is_tree_complete());
     scene.update_mirror(&ScenePart::Begin { total: 4 }).unwrap();
     let first = [("Workspace", 0, "Workspace", "0_1"), ("Part", 1, "Part", "0_2")];
     scene.update_mirror(&nodes(&first)).unwrap();
@@ -42,7 +42,7 @@ fn node(scene: &Scene, path: &str) -> Node {
 #[test]
 fn a_snapshot_becomes_a_tree() {
     let scene = place();
-    assert!(scene.is_whole() && scene.is_open() && scene.is_place());
+    assert!(scene.is_tree_complete() && scene.is_open_in_studio() && scene.is_place());
     assert_eq!((scene.mirrored_count(), scene.len()), (4, 4));
     let main = node(&scene, "game.Workspace.Part[2].Main");
     assert_eq!(scene.id(main), id("0_4"));
@@ -108,7 +108,7 @@ fn changes_of_the_tree_are_heard() {
 #[test]
 fn what_is_on_trial_goes_first() {
     let mut scene = place();
-    let start: JournalMark = scene.mark();
+    let start: JournalMark = scene.journal_mark();
     let part = node(&scene, "game.Workspace.Part[1]");
     scene.delete(part);
     assert!(scene.update_mirror(&ScenePart::Removed { id: id("0_3") }).is_err());
@@ -116,12 +116,12 @@ fn what_is_on_trial_goes_first() {
     scene.update_mirror(&ScenePart::Removed { id: id("0_3") }).unwrap();
     assert_eq!(scene.path(part).to_string(), "game.Workspace.Part");
     let workspace = node(&scene, "game.Workspace");
-    let mark = scene.mark();
-    scene.bring_back(&id("0_3"), workspace).unwrap();
+    let mark = scene.journal_mark();
+    scene.restore_mirrored(&id("0_3"), workspace).unwrap();
     assert_eq!(scene.path(part).to_string(), "game.Workspace.Part[1]");
     scene.rollback(mark);
     assert_eq!(scene.path(part).to_string(), "game.Workspace.Part");
-    assert!(scene.bring_back(&id("0_2"), workspace).is_err());
+    assert!(scene.restore_mirrored(&id("0_2"), workspace).is_err());
 }
 
 #[test]
@@ -134,5 +134,5 @@ fn what_does_not_fit_is_refused() {
     scene.update_mirror(&ScenePart::Begin { total: u32::MAX }).unwrap();
     assert!(scene.update_mirror(&nodes(&[("A", 3, "Folder", "0_1")])).is_err());
     assert!(scene.update_mirror(&nodes(&[("A", 0, "Folder", "")])).is_err());
-    assert!(scene.is_whole(), "the old one stands until the new one is whole");
+    assert!(scene.is_tree_complete(), "the old one stands until the new one is whole");
 }

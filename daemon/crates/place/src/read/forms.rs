@@ -166,7 +166,7 @@ pub(super) fn read_color(json: &Json) -> ReadResult<Color3> {
     Ok(Color3::new(r / scale, g / scale, b / scale))
 }
 
-pub(super) fn brick_colour(json: &Json) -> ReadResult<BrickColor> {
+pub(super) fn read_brick_color(json: &Json) -> ReadResult<BrickColor> {
     let named = ["name", "number", "value"].into_iter().find_map(|name| json.get(name));
     let json = named.unwrap_or(json);
     let found = match json {
@@ -214,7 +214,7 @@ pub(super) fn read_udim2(json: &Json) -> ReadResult<UDim2> {
     }
 }
 
-pub(super) fn number_range(json: &Json) -> ReadResult<NumberRange> {
+pub(super) fn read_number_range(json: &Json) -> ReadResult<NumberRange> {
     let (min, max) = match json {
         Json::Number(_) => (read_float(json)?, read_float(json)?),
         json => {

@@ -15,9 +15,9 @@ use scene_schemas::{InstancePath, Value};
 use serde_json::Value as Json;
 
 use self::forms::{
-    ReadResult, brick_colour, number_range, read_bool, read_cframe, read_color, read_content,
-    read_double, read_float, read_font, read_int, read_int16s, read_long, read_rect, read_string,
-    read_tags, read_udim, read_udim2, read_vector2, read_vector3, rotation_matrix,
+    ReadResult, read_bool, read_brick_color, read_cframe, read_color, read_content, read_double,
+    read_float, read_font, read_int, read_int16s, read_long, read_number_range, read_rect,
+    read_string, read_tags, read_udim, read_udim2, read_vector2, read_vector3, rotation_matrix,
 };
 use super::reflection::{self, DerivedProperty, MigratedProperty, PropertyAccess};
 use super::{Node, Scene};
@@ -207,10 +207,10 @@ fn read_typed(scene: &Scene, ty: &DataType<'_>, json: &Json) -> ReadResult<Value
         VariantType::OptionalCFrame => Value::OptionalCFrame(Some(read_cframe(json)?)),
         VariantType::Color3 => Value::Color3(read_color(json)?),
         VariantType::Color3uint8 => Value::Color3uint8(Color3uint8::from(read_color(json)?)),
-        VariantType::BrickColor => Value::BrickColor(brick_colour(json)?),
+        VariantType::BrickColor => Value::BrickColor(read_brick_color(json)?),
         VariantType::UDim => Value::UDim(read_udim(json)?),
         VariantType::UDim2 => Value::UDim2(read_udim2(json)?),
-        VariantType::NumberRange => Value::NumberRange(number_range(json)?),
+        VariantType::NumberRange => Value::NumberRange(read_number_range(json)?),
         VariantType::Rect => Value::Rect(read_rect(json)?),
         VariantType::Font => Value::Font(read_font(json)?),
         VariantType::Tags => Value::Tags(read_tags(json)?),
@@ -251,7 +251,7 @@ fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
         Ok(Value::Ref(_)) => None,
         Ok(value) => Some(Ok(value)),
         // The tolerant readers know the same fields, and say better what is missing.
-        Err(error) if reads_objects(ty) => {
+        Err(error) if can_read_object(ty) => {
             let _ = error;
             None
         }
@@ -260,7 +260,7 @@ fn read_strict(ty: VariantType, json: &Json) -> Option<ReadResult<Value>> {
 }
 
 /// Types whose tolerant reader takes an object with the names of its parts.
-fn reads_objects(ty: VariantType) -> bool {
+fn can_read_object(ty: VariantType) -> bool {
     matches!(
         ty,
         VariantType::Bool
@@ -303,7 +303,7 @@ fn read_attribute(json: &Json) -> ReadResult<Value> {
         Json::Object(_) if is_finite(json) => {
             let value = match serde_json::from_value(json.clone()) {
                 Ok(value) => value,
-                Err(error) => named_form(json).unwrap_or_else(|| Err(error.to_string()))?,
+                Err(error) => read_named_form(json).unwrap_or_else(|| Err(error.to_string()))?,
             };
             match value {
                 Value::Bool(_)
@@ -337,7 +337,7 @@ fn read_attribute(json: &Json) -> ReadResult<Value> {
 
 /// A form that names its type, where nothing else says which is meant; none where tolerance has no form
 /// for that type.
-fn named_form(json: &Json) -> Option<ReadResult<Value>> {
+fn read_named_form(json: &Json) -> Option<ReadResult<Value>> {
     Some(match json.get("__t")?.as_str()? {
         "boolean" | "Bool" => read_bool(json).map(Value::Bool),
         "number" | "Float64" => read_double(json).map(Value::Float64),
@@ -346,14 +346,14 @@ fn named_form(json: &Json) -> Option<ReadResult<Value>> {
         "Vector2" => read_vector2(json).map(Value::Vector2),
         "CFrame" => read_cframe(json).map(Value::CFrame),
         "Color3" => read_color(json).map(Value::Color3),
-        "BrickColor" => brick_colour(json).map(Value::BrickColor),
+        "BrickColor" => read_brick_color(json).map(Value::BrickColor),
         "UDim" => read_udim(json).map(Value::UDim),
         "UDim2" => read_udim2(json).map(Value::UDim2),
-        "NumberRange" => number_range(json).map(Value::NumberRange),
+        "NumberRange" => read_number_range(json).map(Value::NumberRange),
         "Rect" => read_rect(json).map(Value::Rect),
         "Font" => read_font(json).map(Value::Font),
         "EnumItem" => {
-            let said = enum_said(json).ok_or_else(|| "`enum` is missing".to_owned());
+            let said = enum_type_name(json).ok_or_else(|| "`enum` is missing".to_owned());
             said.and_then(|name| enum_item(name, json)).map(Value::EnumItem)
         }
         _ => return None,
@@ -361,14 +361,14 @@ fn named_form(json: &Json) -> Option<ReadResult<Value>> {
 }
 
 /// The enum that a form names, with or without `Enum.`.
-fn enum_said(json: &Json) -> Option<&str> {
+fn enum_type_name(json: &Json) -> Option<&str> {
     let said = ["enum", "enumType"].into_iter().find_map(|name| json.get(name)?.as_str())?;
     Some(said.strip_prefix("Enum.").unwrap_or(said))
 }
 
 /// An enum's item: its name, `Enum.Material.Neon`, its number, or the strict form.
 fn enum_item(enum_type: &str, json: &Json) -> ReadResult<EnumItem> {
-    if let Some(said) = enum_said(json)
+    if let Some(said) = enum_type_name(json)
         && said != enum_type
     {
         return Err(format!("an item of Enum.{enum_type} is needed, not of Enum.{said}"));
@@ -405,16 +405,16 @@ fn read_reference(scene: &Scene, json: &Json) -> ReadResult<Value> {
             let target = map.get("target").unwrap_or(json);
             match target.get("path").unwrap_or(target) {
                 Json::Null => return Ok(Value::Ref(None)),
-                Json::String(path) => return by_path(scene, path),
+                Json::String(path) => return resolve_reference(scene, path),
                 _ => return Err("`path` is missing: the path of an instance, or null".to_owned()),
             }
         }
         _ => return Err("the path of an instance is needed, or null".to_owned()),
     };
-    by_path(scene, text)
+    resolve_reference(scene, text)
 }
 
-fn by_path(scene: &Scene, text: &str) -> ReadResult<Value> {
+fn resolve_reference(scene: &Scene, text: &str) -> ReadResult<Value> {
     let path: InstancePath = text.parse().map_err(|error| format!("{error}"))?;
     let node = scene.resolve(&path).map_err(|refusal| refusal.0)?;
     Ok(Value::Ref(Some(scene.target(node))))

@@ -12,7 +12,7 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{BrickColor, Color3uint8, ContentType, Variant};
 use rustc_hash::FxHashMap;
 
-use super::super::flat::FlatTree;
+use super::super::flat_tree::FlatTree;
 use super::super::reflection::{self, DerivedProperty, PropertyAccess};
 use super::{
     Combinator, ComplexSelector, NestedSelector, PropertyTest, Selector, SelectorLiteral,
@@ -48,13 +48,13 @@ enum PropertyProbe {
     },
     /// `Enabled` of a script.
     NotDisabled,
-    Nowhere,
+    Unstored,
 }
 
 /// What a stored value is compared with.
 enum ExpectedValue {
     /// The literal, read as the stored value's type.
-    Written,
+    Literal,
     /// An enum's item, by number.
     Item(Option<u32>),
     /// What the literal became when the property was replaced by another one.
@@ -114,7 +114,7 @@ impl<'a> SelectorSearch<'a> {
             let parent = self.flat.parent_of(at);
             let mut ended = 0_u64;
             for (n, step) in steps.iter().enumerate() {
-                let from = match step.by {
+                let from = match step.combinator {
                     Combinator::Child => here[parent],
                     Combinator::Descendant => above[parent],
                 };
@@ -132,17 +132,17 @@ impl<'a> SelectorSearch<'a> {
     fn match_relative(&self, any_of: &[ComplexSelector]) -> Vec<bool> {
         let mut found = vec![false; self.flat.len()];
         for complex in any_of {
-            self.follow_up(&complex.steps, &mut found);
+            self.follow_steps_up(&complex.steps, &mut found);
         }
         found
     }
 
-    fn follow_up(&self, steps: &[SelectorStep], found: &mut [bool]) {
+    fn follow_steps_up(&self, steps: &[SelectorStep], found: &mut [bool]) {
         // The steps from which the rest of the way exists: among children, and anywhere below.
         let mut children = vec![0_u64; self.flat.len()];
         let mut below = vec![0_u64; self.flat.len()];
         for at in (0..self.flat.len()).rev() {
-            let way = |n: usize| match steps[n].by {
+            let way = |n: usize| match steps[n].combinator {
                 Combinator::Child => children[at] >> n & 1 == 1,
                 Combinator::Descendant => below[at] >> n & 1 == 1,
             };
@@ -180,12 +180,12 @@ impl<'a> SelectorSearch<'a> {
                 Some(Variant::Tags(tags)) => tags.iter().any(|it| it == tag),
                 _ => false,
             },
-            SelectorTest::HasAttribute(key) => self.attribute_passes(at, key, |_| true),
+            SelectorTest::HasAttribute(key) => self.has_matching_attribute(at, key, |_| true),
             SelectorTest::Attribute(key, value) => {
-                self.attribute_passes(at, key, |stored| equals_literal(stored, value))
+                self.has_matching_attribute(at, key, |stored| equals_literal(stored, value))
             }
             SelectorTest::Property(test) => self.has_value(test, at),
-            SelectorTest::Not(nested) => !self.any_nested(nested, at),
+            SelectorTest::Not(nested) => !self.has_nested_match(nested, at),
             SelectorTest::Has(nested) => {
                 self.nested[nested.slot].get_or_init(|| self.match_relative(&nested.any_of))[at]
             }
@@ -197,7 +197,7 @@ impl<'a> SelectorSearch<'a> {
     }
 
     /// Whether an instance has an attribute that passes.
-    fn attribute_passes(
+    fn has_matching_attribute(
         &self,
         at: usize,
         key: &str,
@@ -209,7 +209,7 @@ impl<'a> SelectorSearch<'a> {
         }
     }
 
-    fn any_nested(&self, nested: &NestedSelector, at: usize) -> bool {
+    fn has_nested_match(&self, nested: &NestedSelector, at: usize) -> bool {
         let mut steps = nested.any_of.iter().map(|complex| complex.steps.as_slice());
         // Inside `:not` a single step says nothing of where an instance is.
         if steps.all(|steps| steps.len() == 1) {
@@ -226,7 +226,7 @@ impl<'a> SelectorSearch<'a> {
         match probe {
             PropertyProbe::Name => self.flat.name(at) == test.value.text,
             PropertyProbe::Class => self.classes[class] == test.value.text,
-            PropertyProbe::Nowhere => false,
+            PropertyProbe::Unstored => false,
             PropertyProbe::NotDisabled => {
                 let disabled = self.variant_at(at, self.disabled);
                 let enabled = !matches!(disabled.as_deref(), Some(Variant::Bool(true)));
@@ -235,7 +235,7 @@ impl<'a> SelectorSearch<'a> {
             PropertyProbe::Stored { key, default, wanted } => {
                 let stored = self.variant_at(at, *key);
                 match (stored.as_deref().or(*default), wanted) {
-                    (Some(stored), ExpectedValue::Written) => equals_literal(stored, &test.value),
+                    (Some(stored), ExpectedValue::Literal) => equals_literal(stored, &test.value),
                     (Some(Variant::Enum(item)), ExpectedValue::Item(number)) => {
                         Some(item.to_u32()) == *number
                     }
@@ -272,9 +272,9 @@ impl PropertyProbe {
                 stored(name, ExpectedValue::Migrated(value))
             }
             Some(PropertyAccess::Derived(DerivedProperty::Enabled)) => Self::NotDisabled,
-            Some(PropertyAccess::Derived(_)) => Self::Nowhere,
+            Some(PropertyAccess::Derived(_)) => Self::Unstored,
             // A newer Roblox may have a property that reflection does not know.
-            None => stored(&test.name, ExpectedValue::Written),
+            None => stored(&test.name, ExpectedValue::Literal),
         }
     }
 }
@@ -282,7 +282,7 @@ impl PropertyProbe {
 fn expected_value(ty: &rbx_reflection::DataType<'_>, value: &SelectorLiteral) -> ExpectedValue {
     match ty {
         rbx_reflection::DataType::Enum(name) => ExpectedValue::Item(enum_number(name, value)),
-        _ => ExpectedValue::Written,
+        _ => ExpectedValue::Literal,
     }
 }
 

@@ -21,7 +21,7 @@ use std::fmt;
 
 use scene_schemas::refusal::Refusal;
 
-use super::flat::FlatTree;
+use super::flat_tree::FlatTree;
 use super::{Node, Scene};
 
 /// A selector that was read. Printing it gives the canonical text.
@@ -51,7 +51,7 @@ const MAX_STEPS: usize = 64;
 
 #[derive(Debug, Clone)]
 struct SelectorStep {
-    by: Combinator,
+    combinator: Combinator,
     /// What one instance has to be, cheapest test first.
     tests: Vec<SelectorTest>,
 }
@@ -92,21 +92,21 @@ struct NestedSelector {
 struct SelectorLiteral {
     text: String,
     /// Text in quotes is never a boolean or a number.
-    quoted: bool,
+    is_quoted: bool,
 }
 
 impl SelectorLiteral {
     fn as_bool(&self) -> Option<bool> {
         match self.text.as_str() {
-            "true" if !self.quoted => Some(true),
-            "false" if !self.quoted => Some(false),
+            "true" if !self.is_quoted => Some(true),
+            "false" if !self.is_quoted => Some(false),
             _ => None,
         }
     }
 
     /// The number, read as the type that it is compared with: 0.1 is not the same number in all.
     fn as_number<N: std::str::FromStr>(&self) -> Option<N> {
-        (!self.quoted && is_number(&self.text)).then(|| self.text.parse().ok()).flatten()
+        (!self.is_quoted && is_number(&self.text)).then(|| self.text.parse().ok()).flatten()
     }
 
     /// An enum item's name, without `Enum.Material.` in front.
@@ -194,7 +194,7 @@ fn print_list(f: &mut fmt::Formatter<'_>, any_of: &[ComplexSelector]) -> fmt::Re
             f.write_str(", ")?;
         }
         for (n, step) in complex.steps.iter().enumerate() {
-            match (n, step.by) {
+            match (n, step.combinator) {
                 (0, Combinator::Child) => f.write_str("> ")?,
                 (0, Combinator::Descendant) => {}
                 (_, Combinator::Child) => f.write_str(" > ")?,
@@ -243,9 +243,9 @@ impl fmt::Display for QuotedWord<'_> {
 impl fmt::Display for SelectorLiteral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Quotes make a difference only around what would otherwise be a boolean or a number.
-        let bare = Self { text: self.text.clone(), quoted: false };
+        let bare = Self { text: self.text.clone(), is_quoted: false };
         let says_more = bare.as_bool().is_some() || is_number(&self.text);
-        match (self.quoted, says_more) {
+        match (self.is_quoted, says_more) {
             (false, true) => f.write_str(&self.text),
             (true, true) => write_quoted(f, &self.text),
             (_, false) => QuotedWord(&self.text).fmt(f),

@@ -119,7 +119,7 @@ impl SelectorParser<'_> {
                 return self.fail(&format!("there are more than {MAX_STEPS} steps"));
             }
             let tests = self.parse_compound()?;
-            steps.push(SelectorStep { by, tests });
+            steps.push(SelectorStep { combinator: by, tests });
             let gap = self.skip_space();
             match self.peek() {
                 None | Some(',' | ')') => return Ok(ComplexSelector { steps }),
@@ -257,7 +257,7 @@ impl SelectorParser<'_> {
     fn parse_literal(&mut self) -> Result<SelectorLiteral, Refusal> {
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             let text = self.parse_quoted(quote)?;
-            return Ok(SelectorLiteral { text, quoted: true });
+            return Ok(SelectorLiteral { text, is_quoted: true });
         }
         let start = self.at;
         let text: String = self.chars[start..]
@@ -282,7 +282,7 @@ impl SelectorParser<'_> {
                 "a value with other characters than letters, digits, `_` and `-` needs quotes",
             );
         }
-        Ok(SelectorLiteral { text, quoted: false })
+        Ok(SelectorLiteral { text, is_quoted: false })
     }
 
     /// Parses `:not(...)` or `:has(...)`.

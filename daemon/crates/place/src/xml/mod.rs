@@ -31,8 +31,8 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use self::props::PropertyElement;
 use self::scan::{DocumentInfo, ScanEvent};
 use super::codec::CodecError;
+use super::property_layout::{HIDDEN, PropertyLayout, ValueSource};
 use super::reference_to;
-use super::stored::{HIDDEN, PropertyLayout, ValueSource};
 use super::tree::{InstanceTree, ROOT, TreeBuilder};
 
 pub(super) use self::text::check_text;
@@ -320,7 +320,7 @@ impl XmlFile {
         let (elements, layout) = self.elements_of(node);
         let can_point = |element: &PropertyElement<'_>| matches!(element.tag, "Ref" | "Content");
         let pointing = (0..).zip(&elements).filter(|(_, element)| can_point(element));
-        pointing.flat_map(|(at, _)| layout.standing_on(at).collect::<Vec<_>>()).collect()
+        pointing.flat_map(|(at, _)| layout.names_at(at).collect::<Vec<_>>()).collect()
     }
 
     /// The items in whose properties a reference stands.
@@ -344,7 +344,7 @@ impl XmlFile {
         for node in self.reference_holders() {
             for key in self.reference_keys(node) {
                 let to =
-                    self.value_of(node, key).as_ref().and_then(super::change::pointed_instance);
+                    self.value_of(node, key).as_ref().and_then(super::change::referenced_instance);
                 found.extend(to.map(|to| (node, key, to)));
             }
         }

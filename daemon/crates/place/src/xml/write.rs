@@ -14,11 +14,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::value::ValueLinks;
 use super::{NAME, XmlFile, shared_strings, text};
-use crate::changes::SceneChanges;
 use crate::codec::CodecError;
 use crate::edits::EditSlot;
 use crate::ids::NewIds;
 use crate::node_of;
+use crate::scene_changes::SceneChanges;
 use crate::splice::PieceList;
 use crate::tree::ROOT;
 
@@ -34,7 +34,7 @@ impl XmlFile {
     ) -> Result<PieceList, CodecError> {
         let dirty = self.dirty_nodes(changes);
         if dirty.is_empty() {
-            return Ok(PieceList::whole(self.file.len()));
+            return Ok(PieceList::whole_file(self.file.len()));
         }
         if self.has_reordered_duplicates(changes) {
             let why = "instances changed places that the file calls by the same name, so what \
@@ -74,7 +74,7 @@ impl XmlFile {
         let mut seen = FxHashSet::default();
         tree.subtree(ROOT).filter(|node| doubled.contains(node)).any(|node| {
             let id = self.referent_of(node);
-            let first = self.node_of(&id).filter(|first| !changes.gone.contains(first));
+            let first = self.node_of(&id).filter(|first| !changes.removed.contains(first));
             seen.insert(id) && first.is_some_and(|first| first != node)
         })
     }
@@ -83,8 +83,8 @@ impl XmlFile {
     fn dirty_nodes(&self, changes: &SceneChanges<'_>) -> FxHashSet<u32> {
         let tree = changes.tree;
         let mut dirty = FxHashSet::default();
-        let pointing = if changes.gone.is_empty() { Vec::new() } else { self.references() };
-        let pointing = pointing.into_iter().filter(|(.., to)| changes.gone.contains(to));
+        let pointing = if changes.removed.is_empty() { Vec::new() } else { self.references() };
+        let pointing = pointing.into_iter().filter(|(.., to)| changes.removed.contains(to));
         let touched = changes
             .edits
             .nodes()
@@ -173,7 +173,7 @@ struct XmlOutput<'a> {
 impl XmlOutput<'_> {
     fn write_items(&mut self) -> Result<(), CodecError> {
         let start = self.xml.document.open_end as usize;
-        self.pieces.keep(0..start);
+        self.pieces.keep_range(0..start);
         let mut frames = vec![self.frame_of(ROOT, start, 0)];
         while let Some(mut frame) = frames.pop() {
             let Some(child) = frame.children.next() else {
@@ -186,7 +186,7 @@ impl XmlOutput<'_> {
             let span = self.xml.span_of(child);
             let is_read = child < self.changes.tree.read_len();
             if is_read && (!self.dirty.contains(&child) || self.is_self_closing(child)) {
-                self.pieces.keep(span.start as usize..span.end as usize);
+                self.pieces.keep_range(span.start as usize..span.end as usize);
                 continue;
             }
             let behind = if is_read {
@@ -223,7 +223,7 @@ impl XmlOutput<'_> {
         let tree = self.changes.tree;
         let span = self.xml.span_of(child);
         if frame.is_same {
-            self.pieces.keep(frame.behind..span.start as usize);
+            self.pieces.keep_range(frame.behind..span.start as usize);
             frame.behind = span.end as usize;
             return;
         }
@@ -232,9 +232,9 @@ impl XmlOutput<'_> {
         match siblings.binary_search(&child) {
             Ok(at) => {
                 let gap = self.gap_before(frame.node, at);
-                self.pieces.keep(gap);
+                self.pieces.keep_range(gap);
             }
-            Err(_) => self.pieces.add(self.style.line_start(frame.depth + 1)),
+            Err(_) => self.pieces.add_bytes(self.style.line_start(frame.depth + 1)),
         }
     }
 
@@ -273,7 +273,7 @@ impl XmlOutput<'_> {
             let bytes = self.xml.slice(gap.clone());
             let len = bytes.trim_ascii_end().len();
             if len > 0 {
-                self.pieces.keep(gap.start..gap.start + len);
+                self.pieces.keep_range(gap.start..gap.start + len);
             }
         }
     }
@@ -284,8 +284,8 @@ impl XmlOutput<'_> {
         let span = self.xml.span_of(frame.node);
         let is_new = frame.node >= tree.read_len();
         if is_new || frame.node != ROOT && span.close == span.end {
-            self.pieces.add(self.style.line_start(frame.depth));
-            self.pieces.add(b"</Item>".to_vec());
+            self.pieces.add_bytes(self.style.line_start(frame.depth));
+            self.pieces.add_bytes(b"</Item>".to_vec());
             return;
         }
         if !frame.is_same {
@@ -299,10 +299,10 @@ impl XmlOutput<'_> {
             // Its first children: the end tag gets a line of its own where it had none.
             let gap = self.xml.slice(behind..span.close as usize);
             if !gap.contains(&b'\n') {
-                self.pieces.add(self.style.line_start(frame.depth));
+                self.pieces.add_bytes(self.style.line_start(frame.depth));
             }
         }
-        self.pieces.keep(behind..end);
+        self.pieces.keep_range(behind..end);
     }
 
     /// Writes the front of an item that was read: its start tag and its properties.
@@ -311,28 +311,28 @@ impl XmlOutput<'_> {
         if span.close == span.end {
             let tag = self.xml.slice(span.start as usize..span.open_end as usize);
             let tag = tag.strip_suffix(b"/>").unwrap_or(tag).trim_ascii_end().to_vec();
-            self.pieces.add(tag);
-            self.pieces.add(b">".to_vec());
+            self.pieces.add_bytes(tag);
+            self.pieces.add_bytes(b">".to_vec());
             self.write_new_properties(node, None, depth)?;
             return Ok(span.end as usize);
         }
         let Some(whole) = self.xml.properties_of(node) else {
-            self.pieces.keep(span.start as usize..span.open_end as usize);
+            self.pieces.keep_range(span.start as usize..span.open_end as usize);
             self.write_new_properties(node, None, depth)?;
             return Ok(span.open_end as usize);
         };
         if span.props == (0, 0) && !self.has_new_properties(node) {
-            self.pieces.keep(span.start as usize..whole.end);
+            self.pieces.keep_range(span.start as usize..whole.end);
             return Ok(whole.end);
         }
         if span.props == (0, 0) {
-            self.pieces.keep(span.start as usize..whole.start);
+            self.pieces.keep_range(span.start as usize..whole.start);
             self.expand_properties(node, depth)?;
             return Ok(whole.end);
         }
-        self.pieces.keep(span.start as usize..span.props.0 as usize);
+        self.pieces.keep_range(span.start as usize..span.props.0 as usize);
         self.edit_properties(node, depth)?;
-        self.pieces.keep(span.props.1 as usize..whole.end);
+        self.pieces.keep_range(span.props.1 as usize..whole.end);
         Ok(whole.end)
     }
 
@@ -344,7 +344,7 @@ impl XmlOutput<'_> {
         tag.extend_from_slice(b"\" referent=\"");
         text::escape_attribute(&self.referent_for(node), &mut tag);
         tag.extend_from_slice(b"\">");
-        self.pieces.add(tag);
+        self.pieces.add_bytes(tag);
         self.write_new_properties(node, self.changes.bases.get(&node).copied(), depth)?;
         Ok(1)
     }

@@ -95,14 +95,14 @@ fn what_the_plugin_leaves_in_a_place_is_seen() {
     let storage = scene.create(root, "ServerStorage", "ServerStorage");
     let lock = scene.create(storage, "ObjectValue", "__Rojo_SessionLock");
     assert_eq!(find_sync(&scene), None);
-    scene.know_property(lock, "Value", Variant::Ref(Ref::none()));
+    scene.set_known_property(lock, "Value", Variant::Ref(Ref::none()));
     assert_eq!(find_sync(&scene), None);
-    scene.know_property(lock, "Value", Variant::Ref(reference_of(storage)));
+    scene.set_known_property(lock, "Value", Variant::Ref(reference_of(storage)));
     assert_eq!(find_sync(&scene), Some(SyncState { lock: Some(lock), connection: None }));
     let workspace = scene.create(root, "Workspace", "Workspace");
     let mut attributes = rbx_types::Attributes::new();
     attributes.insert(CONNECTION.to_owned(), "http://localhost:34872".into());
-    scene.know_property(workspace, "Attributes", attributes.into());
+    scene.set_known_property(workspace, "Attributes", attributes.into());
     let seen = find_sync(&scene).unwrap();
     assert_eq!(seen.connection.as_deref(), Some("http://localhost:34872"));
 }

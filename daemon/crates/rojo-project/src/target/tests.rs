@@ -40,7 +40,7 @@ impl Bench {
 
     /// The deletion of both scripts, ready to be done.
     fn prepared(&mut self) -> Result<ReadyStep, PlaceError> {
-        let mark = self.scene.mark();
+        let mark = self.scene.journal_mark();
         let blobs = BlobStore::new();
         let mut draft = ProposalDraft::new(&mut self.scene, &blobs);
         for name in ["a", "b"] {

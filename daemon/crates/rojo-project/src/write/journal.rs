@@ -157,7 +157,7 @@ impl ReadyStep {
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
 
-    /// Does the step.
+    /// Performs the step on the disk.
     ///
     /// # Errors
     /// It was not done; what had been done of it was taken back, as far as that was possible.

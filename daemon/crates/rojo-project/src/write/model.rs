@@ -202,7 +202,7 @@ impl ChangePlanner<'_> {
                 let value = self
                     .copy_references(value, all)
                     .ok_or_else(|| self.outside_reference(*node, &name))?;
-                model.know_property(*copy, &name, value);
+                model.set_known_property(*copy, &name, value);
             }
         }
         Ok(())
@@ -224,7 +224,7 @@ impl ChangePlanner<'_> {
     ) -> Option<Variant> {
         let is_outside = std::cell::Cell::new(false);
         renumber_reference(&mut value, |number| {
-            let to = self.scene.pointed_at(reference_to(number));
+            let to = self.scene.referenced_node(reference_to(number));
             // What is deleted is pointed to by nobody.
             let to = to.filter(|to| self.scene.is_live(*to))?;
             let copy = copies.get(&to).map(|copy| reference_of(*copy));
@@ -271,7 +271,7 @@ impl ChangePlanner<'_> {
                         let value = self
                             .copy_references(value, &copies)
                             .ok_or_else(|| self.outside_reference(node, name))?;
-                        model.know_property(copy, name, value);
+                        model.set_known_property(copy, name, value);
                     }
                     None => model.set_property(copy, name, None)?,
                 }

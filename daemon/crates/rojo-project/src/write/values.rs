@@ -12,7 +12,7 @@ use vector_place::{reflection, stored_form};
 
 use crate::value;
 
-/// A property.
+/// A property value as project files write it.
 ///
 /// # Errors
 /// JSON cannot hold it.
@@ -36,7 +36,7 @@ pub(super) fn property_json(class: &str, name: &str, variant: &Variant) -> Resul
     }
 }
 
-/// An attribute.
+/// An attribute value as project files write it.
 ///
 /// # Errors
 /// JSON cannot hold it.

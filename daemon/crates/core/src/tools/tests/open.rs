@@ -15,7 +15,7 @@ use crate::proposal::{BlobStore, perform_command};
 
 /// Workspace with a part Wall and a model House; nothing is known of their properties.
 pub(super) fn place() -> Scene {
-    let mut scene = Scene::open_place();
+    let mut scene = Scene::empty_studio_place();
     let text = |text: &str| text.to_owned();
     let nodes = NodeColumns {
         classes: ["Workspace", "Part", "Model"].map(text).to_vec(),
@@ -58,7 +58,7 @@ fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
     let args = json!({ "assetId": 5, "parentPath": "game.Workspace.House" });
     assert!(insert(&mut scene, args.clone()).is_err());
     assert_eq!(scene.take_missing().assets, [5]);
-    scene.know_asset(5, Ok(asset()));
+    scene.set_asset_contents(5, Ok(asset()));
     let (proposal, answer) = insert(&mut scene, args).unwrap();
     assert!(scene.take_missing().is_empty(), "an asset's properties are not asked for");
     assert_eq!(answer["paths"], json!(["game.Workspace.House.Tree", "game.Workspace.House.Leaf"]));
@@ -88,7 +88,7 @@ fn an_asset_is_asked_for_and_then_shown_with_its_scripts() {
 #[test]
 fn what_an_asset_brings_has_properties_that_nobody_knows() {
     let mut scene = place();
-    scene.know_asset(5, Ok(asset()));
+    scene.set_asset_contents(5, Ok(asset()));
     insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     let path = "game.Workspace.Tree.Trunk";
     let read = call(&mut scene, "get_properties", json!({ "path": path }));
@@ -100,7 +100,7 @@ fn what_an_asset_brings_has_properties_that_nobody_knows() {
     let Ok(Plan::Propose(set, _)) = set else { panic!("{set:?}") };
     let Change::Set { before: None, .. } = set.preview.rows[0].change else { panic!("{set:?}") };
     assert!(matches!(&set.commands[0], Command::Set { expect: None, .. }));
-    let mark = scene.mark();
+    let mark = scene.journal_mark();
     scene.rollback(mark);
 }
 
@@ -109,8 +109,8 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
     let mut scene = place();
     let mut holds = asset();
     holds.names[3] = "Tree".to_owned();
-    scene.know_asset(5, Ok(holds));
-    let mark = scene.mark();
+    scene.set_asset_contents(5, Ok(holds));
+    let mark = scene.journal_mark();
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     scene.rollback(mark);
     scene.begin_scope(Seq(7));
@@ -129,16 +129,17 @@ fn the_roots_of_an_asset_go_again_the_last_first() {
 #[test]
 fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
     let mut scene = place();
-    scene.know_asset(6, Err("Studio could not load the asset 6: it is private.".to_owned()));
+    scene
+        .set_asset_contents(6, Err("Studio could not load the asset 6: it is private.".to_owned()));
     let refused = insert(&mut scene, json!({ "assetId": 6 })).unwrap_err();
     assert_eq!(refused, "insert_asset: Studio could not load the asset 6: it is private.");
     let mut torn = asset();
     torn.parents[1] = 9;
-    scene.know_asset(7, Ok(torn));
+    scene.set_asset_contents(7, Ok(torn));
     assert!(insert(&mut scene, json!({ "assetId": 7 })).unwrap_err().contains("holds nothing"));
     let mut long = asset();
     long.scripts[0].text = "x".repeat(500_000);
-    scene.know_asset(8, Ok(long));
+    scene.set_asset_contents(8, Ok(long));
     assert!(insert(&mut scene, json!({ "assetId": 8 })).unwrap_err().contains("by hand"));
     assert!(insert(&mut scene, json!({ "assetId": 0 })).is_err());
     assert_eq!(scene.len(), 3);
@@ -148,9 +149,9 @@ fn an_asset_that_cannot_be_had_is_refused_in_studios_words() {
 fn call_with(scene: &mut Scene, selected: &[&str], tool: &str, args: Json) -> Result<Plan, String> {
     scene.forget_facts();
     let _ = call(scene, tool, args.clone());
-    assert!(scene.take_missing().selection, "the selection is asked for");
+    assert!(scene.take_missing().is_selection_missing, "the selection is asked for");
     let ids: Vec<_> = selected.iter().map(|id| InstanceId((*id).to_owned())).collect();
-    scene.know_selection(&ids, ids.len() as u32);
+    scene.set_selection(&ids, ids.len() as u32);
     call(scene, tool, args)
 }
 
@@ -204,10 +205,10 @@ fn what_names_its_instances_asks_for_no_selection() {
         json!({ "paths": ["game.Workspace.Wall"] }),
         json!({ "selector": "#Wall" }),
     ] {
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         let proposal = proposed(call(&mut scene, "delete_instance", args));
         assert_eq!(proposal.meant, None);
-        assert!(!scene.take_missing().selection);
+        assert!(!scene.take_missing().is_selection_missing);
         scene.rollback(mark);
     }
 }
@@ -219,7 +220,7 @@ fn what_was_meant_once_is_meant_again() {
     let meant = proposed(call_with(&mut scene, &["studio:2"], "delete_instance", json!({}))).meant;
     let mut scene = place();
     scene.set_implicit_target(meant.clone());
-    scene.know_selection(&[InstanceId("studio:3".to_owned())], 1);
+    scene.set_selection(&[InstanceId("studio:3".to_owned())], 1);
     assert_eq!(proposed(delete(&mut scene)).commands[0].target().id.0, "studio:2");
     let mut scene = place();
     scene.update_mirror(&ScenePart::Removed { id: InstanceId("studio:2".to_owned()) }).unwrap();
@@ -273,7 +274,7 @@ fn all_that_is_suspicious_in_an_asset_waits_for_two_yeses() {
         let mut scene = place();
         let mut holds = asset();
         holds.scripts[0].text = text.to_owned();
-        scene.know_asset(5, Ok(holds));
+        scene.set_asset_contents(5, Ok(holds));
         let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
         let warning = proposal.warnings.iter().find(|it| it.kind == WarningKind::Security);
         let warning = warning.unwrap_or_else(|| panic!("{text}"));
@@ -285,7 +286,7 @@ fn all_that_is_suspicious_in_an_asset_waits_for_two_yeses() {
     let mut holds = asset();
     holds.scripts[0].text = "print(1)".to_owned();
     holds.names[2] = "Server Script Service".to_owned();
-    scene.know_asset(5, Ok(holds));
+    scene.set_asset_contents(5, Ok(holds));
     let (proposal, _) = insert(&mut scene, json!({ "assetId": 5 })).unwrap();
     let said: Vec<_> = proposal.warnings.iter().map(|it| (it.kind, it.text.as_str())).collect();
     let imitates =

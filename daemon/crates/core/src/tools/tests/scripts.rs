@@ -24,7 +24,7 @@ fn syntax_is_the_compilers() {
 fn a_script_is_formatted_by_the_projects_settings() {
     let mut scene = place();
     let text = Ok("indent_type = \"Spaces\"\nindent_width = 2".to_owned());
-    scene.know_style(Some(StyleFile { file: "stylua.toml".to_owned(), text }));
+    scene.set_style(Some(StyleFile { file: "stylua.toml".to_owned(), text }));
     let args = json!({ "path": MAIN_PATH });
     let Ok(Plan::Propose(proposal, answer)) = call(&mut scene, "format", args.clone()) else {
         panic!("it is a change");
@@ -54,7 +54,7 @@ fn only_the_lines_that_are_meant_are_formatted() {
     let refusal = call(&mut scene, "format", json!({ "path": MAIN_PATH })).unwrap_err();
     assert!(refusal.contains("does not compile: line 1"), "{refusal}");
     let text = Ok("nonsense = 1".to_owned());
-    scene.know_style(Some(StyleFile { file: "x/stylua.toml".to_owned(), text }));
+    scene.set_style(Some(StyleFile { file: "x/stylua.toml".to_owned(), text }));
     let refusal = call(&mut scene, "format", json!({ "path": MAIN_PATH })).unwrap_err();
     assert!(refusal.contains("x/stylua.toml cannot be read"), "{refusal}");
 }

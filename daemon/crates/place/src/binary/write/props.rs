@@ -17,8 +17,8 @@ use crate::binary::layout::ty;
 use crate::binary::{ClassGroup, cell};
 use crate::codec::CodecError;
 use crate::edits::{EditColumn, EditSlot, PropertyEdit, UNTOUCHED};
+use crate::property_layout::{HIDDEN, ValueSource};
 use crate::reflection;
-use crate::stored::{HIDDEN, ValueSource};
 
 /// A column to be written.
 struct ColumnPlan<'a> {
@@ -65,7 +65,7 @@ impl<'a> BinaryOutput<'a> {
     /// What was set for a property in a group.
     fn edits_of(&self, rows: &GroupRows<'_>, key: Ustr) -> Option<&'a EditColumn> {
         let class = self.class_number(rows.group)?;
-        let column = self.changes.edits.of_key(class, key)?;
+        let column = self.changes.edits.column_of_key(class, key)?;
         let first = rows.group.first;
         let is_here = |node: u32| {
             (first..first + rows.group.rows).contains(&node) || rows.added.contains(node)
@@ -85,7 +85,7 @@ impl<'a> BinaryOutput<'a> {
     ) -> Result<(), CodecError> {
         let (group, binary) = (rows.group, self.binary);
         let layout = binary.layout_of(group);
-        let keys: Vec<Ustr> = layout.standing_on(at).collect();
+        let keys: Vec<Ustr> = layout.names_at(at).collect();
         let sources = keys.iter().filter_map(|key| layout.get(*key));
         let is_replaced = sources.clone().any(|source| source.migration.is_some());
         let edits: Vec<_> = keys.iter().map(|key| self.edits_of(rows, *key)).collect();
@@ -153,7 +153,7 @@ impl<'a> BinaryOutput<'a> {
     fn has_deleted_target(&self, prop: u32) -> bool {
         let ty = self.binary.props[prop as usize].ty;
         let can_point = matches!(ty, Some(ty::REF | ty::CONTENT));
-        if self.changes.gone.is_empty() || !can_point {
+        if self.changes.removed.is_empty() || !can_point {
             return false;
         }
         let Ok(column) = self.binary.column_at(prop) else {
@@ -163,7 +163,9 @@ impl<'a> BinaryOutput<'a> {
     }
 
     fn is_target_deleted(&self, column: &PropertyColumn, row: usize) -> bool {
-        self.binary.pointed_node(column, row).is_some_and(|node| self.changes.gone.contains(&node))
+        self.binary
+            .pointed_node(column, row)
+            .is_some_and(|node| self.changes.removed.contains(&node))
     }
 
     /// Properties that were set and that the file does not have for the class.
@@ -172,7 +174,7 @@ impl<'a> BinaryOutput<'a> {
         let Some(class) = self.class_number(rows.group) else {
             return Ok(());
         };
-        let columns = self.changes.edits.of_class(class);
+        let columns = self.changes.edits.columns_of_class(class);
         let mut keys: Vec<Ustr> =
             columns.map(|it| it.key).filter(|key| layout.get(*key).is_none()).collect();
         keys.sort_unstable_by_key(Ustr::as_str);
@@ -392,7 +394,7 @@ impl<'a> BinaryOutput<'a> {
     }
 
     fn is_link_to_deleted(&self, column: &PropertyColumn, row: usize) -> bool {
-        !self.changes.gone.is_empty() && self.is_target_deleted(column, row)
+        !self.changes.removed.is_empty() && self.is_target_deleted(column, row)
     }
 
     /// Appends the cell of one instance; false where the type cannot hold its value.

@@ -5,11 +5,11 @@ use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, SharedString, Variant};
 
 use super::XmlOutput;
-use crate::change::pointed_instance;
+use crate::change::referenced_instance;
 use crate::codec::CodecError;
 use crate::edits::{EditSlot, PropertyEdit};
+use crate::property_layout::{self, HIDDEN, PropertyLayout};
 use crate::reflection;
-use crate::stored::{self, HIDDEN, PropertyLayout};
 use crate::xml::props::PropertyElement;
 use crate::xml::value::{self, TextTag, ValueLinks};
 use crate::xml::{NAME, text};
@@ -26,38 +26,38 @@ impl XmlOutput<'_> {
         if !is_new && !self.has_new_properties(node) {
             return Ok(());
         }
-        self.pieces.add(self.style.line_start(depth + 1));
-        self.pieces.add(b"<Properties>".to_vec());
+        self.pieces.add_bytes(self.style.line_start(depth + 1));
+        self.pieces.add_bytes(b"<Properties>".to_vec());
         if let Some(base) = base.filter(|base| !self.xml.properties_content(*base).is_empty()) {
             self.copy_properties(node, base, depth)?;
         } else {
             let lead = self.style.line_start(depth + 2);
             self.write_name_property(node, &lead)?;
             self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
-            self.pieces.add(self.style.line_start(depth + 1));
+            self.pieces.add_bytes(self.style.line_start(depth + 1));
         }
-        self.pieces.add(b"</Properties>".to_vec());
+        self.pieces.add_bytes(b"</Properties>".to_vec());
         Ok(())
     }
 
     /// Properties in the place of `<Properties/>`.
     pub(super) fn expand_properties(&mut self, node: u32, depth: usize) -> Result<(), CodecError> {
-        self.pieces.add(b"<Properties>".to_vec());
+        self.pieces.add_bytes(b"<Properties>".to_vec());
         let lead = self.style.line_start(depth + 2);
         if self.is_renamed(node) {
             self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &[], &PropertyLayout::default(), &lead)?;
-        self.pieces.add(self.style.line_start(depth + 1));
-        self.pieces.add(b"</Properties>".to_vec());
+        self.pieces.add_bytes(self.style.line_start(depth + 1));
+        self.pieces.add_bytes(b"</Properties>".to_vec());
         Ok(())
     }
 
     fn write_name_property(&mut self, node: u32, lead: &[u8]) -> Result<(), CodecError> {
         let name = Variant::String(self.changes.tree.name_text(node).to_owned());
         let element = self.write_element(NAME, &name)?;
-        self.pieces.add(lead.to_vec());
-        self.pieces.add(element);
+        self.pieces.add_bytes(lead.to_vec());
+        self.pieces.add_bytes(element);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl XmlOutput<'_> {
     /// The properties that were set for an instance, sorted.
     fn edited_keys(&self, node: u32) -> Vec<Ustr> {
         let class = self.changes.tree.class(node);
-        let columns = self.changes.edits.of_class(class);
+        let columns = self.changes.edits.columns_of_class(class);
         let is_set = |edit: PropertyEdit<'_>| matches!(edit, PropertyEdit::Set(_));
         let mut keys: Vec<Ustr> = columns
             .filter(|column| is_set(self.changes.edits.edit_in_column(column, node)))
@@ -106,19 +106,19 @@ impl XmlOutput<'_> {
                     let gap = self.xml.properties_content(node).get(behind..element.whole.start);
                     let blank = gap.is_some_and(|gap| gap.trim_ascii().is_empty());
                     let end = if blank { behind } else { element.whole.start };
-                    self.pieces.keep(start + behind..start + end);
+                    self.pieces.keep_range(start + behind..start + end);
                     behind = element.whole.end;
                 }
                 Some(new) => {
-                    self.pieces.keep(start + behind..start + element.whole.start);
-                    self.pieces.add(new);
+                    self.pieces.keep_range(start + behind..start + element.whole.start);
+                    self.pieces.add_bytes(new);
                     behind = element.whole.end;
                 }
             }
         }
         let last = elements.last().map_or(0, |element| element.whole.end);
         if behind < last {
-            self.pieces.keep(start + behind..start + last);
+            self.pieces.keep_range(start + behind..start + last);
             behind = last;
         }
         let lead = self.leading_space(node, &elements, depth);
@@ -126,7 +126,7 @@ impl XmlOutput<'_> {
             self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
-        self.pieces.keep(start + behind..self.xml.span_of(node).props.1 as usize);
+        self.pieces.keep_range(start + behind..self.xml.span_of(node).props.1 as usize);
         Ok(())
     }
 
@@ -159,14 +159,14 @@ impl XmlOutput<'_> {
                 out.extend_from_slice(bytes);
             }
         }
-        self.pieces.add(out);
+        self.pieces.add_bytes(out);
         let lead = self.leading_space(base, &elements, depth);
         let is_called = elements.iter().any(|element| element.name == NAME);
         if !is_called && self.changes.tree.name_text(node) != self.changes.tree.class_name(node) {
             self.write_name_property(node, &lead)?;
         }
         self.add_properties(node, &elements, &layout, &lead)?;
-        self.pieces.add(content.get(behind..).unwrap_or_default().to_vec());
+        self.pieces.add_bytes(content.get(behind..).unwrap_or_default().to_vec());
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl XmlOutput<'_> {
             }
             return Ok(Some(replace_element_text(content, element, name)?));
         }
-        let keys: Vec<Ustr> = layout.standing_on(at).collect();
+        let keys: Vec<Ustr> = layout.names_at(at).collect();
         let is_edited = |key: &Ustr| self.edit_of(node, *key) != PropertyEdit::None;
         let is_twin = has_removed && self.is_twin_of_removed(node, element, &keys);
         if is_twin && keys.iter().all(|key| key.starts_with(HIDDEN)) {
@@ -234,7 +234,7 @@ impl XmlOutput<'_> {
     /// Whether a property was taken off an instance.
     fn has_removed(&self, node: u32) -> bool {
         let edits = self.changes.edits;
-        let mut columns = edits.of_class(self.changes.tree.class(node));
+        let mut columns = edits.columns_of_class(self.changes.tree.class(node));
         columns.any(|column| edits.edit_in_column(column, node) == PropertyEdit::Removed)
     }
 
@@ -254,11 +254,11 @@ impl XmlOutput<'_> {
         content: &[u8],
         element: &PropertyElement<'_>,
     ) -> Option<Vec<u8>> {
-        if self.changes.gone.is_empty() || !matches!(element.tag, "Ref" | "Content") {
+        if self.changes.removed.is_empty() || !matches!(element.tag, "Ref" | "Content") {
             return None;
         }
-        let to = self.xml.read_element(base, element).as_ref().and_then(pointed_instance)?;
-        if !self.changes.gone.contains(&to) {
+        let to = self.xml.read_element(base, element).as_ref().and_then(referenced_instance)?;
+        if !self.changes.removed.contains(&to) {
             return None;
         }
         let front = content.get(element.whole.start..element.inside.start)?;
@@ -309,8 +309,8 @@ impl XmlOutput<'_> {
             let class = self.changes.tree.class_name(node).to_owned();
             let (name, value) = stored_form(&class, key, value, "", None);
             let element = self.write_element(&name, &value)?;
-            self.pieces.add(lead.to_vec());
-            self.pieces.add(element);
+            self.pieces.add_bytes(lead.to_vec());
+            self.pieces.add_bytes(element);
         }
         Ok(())
     }
@@ -375,13 +375,15 @@ fn stored_form(
     if let Some(stored) = stored
         && known.is_none_or(|(name, _)| name != element)
     {
-        let value = stored::convert_variant(value.clone(), stored);
+        let value = property_layout::convert_variant(value.clone(), stored);
         if value.ty() == stored {
             return (element.to_owned(), value);
         }
     }
     match known {
-        Some((name, kind)) => (name.to_owned(), stored::convert_variant(value.clone(), kind)),
+        Some((name, kind)) => {
+            (name.to_owned(), property_layout::convert_variant(value.clone(), kind))
+        }
         None => (key.to_owned(), value.clone()),
     }
 }

@@ -8,15 +8,15 @@ use std::borrow::Cow;
 use rbx_dom_weak::ustr;
 use rbx_types::{Color3, Color3uint8, Ref, Variant, VariantType};
 
-use super::reflection::{self, FileName};
-use super::stored::convert_variant;
+use super::property_layout::convert_variant;
+use super::reflection::{self, StoredNameKind};
 use super::{Node, Scene, node_of, reference_to};
 
 /// A property that was written under some name, as scenes and files have it: the names that stand for
 /// it now, each with the value. Nothing where no file keeps it.
 pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Variant)> {
     match reflection::classify_name(class, name) {
-        FileName::Shown(name, ty) => {
+        StoredNameKind::Shown(name, ty) => {
             let is_in_bytes =
                 matches!(reflection::stored_name(class, name), Some((_, VariantType::Color3uint8)));
             let value = match convert_variant(value, ty) {
@@ -27,9 +27,9 @@ pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Vari
             };
             vec![(name.to_owned(), value)]
         }
-        FileName::Unknown => vec![(name.to_owned(), value)],
-        FileName::Hidden => Vec::new(),
-        FileName::Replaced(ty, migration) => {
+        StoredNameKind::Unknown => vec![(name.to_owned(), value)],
+        StoredNameKind::Hidden => Vec::new(),
+        StoredNameKind::Replaced(ty, migration) => {
             let names = migration.new_property_names().iter();
             match migration.perform(&convert_variant(value, ty)) {
                 Ok(value) => names.map(|name| ((*name).to_owned(), value.clone())).collect(),
@@ -40,7 +40,7 @@ pub fn stored_form(class: &str, name: &str, value: Variant) -> Vec<(String, Vari
 }
 
 /// The number in a reference; none in one to nothing.
-pub fn number_of(to: Ref) -> Option<u32> {
+pub fn referent_number(to: Ref) -> Option<u32> {
     node_of(to)
 }
 
@@ -51,7 +51,7 @@ pub fn reference_of(node: Node) -> Ref {
 
 impl Scene {
     /// Adds an instance, as the last child of `parent`, that is known under an id: `ref:` and this.
-    pub fn know_instance(&mut self, parent: Node, class: &str, name: &str, id: &str) -> Node {
+    pub fn add_known_instance(&mut self, parent: Node, class: &str, name: &str, id: &str) -> Node {
         let node = self.tree.add(class, name);
         self.tree.link(node, parent.0, None);
         self.ids.set(node, id);
@@ -59,8 +59,8 @@ impl Scene {
     }
 
     /// Says what value an instance has under a name that [`stored_form`] gives.
-    pub fn know_property(&mut self, node: Node, name: &str, value: Variant) {
-        self.set_quietly(node.0, ustr(name), Some(value));
+    pub fn set_known_property(&mut self, node: Node, name: &str, value: Variant) {
+        self.set_unjournaled(node.0, ustr(name), Some(value));
     }
 
     /// The properties that a file has for an instance, attributes, tags and a script's text among them.
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     /// The instance that a value of this scene refers to.
-    pub fn pointed_at(&self, to: Ref) -> Option<Node> {
+    pub fn referenced_node(&self, to: Ref) -> Option<Node> {
         node_of(to).filter(|node| self.tree.contains(*node)).map(Node)
     }
 }

@@ -10,10 +10,10 @@ const SEEN: [&str; 8] =
 
 /// Whether it may be seen. Whatever holds other instances may hold parts.
 pub fn has_geometry(preview: &Preview) -> bool {
-    preview.more_rows > 0 || preview.rows.iter().any(is_seen)
+    preview.more_rows > 0 || preview.rows.iter().any(is_visible_row)
 }
 
-fn is_seen(Row { change, class, .. }: &Row) -> bool {
+fn is_visible_row(Row { change, class, .. }: &Row) -> bool {
     let is_part = is_a(class, "BasePart") || is_a(class, "DataModelMesh");
     match change {
         Change::Created { .. } => is_part,

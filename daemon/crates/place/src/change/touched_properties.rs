@@ -9,7 +9,7 @@ impl Scene {
     /// The stored properties that were set since a moment and not taken back, by instance.
     pub fn touched_since(&self, since: JournalMark) -> BTreeMap<Node, BTreeSet<&'static str>> {
         let mut touched: BTreeMap<Node, BTreeSet<&'static str>> = BTreeMap::new();
-        for done in self.journal.done.iter().skip(since.0) {
+        for done in self.journal.steps.iter().skip(since.0) {
             if let JournalStep::Stored { node, column, .. } = done
                 && let Some(key) = self.edits.key_of(*column)
             {

@@ -15,7 +15,7 @@ use rbx_types::{
 use rustc_hash::FxHashSet;
 
 use super::attributes;
-use super::reflection::{self, FileName};
+use super::reflection::{self, StoredNameKind};
 use super::xml;
 
 /// Before the names of what a file has and no edit can name: it is kept, and copied with the rest.
@@ -53,7 +53,7 @@ pub(super) struct PropertyLayout {
     /// The properties in the order of the file.
     order: Vec<Ustr>,
     /// The properties by what they stand on, sorted by it.
-    standing: Vec<(u32, Ustr)>,
+    names_by_source: Vec<(u32, Ustr)>,
 }
 
 impl PropertyLayout {
@@ -63,17 +63,17 @@ impl PropertyLayout {
         let names: Vec<&str> = names.into_iter().collect();
         for (at, name) in (0..).zip(&names) {
             match reflection::classify_name(class, name) {
-                FileName::Shown(name, want) => {
+                StoredNameKind::Shown(name, want) => {
                     layout.add_direct(name, ValueSource { at, want: Some(want), migration: None });
                 }
-                FileName::Unknown => {
+                StoredNameKind::Unknown => {
                     layout.add_direct(name, ValueSource { at, want: None, migration: None });
                 }
-                FileName::Replaced(want, migration) => {
+                StoredNameKind::Replaced(want, migration) => {
                     let source = ValueSource { at, want: Some(want), migration: Some(migration) };
                     layout.add_replaced(source, migration.new_property_names());
                 }
-                FileName::Hidden => {}
+                StoredNameKind::Hidden => {}
             }
         }
         let shown: FxHashSet<u32> = layout.sources.values().map(|source| source.at).collect();
@@ -82,8 +82,9 @@ impl PropertyLayout {
             layout.add_direct(&format!("{HIDDEN}{name}"), source);
         }
         let at = |name: &Ustr| layout.sources.get(name).map(|source| source.at);
-        layout.standing = layout.order.iter().filter_map(|name| Some((at(name)?, *name))).collect();
-        layout.standing.sort_by_key(|(at, _)| *at);
+        layout.names_by_source =
+            layout.order.iter().filter_map(|name| Some((at(name)?, *name))).collect();
+        layout.names_by_source.sort_by_key(|(at, _)| *at);
         layout
     }
 
@@ -116,21 +117,21 @@ impl PropertyLayout {
     }
 
     /// The properties that something in the file stands for.
-    pub(super) fn standing_on(&self, at: u32) -> impl Iterator<Item = Ustr> {
-        let first = self.standing.partition_point(|(it, _)| *it < at);
-        let behind = self.standing.get(first..).unwrap_or_default();
+    pub(super) fn names_at(&self, at: u32) -> impl Iterator<Item = Ustr> {
+        let first = self.names_by_source.partition_point(|(it, _)| *it < at);
+        let behind = self.names_by_source.get(first..).unwrap_or_default();
         behind.iter().take_while(move |(it, _)| *it == at).map(|(_, name)| *name)
     }
 }
 
 /// A value of a binary file for an XML file, which tells texts from other bytes: what nothing is known
 /// of is a text where it can be one.
-pub(super) fn for_xml(class: &str, key: Ustr, value: Variant) -> Variant {
+pub(super) fn to_xml_value(class: &str, key: Ustr, value: Variant) -> Variant {
     let name = key.trim_start_matches(HIDDEN);
     let Variant::BinaryString(bytes) = &value else {
         return value;
     };
-    if !matches!(reflection::classify_name(class, name), FileName::Unknown) {
+    if !matches!(reflection::classify_name(class, name), StoredNameKind::Unknown) {
         return value;
     }
     match std::str::from_utf8(bytes.as_ref()) {

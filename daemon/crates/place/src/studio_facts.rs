@@ -21,7 +21,7 @@ pub(super) struct StudioFacts {
     selection: Option<(Vec<InstanceId>, u32)>,
     is_selection_missing: Cell<bool>,
     /// Whom the call means, whatever is selected.
-    meant: Option<ImplicitTarget>,
+    implicit_target: Option<ImplicitTarget>,
 }
 
 /// What a call means that leaves out its path.
@@ -49,28 +49,28 @@ impl StudioFacts {
 impl Scene {
     fn facts(&self) -> Option<&StudioFacts> {
         match &self.file {
-            SourceFile::Open(mirror) => Some(&mirror.facts),
+            SourceFile::Studio(mirror) => Some(&mirror.facts),
             _ => None,
         }
     }
 
     /// Forgets what was told for the call before.
     pub fn forget_facts(&mut self) {
-        if let SourceFile::Open(mirror) = &mut self.file {
+        if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts = StudioFacts::default();
         }
     }
 
     /// Says whom the next call means where it leaves out its path; none where the selection tells.
     pub fn set_implicit_target(&mut self, meant: Option<ImplicitTarget>) {
-        if let SourceFile::Open(mirror) = &mut self.file {
-            mirror.facts.meant = meant;
+        if let SourceFile::Studio(mirror) = &mut self.file {
+            mirror.facts.implicit_target = meant;
         }
     }
 
     /// Takes what is selected, and how many instances that are.
-    pub fn know_selection(&mut self, ids: &[InstanceId], count: u32) {
-        if let SourceFile::Open(mirror) = &mut self.file {
+    pub fn set_selection(&mut self, ids: &[InstanceId], count: u32) {
+        if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts.selection = Some((ids.to_vec(), count));
         }
     }
@@ -84,7 +84,7 @@ impl Scene {
         let Some(facts) = self.facts() else {
             return Ok(ImplicitInstance::File);
         };
-        if let Some(ImplicitTarget { target, by }) = &facts.meant {
+        if let Some(ImplicitTarget { target, by }) = &facts.implicit_target {
             let node = self.by_id(&target.id).filter(|node| self.is_live(*node));
             let node = node.or_else(|| self.resolve(&target.path).ok());
             return match node {
@@ -134,8 +134,8 @@ impl Scene {
     }
 
     /// Takes what an asset holds, or why that cannot be told.
-    pub fn know_asset(&mut self, asset: u64, told: Result<AssetContents, String>) {
-        if let SourceFile::Open(mirror) = &mut self.file {
+    pub fn set_asset_contents(&mut self, asset: u64, told: Result<AssetContents, String>) {
+        if let SourceFile::Studio(mirror) = &mut self.file {
             mirror.facts.assets.insert(asset, told);
         }
     }

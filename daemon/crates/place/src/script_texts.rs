@@ -21,8 +21,8 @@ const LOG: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct TextChanges {
     /// How many are not remembered any more.
-    forgotten: u64,
-    touched: Vec<Node>,
+    dropped_count: u64,
+    changed_nodes: Vec<Node>,
 }
 
 impl TextChanges {
@@ -34,21 +34,21 @@ impl TextChanges {
     }
 
     fn note_text(&mut self, node: u32) {
-        if self.touched.len() == LOG {
-            self.touched.drain(..LOG / 2);
-            self.forgotten += LOG as u64 / 2;
+        if self.changed_nodes.len() == LOG {
+            self.changed_nodes.drain(..LOG / 2);
+            self.dropped_count += LOG as u64 / 2;
         }
-        self.touched.push(Node(node));
+        self.changed_nodes.push(Node(node));
     }
 
     /// From here on, whoever has looked before looks at all texts.
     fn reset(&mut self) {
-        self.forgotten += self.touched.len() as u64 + 1;
-        self.touched.clear();
+        self.dropped_count += self.changed_nodes.len() as u64 + 1;
+        self.changed_nodes.clear();
     }
 
     fn current_mark(&self) -> u64 {
-        self.forgotten + self.touched.len() as u64
+        self.dropped_count + self.changed_nodes.len() as u64
     }
 }
 
@@ -87,26 +87,26 @@ impl Scene {
     }
 
     /// This moment, for [`Scene::texts_since`].
-    pub fn texts_now(&self) -> u64 {
+    pub fn text_mark(&self) -> u64 {
         self.texts.current_mark()
     }
 
     /// The instances that may have another text than at a moment, some of them more than once; some of
     /// them are gone, and numbers of those that are may be others' now. None where that is too long ago.
-    pub fn texts_since(&self, moment: u64) -> Option<&[Node]> {
-        let known = usize::try_from(moment.checked_sub(self.texts.forgotten)?).ok()?;
-        self.texts.touched.get(known..)
+    pub fn texts_changed_since(&self, moment: u64) -> Option<&[Node]> {
+        let known = usize::try_from(moment.checked_sub(self.texts.dropped_count)?).ok()?;
+        self.texts.changed_nodes.get(known..)
     }
 
     /// An instance goes whose number another one will have.
-    pub(super) fn text_goes(&mut self, node: u32) {
+    pub(super) fn note_removed_text(&mut self, node: u32) {
         if self.is_script(Node(node)) {
             self.texts.note_text(node);
         }
     }
 
     /// Studio told a text, or that it is another one.
-    pub(super) fn text_told(&mut self, node: u32) {
+    pub(super) fn note_mirrored_text(&mut self, node: u32) {
         if self.journal.is_empty() {
             self.texts.note_text(node);
         } else {
@@ -125,33 +125,33 @@ mod tests {
     fn the_log_says_who_was_touched_as_far_as_it_reaches() {
         let mut scene = Scene::empty(FileFormat::Binary);
         let [one, two] = ["A", "B"].map(|it| scene.create(scene.root(), "Script", it));
-        let begin = scene.texts_now();
+        let begin = scene.text_mark();
         scene.set_source(one, "1".to_owned());
-        let (mark, moment) = (scene.mark(), scene.texts_now());
+        let (mark, moment) = (scene.journal_mark(), scene.text_mark());
         scene.set_source(two, "2".to_owned());
         scene.rename(two, "C");
-        assert_eq!(scene.texts_since(begin), Some(&[one, two][..]));
+        assert_eq!(scene.texts_changed_since(begin), Some(&[one, two][..]));
         scene.rollback(mark);
-        assert_eq!(scene.texts_since(moment), Some(&[two, two][..]));
-        assert_eq!(scene.texts_since(scene.texts_now()), Some(&[][..]));
-        assert_eq!(scene.texts_since(scene.texts_now() + 1), None);
+        assert_eq!(scene.texts_changed_since(moment), Some(&[two, two][..]));
+        assert_eq!(scene.texts_changed_since(scene.text_mark()), Some(&[][..]));
+        assert_eq!(scene.texts_changed_since(scene.text_mark() + 1), None);
         for _ in 0..LOG {
             scene.set_source(one, "3".to_owned());
         }
-        assert_eq!(scene.texts_since(moment), None);
-        let moment = scene.texts_now();
+        assert_eq!(scene.texts_changed_since(moment), None);
+        let moment = scene.text_mark();
         scene.set_source(two, "4".to_owned());
-        assert_eq!(scene.texts_since(moment), Some(&[two][..]));
+        assert_eq!(scene.texts_changed_since(moment), Some(&[two][..]));
     }
 
     #[test]
     fn an_instance_that_is_taken_out_is_in_the_log() {
         let mut scene = Scene::empty(FileFormat::Binary);
-        let mark = scene.mark();
+        let mark = scene.journal_mark();
         let script = scene.create(scene.root(), "Script", "A");
         scene.create(scene.root(), "Part", "B");
-        let moment = scene.texts_now();
+        let moment = scene.text_mark();
         scene.rollback(mark);
-        assert_eq!(scene.texts_since(moment), Some(&[script][..]));
+        assert_eq!(scene.texts_changed_since(moment), Some(&[script][..]));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct SceneChanges<'a> {
     /// The instances that may have another name than the file says.
     pub(super) renamed: &'a FxHashSet<u32>,
     /// The instances that were read and are deleted.
-    pub(super) gone: FxHashSet<u32>,
+    pub(super) removed: FxHashSet<u32>,
     /// The instances that were not read.
     pub(super) added: NodeSet,
 }
@@ -32,17 +32,17 @@ impl<'a> SceneChanges<'a> {
     ) -> Self {
         // Those that stand below a deleted one are no more linked to `game` than it is.
         let below = deleted.iter().flat_map(|node| tree.subtree(*node));
-        let (gone, lost): (FxHashSet<u32>, FxHashSet<u32>) =
+        let (removed, lost): (FxHashSet<u32>, FxHashSet<u32>) =
             below.partition(|node| *node < tree.read_len());
         let added = (tree.read_len()..tree.len())
             .filter(|node| tree.parent(*node).is_some() && !lost.contains(node))
             .collect();
-        Self { tree, edits, bases, renamed, gone, added }
+        Self { tree, edits, bases, renamed, removed, added }
     }
 
     /// Whether instances came, went, or stand elsewhere.
     pub(super) fn has_moves(&self) -> bool {
-        !self.gone.is_empty()
+        !self.removed.is_empty()
             || !self.added.is_empty()
             || self.tree.changed_parents().next().is_some()
     }

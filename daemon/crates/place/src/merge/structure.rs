@@ -50,15 +50,15 @@ impl SceneMerge<'_> {
         for it in restored {
             let own = self.ours_of_theirs[it as usize];
             for key in theirs.stored_keys(it) {
-                self.take_value(ours, own, it, key);
+                self.copy_their_value(ours, own, it, key);
             }
         }
-        self.take_awaited(ours);
-        let homeless = std::mem::take(&mut self.homeless);
+        self.apply_deferred(ours);
+        let homeless = std::mem::take(&mut self.parentless);
         let (at_home, homeless): (Vec<u32>, Vec<u32>) = homeless.into_iter().partition(|it| {
             theirs.tree.parent(*it).is_some_and(|it| lookup(&self.ours_of_theirs, it).is_some())
         });
-        self.homeless = homeless;
+        self.parentless = homeless;
         at_home.into_iter().try_for_each(|it| self.move_instance(ours, it, path))
     }
 
@@ -121,7 +121,7 @@ impl SceneMerge<'_> {
                 all.filter_map(|it| Some((lookup(&self.ours_of_theirs, it)?, it))).collect();
             for (holder, key, _) in holders {
                 if let Some(node) = of_ours.get(&holder.0) {
-                    self.take_value(ours, holder.0, *node, ustr(&key));
+                    self.copy_their_value(ours, holder.0, *node, ustr(&key));
                 }
             }
         }
