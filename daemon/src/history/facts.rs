@@ -70,7 +70,21 @@ impl OutcomeFacts {
                 self.files.insert(*proposal, ack.file.as_deref().map(hash));
             }
             Entry::Finished { .. } => drop(self.finished.insert(record.workflow)),
-            _ => {}
+            Entry::Started { .. }
+            | Entry::Context { .. }
+            | Entry::Asked { .. }
+            | Entry::Requested { .. }
+            | Entry::Replied { .. }
+            | Entry::Unanswered { .. }
+            | Entry::Resumed {}
+            | Entry::Cleared {}
+            | Entry::Disconnected { .. }
+            | Entry::Erased {}
+            | Entry::Told { .. }
+            | Entry::Summarised { .. }
+            | Entry::Said { .. }
+            | Entry::Called { .. }
+            | Entry::Planned { .. } => {}
         }
     }
 

@@ -126,7 +126,20 @@ fn subject_of(record: &Record) -> RowSubject {
         Entry::Applying { proposals, .. } => {
             proposals.first().map_or(RowSubject::Nothing, |first| RowSubject::Proposal(*first))
         }
-        _ => RowSubject::Nothing,
+        Entry::Started { .. }
+        | Entry::Context { .. }
+        | Entry::Asked { .. }
+        | Entry::Requested { .. }
+        | Entry::Replied { .. }
+        | Entry::Unanswered { .. }
+        | Entry::Resumed {}
+        | Entry::Cleared {}
+        | Entry::Disconnected { .. }
+        | Entry::Erased {}
+        | Entry::Told { .. }
+        | Entry::Summarised { .. }
+        | Entry::Said { .. }
+        | Entry::Finished { .. } => RowSubject::Nothing,
     }
 }
 
@@ -196,7 +209,26 @@ fn of_the_model(entry: &Entry) -> String {
         Entry::Summarised { turns, text, .. } => {
             format!("{} summarised\n{text}", count_noun(*turns as usize, "message", "messages"))
         }
-        _ => String::new(),
+        Entry::Started { .. }
+        | Entry::Asked { .. }
+        | Entry::Unanswered { .. }
+        | Entry::Told { .. }
+        | Entry::Said { .. }
+        | Entry::Called { .. }
+        | Entry::Questioned { .. }
+        | Entry::Answered { .. }
+        | Entry::Refused { .. }
+        | Entry::Planned { .. }
+        | Entry::Proposed { .. }
+        | Entry::Approved { .. }
+        | Entry::Rejected { .. }
+        | Entry::Withdrawn { .. }
+        | Entry::Applying { .. }
+        | Entry::Applied { .. }
+        | Entry::Failed { .. }
+        | Entry::Undone { .. }
+        | Entry::Redone { .. }
+        | Entry::Finished { .. } => String::new(),
     }
 }
 

@@ -49,7 +49,33 @@ impl WorkflowReading {
                 self.usage.cost =
                     cost.map(|it| it + self.usage.cost.unwrap_or(0.0)).or(self.usage.cost);
             }
-            _ => {}
+            Entry::Started { .. }
+            | Entry::Context { .. }
+            | Entry::Asked { .. }
+            | Entry::Replied { .. }
+            | Entry::Unanswered { .. }
+            | Entry::Resumed {}
+            | Entry::Cleared {}
+            | Entry::Disconnected { .. }
+            | Entry::Erased {}
+            | Entry::Told { .. }
+            | Entry::Summarised { .. }
+            | Entry::Said { .. }
+            | Entry::Called { .. }
+            | Entry::Questioned { .. }
+            | Entry::Answered { .. }
+            | Entry::Refused { .. }
+            | Entry::Planned { .. }
+            | Entry::Proposed { .. }
+            | Entry::Approved { .. }
+            | Entry::Rejected { .. }
+            | Entry::Withdrawn { .. }
+            | Entry::Applying { .. }
+            | Entry::Applied { .. }
+            | Entry::Failed { .. }
+            | Entry::Undone { .. }
+            | Entry::Redone { .. }
+            | Entry::Finished { .. } => {}
         }
     }
 }

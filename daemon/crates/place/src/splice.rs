@@ -86,7 +86,7 @@ impl PieceList {
             match piece {
                 FilePiece::Original(range) => to.keep_range(range.start + from..range.start + end),
                 FilePiece::New(bytes) => {
-                    to.add_bytes(bytes.get(from..end).unwrap_or_default().to_vec())
+                    to.add_bytes(bytes.get(from..end).unwrap_or_default().to_vec());
                 }
             }
             at += len;

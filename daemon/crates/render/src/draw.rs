@@ -274,7 +274,7 @@ impl<'a> DrawingRun<'a> {
             if mark != ChangeMark::None {
                 let colour = colour_of(mark);
                 self.visit_faces(*at, |band, face, _, _| {
-                    band.draw_hidden_face(face, colour, THROUGH)
+                    band.draw_hidden_face(face, colour, THROUGH);
                 });
             }
         }

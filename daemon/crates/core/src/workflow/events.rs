@@ -124,7 +124,27 @@ fn conversation_events(entry: &Entry) -> Vec<Event> {
             setting: *setting,
         }],
         Entry::Summarised { turns, .. } => vec![Event::ContextSummarised { turns: *turns }],
-        _ => Vec::new(),
+        Entry::Started { .. }
+        | Entry::Replied { .. }
+        | Entry::Resumed {}
+        | Entry::Cleared {}
+        | Entry::Erased {}
+        | Entry::Told { .. }
+        | Entry::Said { .. }
+        | Entry::Called { .. }
+        | Entry::Answered { .. }
+        | Entry::Refused { .. }
+        | Entry::Planned { .. }
+        | Entry::Proposed { .. }
+        | Entry::Approved { .. }
+        | Entry::Rejected { .. }
+        | Entry::Withdrawn { .. }
+        | Entry::Applying { .. }
+        | Entry::Applied { .. }
+        | Entry::Failed { .. }
+        | Entry::Undone { .. }
+        | Entry::Redone { .. }
+        | Entry::Finished { .. } => Vec::new(),
     }
 }
 

@@ -428,7 +428,26 @@ impl Workflow {
             Entry::Failed { proposal, reason } => {
                 self.set_status(*proposal, PendingStatus::Failed(reason.clone()));
             }
-            _ => {}
+            Entry::Started { .. }
+            | Entry::Context { .. }
+            | Entry::Asked { .. }
+            | Entry::Requested { .. }
+            | Entry::Replied { .. }
+            | Entry::Unanswered { .. }
+            | Entry::Resumed {}
+            | Entry::Cleared {}
+            | Entry::Disconnected { .. }
+            | Entry::Erased {}
+            | Entry::Told { .. }
+            | Entry::Summarised { .. }
+            | Entry::Said { .. }
+            | Entry::Called { .. }
+            | Entry::Questioned { .. }
+            | Entry::Answered { .. }
+            | Entry::Refused { .. }
+            | Entry::Planned { .. }
+            | Entry::Proposed { .. }
+            | Entry::Finished { .. } => {}
         }
     }
 

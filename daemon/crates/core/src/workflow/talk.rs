@@ -167,7 +167,24 @@ impl ModelConversation {
             Entry::Summarised { text, until, .. } => {
                 self.summarised = Some((seq, *until, text.clone()));
             }
-            _ => {}
+            Entry::Started { .. }
+            | Entry::Context { .. }
+            | Entry::Cleared {}
+            | Entry::Disconnected { .. }
+            | Entry::Erased {}
+            | Entry::Answered { .. }
+            | Entry::Refused { .. }
+            | Entry::Planned { .. }
+            | Entry::Proposed { .. }
+            | Entry::Approved { .. }
+            | Entry::Rejected { .. }
+            | Entry::Withdrawn { .. }
+            | Entry::Applying { .. }
+            | Entry::Applied { .. }
+            | Entry::Failed { .. }
+            | Entry::Undone { .. }
+            | Entry::Redone { .. }
+            | Entry::Finished { .. } => {}
         }
     }
 }
