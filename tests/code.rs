@@ -15,7 +15,7 @@ const STACK: usize = 64 << 20;
 fn differences(path: &str, source: &str) -> Vec<String> {
     let Ok(parsed) = vector_luau::outline_script(source) else { return Vec::new() };
     let line = |byte: u32| source[..byte as usize].matches('\n').count() as u32 + 1;
-    let read = index::summarize(source);
+    let read = index::summarize_script(source);
     let told = |name: &str, kind, line, end| format!("{path}:{line}-{end} {kind:?} {name}");
     let of_parser = parsed.iter().map(|it| told(&it.name, it.kind, it.line, it.end_line));
     let of_reader = read
@@ -25,7 +25,8 @@ fn differences(path: &str, source: &str) -> Vec<String> {
     let (of_parser, of_reader): (Vec<_>, Vec<_>) = (of_parser.collect(), of_reader.collect());
     let lost = of_parser.iter().filter(|it| !of_reader.contains(it)).map(|it| format!("- {it}"));
     let found = of_reader.iter().filter(|it| !of_parser.contains(it)).map(|it| format!("+ {it}"));
-    let trouble = read.trouble.iter().map(|it| format!("{path}:{} {}", line(it.at), it.what));
+    let trouble =
+        read.parse_error.iter().map(|it| format!("{path}:{} {}", line(it.at), it.message));
     lost.chain(found).chain(trouble).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use vector_luau::is_caught;
+use vector_luau::is_catching_panics;
 use vector_place::READERS;
 
 #[global_allocator]
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(move |panic| {
         // The codec turns a panic of a file reader into an error, which is said once.
         let file = panic.location().map_or("", |location| location.file());
-        if !is_caught() && !READERS.iter().any(|reader| file.contains(reader)) {
+        if !is_catching_panics() && !READERS.iter().any(|reader| file.contains(reader)) {
             print(panic);
         }
     }));

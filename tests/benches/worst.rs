@@ -74,8 +74,11 @@ impl Table<'_> {
         let patch = vector_text_edit::format_hunks(&vector_text_edit::diff_hunks(before, after, 3));
         let spoiled = spoiled(&patch);
         let other = rotated(after);
-        let search =
-            |find: String| TextReplacement { search: find, replace: "x\n".into(), all: false };
+        let search = |find: String| TextReplacement {
+            search: find,
+            replace: "x\n".into(),
+            should_replace_all: false,
+        };
         let first: String = after.split_inclusive('\n').take(100).collect();
         let near = search(first + "and nothing else");
         let last: String = before.split_inclusive('\n').rev().take(119).collect();
@@ -84,15 +87,15 @@ impl Table<'_> {
             self.time(name, "hunks", || vector_text_edit::diff_hunks(before, after, 3)),
             self.time(name, "whole", || vector_text_edit::diff_lines(before, after)),
             self.time(name, "counts", || vector_text_edit::line_counts(before, after)),
-            self.time(name, "class", || vector_text_edit::change_class(before, after)),
+            self.time(name, "class", || vector_text_edit::classify_change(before, after)),
             self.time(name, "duplicated", || vector_text_edit::find_duplicates(before, &edits)),
             self.time(name, "apply", || vector_text_edit::apply_patch(before, &patch, &[])),
             self.time(name, "refuse", || vector_text_edit::apply_patch(before, &spoiled, &[])),
             self.time(name, "search", || {
-                vector_text_edit::replace_all(before, std::slice::from_ref(&near))
+                vector_text_edit::apply_replacements(before, std::slice::from_ref(&near))
             }),
             self.time(name, "search far", || {
-                vector_text_edit::replace_all(before, std::slice::from_ref(&far))
+                vector_text_edit::apply_replacements(before, std::slice::from_ref(&far))
             }),
             self.time(name, "merge", || vector_text_edit::merge_texts(before, after, &other)),
             self.time(name, "merge alike", || vector_text_edit::merge_texts(before, after, after)),
@@ -256,8 +259,9 @@ fn singles(table: &mut Table<'_>, count: usize) {
         vector_text_edit::apply_patch(text, patch, &[]).map_err(|error| error.to_string())
     };
     let replace = |text: &str, search: &str, put: &str, all: bool| {
-        let one = TextReplacement { search: search.into(), replace: put.into(), all };
-        vector_text_edit::replace_all(text, &[one]).map_err(|error| error.to_string())
+        let one =
+            TextReplacement { search: search.into(), replace: put.into(), should_replace_all: all };
+        vector_text_edit::apply_replacements(text, &[one]).map_err(|error| error.to_string())
     };
 
     let almost =

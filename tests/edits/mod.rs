@@ -88,7 +88,7 @@ fn run_all(seeds: u64, one: impl Fn(&mut Chance) -> Result<(), Failure>) {
 fn patched(text: &str, source: &str) -> Option<(String, bool)> {
     let targets: [&[&str]; 2] = [&[], &["src/Main.luau"]];
     let patched = apply_patch(text, source, targets[source.len() % 2]).ok()?;
-    Some((apply_edits(text, &patched.edits).unwrap(), patched.confirm))
+    Some((apply_edits(text, &patched.edits).unwrap(), patched.should_review))
 }
 
 fn shown(text: &str, source: &str, got: &str, meant: &str) -> String {
@@ -124,7 +124,7 @@ fn diffs_give_the_text_that_they_were_made_of() {
         if got != meant {
             return fail("another text", &got);
         }
-        if patched.stage != MatchStage::Exact || patched.confirm {
+        if patched.stage != MatchStage::Exact || patched.should_review {
             return fail("not exact", &format!("{:?}", patched.stage));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Replacements of texts that stand there once.
 
-use vector_text_edit::{TextReplacement, apply_edits, replace_all};
+use vector_text_edit::{TextReplacement, apply_edits, apply_replacements};
 
 use super::chance::{Chance, Text};
 use super::diffs::places;
@@ -13,7 +13,11 @@ fn occurrences(text: &str, search: &str) -> usize {
 }
 
 fn once(search: &str, replace: &str) -> TextReplacement {
-    TextReplacement { search: search.to_owned(), replace: replace.to_owned(), all: false }
+    TextReplacement {
+        search: search.to_owned(),
+        replace: replace.to_owned(),
+        should_replace_all: false,
+    }
 }
 
 /// What is done, or refused, against what is meant.
@@ -30,7 +34,7 @@ fn check(
         let source = format!("{wanted:?}");
         Err(Failure::new(kind, shown(&text, &source, got, &format!("{meant:?}"))))
     };
-    let replaced = match replace_all(&text, std::slice::from_ref(wanted)) {
+    let replaced = match apply_replacements(&text, std::slice::from_ref(wanted)) {
         Ok(replaced) => replaced,
         Err(error) if must => return fail(format!("{kind}: refused"), &error.to_string()),
         Err(_) => return Ok(()),
@@ -63,7 +67,7 @@ fn exact_searches_are_replaced() {
             _ => Meant::Nothing,
         };
         check("once", &text, ends, &once(search, &new), &meant, count == 1)?;
-        let all = TextReplacement { all: true, ..once(search, &new) };
+        let all = TextReplacement { should_replace_all: true, ..once(search, &new) };
         let meant = Meant::Texts(vec![text.replace(search, &new)]);
         check("all", &text, ends, &all, &meant, true)
     });

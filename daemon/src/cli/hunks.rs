@@ -4,7 +4,7 @@
 //! been there to read. Which script it is, and who asks, is not known here.
 
 use scene_schemas::proposal::{DiffLine, Hunk};
-use vector_text_edit::UNENDED;
+use vector_text_edit::NO_NEWLINE_MARK;
 
 use super::style::{PaintKind, TextStyle, fold_columns, terminal_line};
 
@@ -46,7 +46,7 @@ fn push_hunk(hunk: &Hunk, style: TextStyle, digits: usize, whole: bool, lines: &
         };
         old += u32::from(!matches!(line, DiffLine::Added(_)));
         new += u32::from(!matches!(line, DiffLine::Removed(_)));
-        let (text, is_unended) = match text.strip_suffix(UNENDED) {
+        let (text, is_unended) = match text.strip_suffix(NO_NEWLINE_MARK) {
             Some(text) => (text, true),
             None => (text.as_str(), false),
         };
@@ -71,7 +71,7 @@ fn push_hunk(hunk: &Hunk, style: TextStyle, digits: usize, whole: bool, lines: &
             lines.push(format!("{gutter} {text}").trim_end().to_owned());
         }
         if is_unended {
-            let mark = style.paint(PaintKind::Dim, UNENDED.trim_start());
+            let mark = style.paint(PaintKind::Dim, NO_NEWLINE_MARK.trim_start());
             lines.push(format!("{:1$} {mark}", "", gutter.len()));
         }
     }

@@ -76,7 +76,10 @@ impl ScriptLinters {
     pub fn from_settings(settings: Option<&LintSettings>) -> (Self, Vec<SourceFinding>) {
         match settings {
             None => (
-                Self { all: SourceLinter::default_lints(), specs: Some(SourceLinter::of_specs()) },
+                Self {
+                    all: SourceLinter::default_lints(),
+                    specs: Some(SourceLinter::with_testez()),
+                },
                 Vec::new(),
             ),
             Some(settings) => {

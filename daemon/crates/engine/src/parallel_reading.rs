@@ -18,7 +18,7 @@ pub const PARALLEL_READERS: TextReaders = TextReaders { read: read_texts, fit: m
 
 /// What texts yield, in their order.
 fn read_texts(texts: &[&str]) -> Vec<ScriptSummary> {
-    map_parallel(texts, &index::summarize)
+    map_parallel(texts, &index::summarize_script)
 }
 
 /// Whether something holds of each text, in their order.
@@ -76,7 +76,7 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|at| format!("local a{at} = {at}")).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let one_by_one: Vec<ScriptSummary> =
-                texts.iter().map(|text| index::summarize(text)).collect();
+                texts.iter().map(|text| index::summarize_script(text)).collect();
             assert_eq!(read_texts(&texts), one_by_one, "{count}");
             let is_odd = |text: &str| text.ends_with(['1', '3', '5', '7', '9']);
             let odd: Vec<bool> = (0..count).map(|at| at % 2 == 1).collect();

@@ -13,7 +13,7 @@ use full_moon::tokenizer::{
 };
 use mlua::chunk::Compiler;
 
-use super::nesting::{self, ParserKind, StackSize};
+use super::nesting::{self, ParsePurpose, StackSize};
 
 /// How a comment begins, behind its dashes, that tools obey: Luau's modes, selene, `StyLua`.
 const DIRECTIVES: [&str; 4] = ["!", "selene:", "# selene:", "stylua:"];
@@ -100,12 +100,12 @@ const GLOBALS: [&str; 62] = [
 /// - No added comment is an instruction to a tool, such as `--!native`.
 ///
 /// A script without any text is as good as a new one: whatever it gets is added.
-pub fn only_adds(before: &str, after: &str) -> bool {
+pub fn is_additive_edit(before: &str, after: &str) -> bool {
     if before == after || before.trim_ascii().is_empty() {
         return true;
     }
     // Most edits end here, before anything is parsed.
-    is_subsequence(before, after) && is_addition(before, after).is_some()
+    is_subsequence(before, after) && check_addition(before, after).is_some()
 }
 
 /// Whether all bytes of `before` stand in `after`, in order.
@@ -114,23 +114,23 @@ fn is_subsequence(before: &str, after: &str) -> bool {
     before.bytes().all(|byte| after.any(|other| other == byte))
 }
 
-fn is_addition(before: &str, after: &str) -> Option<()> {
+fn check_addition(before: &str, after: &str) -> Option<()> {
     let (old, new) = (ScriptPieces::read(before)?, ScriptPieces::read(after)?);
     let added = new.code.len().checked_sub(old.code.len())?;
-    let (head, tail) = old.code.split_at(old.head);
-    let behind = old.head + added;
+    let (head, tail) = old.code.split_at(old.code_before_return);
+    let behind = old.code_before_return + added;
     let is_same = |old: &[SourcePiece<'_>], new: &[SourcePiece<'_>]| {
         old.iter().map(|it| it.text).eq(new.iter().map(|it| it.text))
     };
-    if !is_same(head, &new.code[..old.head]) || !is_same(tail, &new.code[behind..]) {
+    if !is_same(head, &new.code[..old.code_before_return]) || !is_same(tail, &new.code[behind..]) {
         return None;
     }
-    let declared = &new.code[old.head..behind];
-    keeps_all(&old, &new, declared)?;
+    let declared = &new.code[old.code_before_return..behind];
+    check_preserved(&old, &new, declared)?;
     if added > 0 {
         check_declarations(&old, &new, declared)?;
     }
-    comments_are_comments(after, &new).then_some(())
+    has_inert_comments(after, &new).then_some(())
 }
 
 /// A token, a comment, or a sign of white space.
@@ -155,17 +155,17 @@ struct ScriptPieces<'a> {
     /// The pieces that are code.
     code: Vec<SourcePiece<'a>>,
     /// How much code stands in front of the closing `return`.
-    head: usize,
+    code_before_return: usize,
     ast: Ast,
 }
 
 impl<'a> ScriptPieces<'a> {
     /// Reads a script; none where it is not certain that Luau reads it in the same way.
     fn read(source: &'a str) -> Option<Self> {
-        if has_odd_signs(source) || compile_bytecode(source).is_none() {
+        if has_ambiguous_bytes(source) || compile_bytecode(source).is_none() {
             return None;
         }
-        nesting::check_nesting(source, ParserKind::Outlines, StackSize::Usual).ok()?;
+        nesting::check_nesting(source, ParsePurpose::Outline, StackSize::Usual).ok()?;
         let pieces = split_pieces(source)?;
         let code: Vec<_> = pieces
             .iter()
@@ -181,13 +181,13 @@ impl<'a> ScriptPieces<'a> {
             Some(_) => return None,
             None => code.len(),
         };
-        Some(Self { pieces, code, head, ast })
+        Some(Self { pieces, code, code_before_return: head, ast })
     }
 }
 
 /// Whether it holds signs that end a line or a text for Luau and not for the parser, or the other
 /// way round: behind a carriage return Luau runs what the parser takes for the rest of a comment.
-fn has_odd_signs(source: &str) -> bool {
+fn has_ambiguous_bytes(source: &str) -> bool {
     let mut bytes = source.bytes().peekable();
     while let Some(byte) = bytes.next() {
         let is_odd = match byte {
@@ -250,7 +250,7 @@ fn compile_bytecode(source: impl AsRef<[u8]>) -> Option<Vec<u8>> {
 }
 
 /// Whether the compiler reads comments where the parser does: without them it makes the same.
-fn comments_are_comments(source: &str, outline: &ScriptPieces<'_>) -> bool {
+fn has_inert_comments(source: &str, outline: &ScriptPieces<'_>) -> bool {
     let mut bare = source.as_bytes().to_vec();
     let comments = outline.pieces.iter().filter(|it| it.kind == PieceKind::Comment);
     // Modes stand in comments, and belong to what the compiler is told.
@@ -268,7 +268,7 @@ fn is_directive(comment: &str) -> bool {
 
 /// Whether everything of the old text stands in the new one, and what was added besides the
 /// declarations are white space and comments that no tool obeys.
-fn keeps_all(
+fn check_preserved(
     old: &ScriptPieces<'_>,
     new: &ScriptPieces<'_>,
     declared: &[SourcePiece<'_>],

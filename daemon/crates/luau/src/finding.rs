@@ -124,7 +124,7 @@ impl<'a> LineIndex<'a> {
     }
 
     /// A part by its bytes.
-    pub fn span_of(&self, bytes: (usize, usize)) -> LineSpan {
+    pub fn span_from_bytes(&self, bytes: (usize, usize)) -> LineSpan {
         let (line, column) = self.line_column(bytes.0);
         let (end_line, end_column) = self.line_column(bytes.1.max(bytes.0));
         LineSpan { line, column, end_line, end_column }

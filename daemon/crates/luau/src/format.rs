@@ -11,7 +11,7 @@ use stylua_lib::{Config, LineEndings, LuaVersion, OutputVerification};
 
 use super::compile;
 use super::finding::LineIndex;
-use super::nesting::{self, ParserKind, StackSize, UnfitReason};
+use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
 /// Scripts above this many bytes are not formatted: StyLua writes half a megabyte a second.
 const MAX_SIZE: usize = 1 << 20;
@@ -37,10 +37,10 @@ pub enum FormatError {
     NotParsed(String),
     /// It cannot be looked at.
     #[error("The script {0}. Leave it as it is.")]
-    TooMuch(String),
+    CannotFormat(String),
     /// StyLua would have changed what it means.
     #[error("StyLua would change what the script means, so it was left as it is.")]
-    Wrong,
+    ChangesMeaning,
 }
 
 /// The settings of a project: the name of their file, and what it says.
@@ -67,16 +67,16 @@ pub fn format_source(
         return Err(FormatError::DoesNotCompile(error));
     }
     if source.len() > MAX_SIZE {
-        return Err(FormatError::TooMuch(format!(
+        return Err(FormatError::CannotFormat(format!(
             "has {} bytes; at most {MAX_SIZE}",
             source.len()
         )));
     }
-    nesting::check_nesting(source, ParserKind::Formats, stack).map_err(|unfit| match unfit {
-        UnfitReason::TooDeep | UnfitReason::TooMuch => FormatError::TooMuch(
+    nesting::check_nesting(source, ParsePurpose::Format, stack).map_err(|unfit| match unfit {
+        UnfitReason::TooDeep | UnfitReason::TooManyNames => FormatError::CannotFormat(
             "is nested too deeply for StyLua, which would not end for long".to_owned(),
         ),
-        UnfitReason::Unknown(at, _) => {
+        UnfitReason::UnknownSyntax(at, _) => {
             let (line, column) = LineIndex::from_text(source).line_column(at);
             FormatError::NotParsed(format!("line {line}, column {column}"))
         }
@@ -86,28 +86,28 @@ pub fn format_source(
     let _caught = PanicGuard::begin();
     let format = || stylua_lib::format_code(source, config, range, OutputVerification::Full);
     let formatted = catch_unwind(AssertUnwindSafe(format))
-        .map_err(|_| FormatError::TooMuch("makes StyLua fail".to_owned()))?;
+        .map_err(|_| FormatError::CannotFormat("makes StyLua fail".to_owned()))?;
     let formatted = formatted.map_err(|error| match error {
         stylua_lib::Error::ParseError(errors) => {
             let first = errors.first().map(ToString::to_string).unwrap_or_default();
             FormatError::NotParsed(first.lines().next().unwrap_or_default().to_owned())
         }
-        _ => FormatError::Wrong,
+        _ => FormatError::ChangesMeaning,
     })?;
     if compile::compile_errors(&formatted).is_empty() {
         Ok(formatted)
     } else {
-        Err(FormatError::Wrong)
+        Err(FormatError::ChangesMeaning)
     }
 }
 
 thread_local! {
-    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+    static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether a panic of this thread becomes an error that is reported: nobody has to print it.
-pub fn is_caught() -> bool {
-    IS_CAUGHT.get()
+pub fn is_catching_panics() -> bool {
+    IS_CATCHING.get()
 }
 
 /// Until it is dropped, a panic of this thread is caught.
@@ -115,14 +115,14 @@ struct PanicGuard;
 
 impl PanicGuard {
     fn begin() -> Self {
-        IS_CAUGHT.set(true);
+        IS_CATCHING.set(true);
         Self
     }
 }
 
 impl Drop for PanicGuard {
     fn drop(&mut self) {
-        IS_CAUGHT.set(false);
+        IS_CATCHING.set(false);
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn a_panic_of_stylua_is_caught_and_nobody_has_to_print_it() {
         let source = format!("local x=0x{}", "f".repeat(40));
         let why = super::format_source(&source, None, None, StackSize::Usual);
-        assert!(!is_caught());
+        assert!(!is_catching_panics());
         if let Err(why) = why {
             assert!(why.to_string().contains("StyLua"), "{why}");
         }
@@ -258,13 +258,13 @@ mod tests {
                 );
                 let refused =
                     format_source(&nested(open, "end) ", 20), None, None, StackSize::Large);
-                assert!(matches!(refused, Err(FormatError::TooMuch(_))), "{open}");
+                assert!(matches!(refused, Err(FormatError::CannotFormat(_))), "{open}");
             }
             // Many of them are as long as one that is deeper.
             let many = nested("f(function() ", "end) ", 8).repeat(100);
             assert!(matches!(
                 format_source(&many, None, None, StackSize::Large),
-                Err(FormatError::TooMuch(_))
+                Err(FormatError::CannotFormat(_))
             ));
         };
         thread.spawn(work).unwrap().join().unwrap();

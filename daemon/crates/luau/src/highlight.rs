@@ -23,7 +23,7 @@ pub enum HighlightKind {
     /// The name of a type.
     Type,
     /// A function's name, where it is made or called.
-    Called,
+    Function,
 }
 
 /// The pieces of a line, in order, each with its bytes of the line. What lies between them is plain.
@@ -116,7 +116,7 @@ pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePiec
         passage.push('\n');
     }
     let mut spread =
-        PieceSpreader { lines: vec![LinePieces::new(); starts.len()], starts, passage: &passage };
+        LineHighlighter { lines: vec![LinePieces::new(); starts.len()], starts, passage: &passage };
     let tokens = tokenize(&passage);
     match unclosed_start(&passage, &tokens) {
         Some((end, piece)) => {
@@ -130,14 +130,14 @@ pub fn highlight_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<LinePiec
 }
 
 /// Pieces of a passage, line by line.
-struct PieceSpreader<'a> {
+struct LineHighlighter<'a> {
     passage: &'a str,
     /// Where each line begins.
     starts: Vec<usize>,
     lines: Vec<LinePieces>,
 }
 
-impl PieceSpreader<'_> {
+impl LineHighlighter<'_> {
     fn add_piece(&mut self, range: Range<usize>, piece: HighlightKind) {
         let mut line = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
         while let Some(&start) = self.starts.get(line).filter(|start| **start < range.end) {
@@ -164,7 +164,8 @@ impl PieceSpreader<'_> {
                 let range = done + from..done + between.trim_end().len();
                 self.add_piece(range.start + at..range.end + at, HighlightKind::Comment);
             }
-            let piece = TokenContext { text, tokens, known: &known, at: number }.highlight_kind();
+            let piece =
+                TokenContext { text, tokens, earlier_kinds: &known, at: number }.highlight_kind();
             if let Some(piece) = piece {
                 self.add_piece(start + at..end + at, piece);
             }
@@ -179,7 +180,7 @@ struct TokenContext<'a> {
     text: &'a str,
     tokens: &'a [Token],
     /// What those before it are.
-    known: &'a [Option<HighlightKind>],
+    earlier_kinds: &'a [Option<HighlightKind>],
     at: usize,
 }
 
@@ -194,29 +195,29 @@ impl TokenContext<'_> {
     }
 
     /// What stands so many tokens before it, and what kind of piece that is.
-    fn before(&self, steps: usize) -> (TokenKind, Option<HighlightKind>) {
+    fn token_before(&self, steps: usize) -> (TokenKind, Option<HighlightKind>) {
         let at = self.at.checked_sub(steps);
-        at.map_or((TokenKind::Eof, None), |at| (self.kind_at(at), self.known[at]))
+        at.map_or((TokenKind::Eof, None), |at| (self.kind_at(at), self.earlier_kinds[at]))
     }
 
     fn highlight_kind(&self) -> Option<HighlightKind> {
         match self.kind_at(self.at) {
-            TokenKind::Name => self.name(),
+            TokenKind::Name => self.name_kind(),
             TokenKind::False | TokenKind::Nil | TokenKind::True | TokenKind::Number => {
                 Some(HighlightKind::Constant)
             }
             TokenKind::Text | TokenKind::TextBegin | TokenKind::TextMiddle | TokenKind::TextEnd => {
                 Some(HighlightKind::Text)
             }
-            TokenKind::Sign(_)
+            TokenKind::Symbol(_)
             | TokenKind::Arrow
-            | TokenKind::Assert
+            | TokenKind::TypeCast
             | TokenKind::Concat
-            | TokenKind::Dots
-            | TokenKind::Compare
-            | TokenKind::AtLeast
+            | TokenKind::Ellipsis
+            | TokenKind::Comparison
+            | TokenKind::GreaterOrEqual
             | TokenKind::FloorDivide
-            | TokenKind::Compound
+            | TokenKind::CompoundAssign
             | TokenKind::Eof => None,
             TokenKind::And
             | TokenKind::Break
@@ -239,20 +240,20 @@ impl TokenContext<'_> {
         }
     }
 
-    fn name(&self) -> Option<HighlightKind> {
+    fn name_kind(&self) -> Option<HighlightKind> {
         let word = self.word_at(self.at);
         let next = self.kind_at(self.at + 1);
         let is_called =
-            matches!(next, TokenKind::Sign(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin);
+            matches!(next, TokenKind::Symbol(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin);
         if self.is_keyword(word, next) {
             return Some(HighlightKind::Keyword);
         }
         if self.is_type(is_called) {
             return Some(HighlightKind::Type);
         }
-        let is_member = matches!(self.before(1).0, TokenKind::Sign(b'.' | b':'));
+        let is_member = matches!(self.token_before(1).0, TokenKind::Symbol(b'.' | b':'));
         if is_called && (is_member || GLOBALS.binary_search(&word).is_err()) {
-            return Some(HighlightKind::Called);
+            return Some(HighlightKind::Function);
         }
         (!is_member && GLOBALS.binary_search(&word).is_ok()).then_some(HighlightKind::Global)
     }
@@ -263,24 +264,28 @@ impl TokenContext<'_> {
             "export" => self.word_at(self.at + 1) == "type",
             "type" => matches!(next, TokenKind::Name | TokenKind::Function),
             "continue" => {
-                let is_used =
-                    matches!(next, TokenKind::Sign(_) | TokenKind::Compound | TokenKind::Text);
-                !is_used && self.before(1).0 != TokenKind::Sign(b'.')
+                let is_used = matches!(
+                    next,
+                    TokenKind::Symbol(_) | TokenKind::CompoundAssign | TokenKind::Text
+                );
+                !is_used && self.token_before(1).0 != TokenKind::Symbol(b'.')
             }
             _ => false,
         }
     }
 
     fn is_type(&self, is_called: bool) -> bool {
-        match self.before(1) {
-            (TokenKind::Assert | TokenKind::Arrow | TokenKind::Sign(b'|' | b'&'), _)
+        match self.token_before(1) {
+            (TokenKind::TypeCast | TokenKind::Arrow | TokenKind::Symbol(b'|' | b'&'), _)
             | (TokenKind::Name, Some(HighlightKind::Keyword)) => true,
-            (TokenKind::Sign(b':'), _) => !is_called,
-            (TokenKind::Sign(b'.' | b'<'), _) => self.before(2).1 == Some(HighlightKind::Type),
-            (TokenKind::Sign(b'{' | b'('), _) => {
+            (TokenKind::Symbol(b':'), _) => !is_called,
+            (TokenKind::Symbol(b'.' | b'<'), _) => {
+                self.token_before(2).1 == Some(HighlightKind::Type)
+            }
+            (TokenKind::Symbol(b'{' | b'('), _) => {
                 matches!(
-                    self.before(2).0,
-                    TokenKind::Sign(b':') | TokenKind::Assert | TokenKind::Arrow
+                    self.token_before(2).0,
+                    TokenKind::Symbol(b':') | TokenKind::TypeCast | TokenKind::Arrow
                 )
             }
             _ => false,
@@ -306,7 +311,7 @@ fn unclosed_start(passage: &str, tokens: &[Token]) -> Option<(usize, HighlightKi
             token += tokens[token..].iter().take_while(is_before).count();
             if !tokens.get(token).is_some_and(|token| is_quoted(token, at, bytes)) {
                 let end = at + level + 2;
-                return Some((end, kind_of(passage, at, end)));
+                return Some((end, unclosed_kind(passage, at, end)));
             }
         } else {
             open = open.saturating_sub(1);
@@ -326,7 +331,7 @@ fn is_quoted(token: &Token, at: usize, bytes: &[u8]) -> bool {
 }
 
 /// What ends so: behind a comment nothing stands, and many end with `--]]`.
-fn kind_of(passage: &str, at: usize, end: usize) -> HighlightKind {
+fn unclosed_kind(passage: &str, at: usize, end: usize) -> HighlightKind {
     let rest = passage[end..].split('\n').next().unwrap_or_default();
     let is_comment = passage[..at].ends_with("--") || rest.trim().is_empty();
     if is_comment { HighlightKind::Comment } else { HighlightKind::Text }
@@ -358,7 +363,7 @@ mod tests {
                         HighlightKind::Constant => 'n',
                         HighlightKind::Global => 'g',
                         HighlightKind::Type => 't',
-                        HighlightKind::Called => 'f',
+                        HighlightKind::Function => 'f',
                     };
                     format!("{letter}<{}>", &line[range])
                 };

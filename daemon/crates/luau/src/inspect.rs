@@ -24,7 +24,7 @@ pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
         severity: FindingSeverity::Error,
         finder: FindingSource::Compiler,
         code: "syntax".to_owned(),
-        at: named_span(&error, &lines).unwrap_or_else(|| lines.line_span(error.line)),
+        at: error_word_span(&error, &lines).unwrap_or_else(|| lines.line_span(error.line)),
         message: error.message,
         notes: Vec::new(),
     };
@@ -32,7 +32,7 @@ pub fn syntax_findings(source: &str) -> Vec<SourceFinding> {
 }
 
 /// Where the word stands that the compiler names, if that line holds it once.
-fn named_span(error: &compile::CompileDiagnostic, lines: &LineIndex<'_>) -> Option<LineSpan> {
+fn error_word_span(error: &compile::CompileDiagnostic, lines: &LineIndex<'_>) -> Option<LineSpan> {
     let (_, got) = error.message.rsplit_once("got '")?;
     let word = &got[..got.rfind('\'')?];
     if word.is_empty() {

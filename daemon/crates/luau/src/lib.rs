@@ -16,17 +16,17 @@ mod outline;
 mod security;
 mod settings;
 
-pub use additive::only_adds;
+pub use additive::is_additive_edit;
 pub use compile::{CompileDiagnostic, compile_errors, new_errors};
 pub use finding::{
     FindingSeverity, FindingSource, LineIndex, LineSpan, MAX_FINDINGS, SourceFinding, cap_findings,
     new_findings,
 };
-pub use format::{FormatError, StyluaSettings, format_source, is_caught};
+pub use format::{FormatError, StyluaSettings, format_source, is_catching_panics};
 pub use highlight::{HighlightKind, LinePieces, highlight_lines};
 pub use inspect::{inspect_source, syntax_findings};
 pub use lint::{SourceLinter, lint_for_card, roblox_library};
 pub use nesting::StackSize;
 pub use outline::{DefinitionKind, OutlineDefinition, OutlineError, outline_script};
-pub use security::{ScanFinding, imitated_service, list_findings, scan_change, scan_script};
+pub use security::{ScanFinding, find_imitated_service, format_findings, scan_change, scan_script};
 pub use settings::{LintSettings, library_names};

@@ -18,17 +18,17 @@ use super::compile;
 use super::finding::{
     FindingSeverity, FindingSource, LineIndex, LineSpan, SourceFinding, cap_findings,
 };
-use super::nesting::{self, MAX_NAMES, ParserKind, StackSize, UnfitReason};
+use super::nesting::{self, MAX_NAMES, ParsePurpose, StackSize, UnfitReason};
 use super::settings::{self, LintSettings};
 
 /// Scripts above this many bytes are not linted for a card: selene reads some four megabytes a second.
-const MAX_SIZE: usize = 200_000;
+const MAX_CARD_SIZE: usize = 200_000;
 
 /// Scripts above this many bytes are not linted at all: no script of Studio is half as long.
 const MAX_LINTED: usize = 500_000;
 
 /// Lints about style, which is not for a warning where a project does not ask for it.
-const PASSED_OVER: [&str; 9] = [
+const STYLE_LINTS: [&str; 9] = [
     "high_cyclomatic_complexity",
     "manual_table_clone",
     "mixed_table",
@@ -41,7 +41,7 @@ const PASSED_OVER: [&str; 9] = [
 ];
 
 /// What TestEZ defines for specs (its API reference, 0.4).
-const TESTEZ: [&str; 19] = [
+const TESTEZ_GLOBALS: [&str; 19] = [
     "FIXME",
     "FOCUS",
     "SKIP",
@@ -79,19 +79,20 @@ impl SourceLinter {
     /// The lints where a project says nothing: those about style are left out.
     pub fn default_lints() -> Self {
         let checker =
-            roblox_library().and_then(|library| settings::default_checker(&PASSED_OVER, library));
+            roblox_library().and_then(|library| settings::default_checker(&STYLE_LINTS, library));
         Self { checker, excluded: Vec::new() }
     }
 
     /// The same for specs, which find the words of TestEZ.
-    pub fn of_specs() -> Self {
+    pub fn with_testez() -> Self {
         let library = roblox_library().and_then(|library| {
-            let words = TESTEZ.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
+            let words =
+                TESTEZ_GLOBALS.iter().map(|word| ((*word).to_owned(), json!({ "any": true })));
             let mut words = settings::globals_library(words.collect())?;
             words.extend(library);
             Some(words)
         });
-        let checker = library.and_then(|library| settings::default_checker(&PASSED_OVER, library));
+        let checker = library.and_then(|library| settings::default_checker(&STYLE_LINTS, library));
         Self { checker, excluded: Vec::new() }
     }
 
@@ -122,19 +123,19 @@ impl SourceLinter {
             return not_linted(LineSpan::START, format!("the script has {} bytes", source.len()));
         }
         let unknown = |start, end| {
-            let at = LineIndex::from_text(source).span_of((start, end));
+            let at = LineIndex::from_text(source).span_from_bytes((start, end));
             not_linted(at, "their parser does not know this syntax yet".to_owned())
         };
-        match nesting::check_nesting(source, ParserKind::Lints, stack) {
+        match nesting::check_nesting(source, ParsePurpose::Lint, stack) {
             Ok(_) => {}
             Err(UnfitReason::TooDeep) => {
                 return not_linted(LineSpan::START, "the script is nested too deeply".to_owned());
             }
-            Err(UnfitReason::TooMuch) => {
+            Err(UnfitReason::TooManyNames) => {
                 let why = format!("the script has more than {MAX_NAMES} names and operators");
                 return not_linted(LineSpan::START, why);
             }
-            Err(UnfitReason::Unknown(start, end)) => return unknown(start, end),
+            Err(UnfitReason::UnknownSyntax(start, end)) => return unknown(start, end),
         }
         let parsed = full_moon::parse_fallible(source, full_moon::LuaVersion::luau());
         let ast = match parsed.into_result() {
@@ -188,24 +189,24 @@ fn to_finding(
         code: it.code.to_owned(),
         message: it.message,
         notes: told.into_iter().chain(it.notes).collect(),
-        at: lines.span_of((start as usize, end as usize)),
+        at: lines.span_from_bytes((start as usize, end as usize)),
     }
 }
 
 thread_local! {
     /// Made when the first script is looked at: reading the library takes longer than a script.
-    static PLAIN: OnceCell<SourceLinter> = const { OnceCell::new() };
+    static DEFAULT_LINTER: OnceCell<SourceLinter> = const { OnceCell::new() };
 }
 
 /// What is suspicious in a script, for its card; nothing where it does not compile, is very large, or
 /// is nested so deeply that the parser, which recurses, could leave a usual stack.
 pub fn lint_for_card(source: &str) -> Vec<SourceFinding> {
-    if source.len() > MAX_SIZE || !compile::compile_errors(source).is_empty() {
+    if source.len() > MAX_CARD_SIZE || !compile::compile_errors(source).is_empty() {
         return Vec::new();
     }
     // Lints are somebody else's code, and one that fails must not end whoever plans.
     let lint = || {
-        PLAIN.with(|it| {
+        DEFAULT_LINTER.with(|it| {
             it.get_or_init(SourceLinter::default_lints).lint_source(source, StackSize::Usual)
         })
     };

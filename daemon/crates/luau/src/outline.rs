@@ -18,7 +18,7 @@ use full_moon::visitors::Visitor;
 use thiserror::Error;
 
 use super::finding::LineIndex;
-use super::nesting::{self, ParserKind, StackSize, UnfitReason};
+use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 use super::{CompileDiagnostic, compile_errors};
 
 /// Something that a script defines under a name.
@@ -78,10 +78,10 @@ pub fn outline_script(source: &str) -> Result<Vec<OutlineDefinition>, OutlineErr
     if let Some(diagnostic) = compile_errors(source).into_iter().next() {
         return Err(OutlineError::DoesNotCompile(diagnostic));
     }
-    nesting::check_nesting(source, ParserKind::Outlines, StackSize::Large).map_err(|unfit| {
+    nesting::check_nesting(source, ParsePurpose::Outline, StackSize::Large).map_err(|unfit| {
         match unfit {
-            UnfitReason::TooDeep | UnfitReason::TooMuch => OutlineError::TooDeep,
-            UnfitReason::Unknown(at, _) => {
+            UnfitReason::TooDeep | UnfitReason::TooManyNames => OutlineError::TooDeep,
+            UnfitReason::UnknownSyntax(at, _) => {
                 let (line, column) = LineIndex::from_text(source).line_column(at);
                 let message = "unknown token".to_owned();
                 OutlineError::NotParsed(CompileDiagnostic { line, column: Some(column), message })
@@ -108,9 +108,9 @@ struct OutlineCollector {
     definitions: Vec<OutlineDefinition>,
     /// The names of tables, by the byte where each starts. A table is visited after the statement
     /// or the table that gives it a name.
-    tables: HashMap<usize, String>,
+    table_names: HashMap<usize, String>,
     /// How many blocks are open; one in the outermost.
-    blocks: usize,
+    block_depth: usize,
 }
 
 impl OutlineCollector {
@@ -133,11 +133,11 @@ impl OutlineCollector {
         kind: DefinitionKind,
         node: &dyn Node,
     ) {
-        match bare_value(value) {
+        match strip_parentheses(value) {
             Expression::Function(_) => self.add_definition(name, kind, node),
             Expression::TableConstructor(table) => {
                 if let Some(start) = table.start_position() {
-                    self.tables.insert(start.bytes(), name);
+                    self.table_names.insert(start.bytes(), name);
                 }
             }
             _ => {}
@@ -152,12 +152,12 @@ impl OutlineCollector {
     ) {
         for (name, value) in names.iter().zip(values) {
             let name = name.token().to_string();
-            let is_local = match bare_value(value) {
+            let is_local = match strip_parentheses(value) {
                 Expression::TableConstructor(_) => true,
                 Expression::FunctionCall(call) => is_require(call),
                 _ => false,
             };
-            if is_local && self.blocks == 1 {
+            if is_local && self.block_depth == 1 {
                 self.add_definition(name.clone(), DefinitionKind::Local, node);
             }
             self.bind_value(name, value, DefinitionKind::LocalFunction, node);
@@ -167,11 +167,11 @@ impl OutlineCollector {
 
 impl Visitor for OutlineCollector {
     fn visit_block(&mut self, _: &Block) {
-        self.blocks += 1;
+        self.block_depth += 1;
     }
 
     fn visit_block_end(&mut self, _: &Block) {
-        self.blocks -= 1;
+        self.block_depth -= 1;
     }
 
     fn visit_function_declaration(&mut self, node: &FunctionDeclaration) {
@@ -214,7 +214,7 @@ impl Visitor for OutlineCollector {
     }
 
     fn visit_table_constructor(&mut self, node: &TableConstructor) {
-        let table = node.start_position().and_then(|start| self.tables.remove(&start.bytes()));
+        let table = node.start_position().and_then(|start| self.table_names.remove(&start.bytes()));
         for field in node.fields() {
             if let Field::NameKey { key, value, .. } = field {
                 let key = key.token();
@@ -237,10 +237,10 @@ impl Visitor for OutlineCollector {
 }
 
 /// The value without the parentheses and type assertions around it.
-fn bare_value(value: &Expression) -> &Expression {
+fn strip_parentheses(value: &Expression) -> &Expression {
     match value {
         Expression::Parentheses { expression, .. }
-        | Expression::TypeAssertion { expression, .. } => bare_value(expression),
+        | Expression::TypeAssertion { expression, .. } => strip_parentheses(expression),
         other => other,
     }
 }

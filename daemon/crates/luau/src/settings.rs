@@ -29,18 +29,18 @@ const MAX_FINDINGS: usize = 100;
 const MAX_BRACKETS: usize = 10_000;
 
 /// The keys that selene knows.
-const KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
+const KNOWN_KEYS: [&str; 6] = ["config", "lints", "rules", "std", "exclude", "roblox-std-source"];
 
 /// The standard libraries that a `selene.toml` names and that are files beside it: `NAME.yml`.
 pub fn library_names(text: &str) -> Vec<String> {
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
     let names = table.get("std").and_then(toml::Value::as_str).unwrap_or_default();
     let named = names.split('+').map(str::trim);
-    named.filter(|name| !name.is_empty() && !is_known(name)).map(str::to_owned).collect()
+    named.filter(|name| !name.is_empty() && !is_builtin_library(name)).map(str::to_owned).collect()
 }
 
 /// The libraries that need no file.
-fn is_known(name: &str) -> bool {
+fn is_builtin_library(name: &str) -> bool {
     matches!(name, "roblox" | "luau" | "lua51" | "lua52" | "lua53")
 }
 
@@ -58,8 +58,9 @@ pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
     let table = match toml::from_str::<toml::Table>(&settings.text) {
         Ok(table) => table,
         Err(error) => {
-            let at =
-                error.span().map_or(LineSpan::START, |it| reader.lines.span_of((it.start, it.end)));
+            let at = error
+                .span()
+                .map_or(LineSpan::START, |it| reader.lines.span_from_bytes((it.start, it.end)));
             let message = error.message().trim_end_matches('.').to_owned();
             reader.report(
                 FindingSeverity::Error,
@@ -69,13 +70,13 @@ pub(super) fn read_settings(settings: &LintSettings) -> LintConfig {
             toml::Table::new()
         }
     };
-    for key in table.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+    for key in table.keys().filter(|key| !KNOWN_KEYS.contains(&key.as_str())) {
         let text = format!("selene.toml has the key `{key}`, which selene does not know");
         reader.report(FindingSeverity::Warning, reader.find_word(key), text);
     }
     let mut config =
         CheckerConfig::<Json> { lints: reader.read_lints(&table), ..CheckerConfig::default() };
-    config.config = SettingsReader::read_configs(&table);
+    config.config = SettingsReader::read_lint_options(&table);
     let excluded = reader.read_excludes(&table);
     let std = table.get("std").and_then(toml::Value::as_str).unwrap_or("roblox");
     config.std = Some(std.to_owned());
@@ -143,7 +144,7 @@ impl SettingsReader<'_> {
     }
 
     /// What lints are told besides.
-    fn read_configs(table: &toml::Table) -> HashMap<String, Json> {
+    fn read_lint_options(table: &toml::Table) -> HashMap<String, Json> {
         let given = table.get("config").and_then(toml::Value::as_table);
         let all = given.into_iter().flatten();
         all.filter_map(|(name, value)| Some((name.clone(), serde_json::to_value(value).ok()?)))
@@ -187,7 +188,7 @@ impl SettingsReader<'_> {
         if name == "roblox" {
             return roblox_library();
         }
-        if is_known(name) {
+        if is_builtin_library(name) {
             return StandardLibrary::from_name(name);
         }
         let at = self.find_word(name);
@@ -211,7 +212,7 @@ impl SettingsReader<'_> {
                 let base = library.base.clone().filter(|base| *base != name);
                 match base.as_deref() {
                     Some("roblox") => library.extend(roblox_library()?),
-                    Some(base) if is_known(base) => {
+                    Some(base) if is_builtin_library(base) => {
                         library.extend(StandardLibrary::from_name(base)?);
                     }
                     // A base that is no library of selene's adds nothing.
@@ -338,7 +339,7 @@ mod tests {
     fn what_is_wrong_is_told_and_the_rest_counts() {
         check("std = \"roblox\"\n[lints]\nunused_variable = \"deny\"\n", &[]);
         check("std = \"roblox\"\nfoo = 1\n", &["2: selene.toml has the key `foo`"]);
-        check("std = \"roblox", &["1: selene.toml is no TOML"]);
+        check("std = \"roblox", &["1: selene.toml is not TOML"]);
         check("\nstd = \"roblox+testez\"", &["2: the standard library `testez` is not known"]);
         check("[lints]\nnope = \"deny\"", &["2: selene.toml names the lint `nope`"]);
         check("[rules]\nshadowing = 7", &["2: selene.toml says 7 for the lint `shadowing`"]);
@@ -362,7 +363,7 @@ mod tests {
         };
         assert!(read_settings(&with(yml)).findings.is_empty());
         let said = read_settings(&with("- 1")).findings;
-        assert!(said[0].message.starts_with("testez.yml is no standard library"), "{said:?}");
+        assert!(said[0].message.starts_with("testez.yml is not a standard library"), "{said:?}");
         let said = read_settings(&with("globals:\n  a: secret\n")).findings;
         assert!(said[0].message.contains("line 2, column"), "{said:?}");
         assert!(!said[0].message.contains("secret"), "a file's text is not told");

@@ -20,15 +20,15 @@ const MAX_STEPS: usize = 800_000;
 /// A line that stands more often than this tells nothing of where lines belong.
 const MAX_OCCURRENCES: u32 = 64;
 /// How many lines that are all over the place are compared as a whole, in one diff.
-const MAX_WHOLE: usize = 1_024;
+const MAX_MYERS_LINES: usize = 1_024;
 /// The pieces that they are compared in otherwise.
-const PIECE: usize = 64;
+const PIECE_LINES: usize = 64;
 /// Lists of fewer lines are always looked at closely.
-const MIN_UNLIKE: usize = 512;
+const MIN_UNLIKE_LINES: usize = 512;
 /// How many lines are looked at to see whether lists are alike at either end.
-const PROBED: usize = 9;
+const PROBED_LINES: usize = 9;
 
-const NONE: u32 = u32::MAX;
+const NO_LINE: u32 = u32::MAX;
 
 /// Numbers lines: equal ones, of both lists, have the same number.
 pub(super) fn number_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<u32>, Vec<u32>) {
@@ -95,7 +95,7 @@ impl EqualRun {
 enum LongestRun {
     Run(EqualRun),
     /// They share only lines that are all over the place.
-    Common,
+    Scattered,
     Nothing,
 }
 
@@ -106,15 +106,15 @@ struct ListComparison<'c, D> {
     old: &'c [u32],
     new: &'c [u32],
     hook: &'c mut D,
-    steps: usize,
-    whole: usize,
+    steps_left: usize,
+    myers_budget: usize,
     /// By number: where it stands first in the range that is looked at, and how often.
     first: Vec<u32>,
     count: Vec<u32>,
     /// By line of the old list: where the same line stands next.
-    next: Vec<u32>,
+    next_same: Vec<u32>,
     /// By diagonal: up to where its run is known, in the new list.
-    known: Vec<u32>,
+    run_ends: Vec<u32>,
     diagonals: Vec<usize>,
 }
 
@@ -125,12 +125,12 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
             old,
             new,
             hook,
-            steps: MAX_STEPS,
-            whole: MAX_WHOLE,
-            first: vec![NONE; numbers],
+            steps_left: MAX_STEPS,
+            myers_budget: MAX_MYERS_LINES,
+            first: vec![NO_LINE; numbers],
             count: vec![0; numbers],
-            next: vec![NONE; old.len()],
-            known: vec![0; old.len() + new.len() + 1],
+            next_same: vec![NO_LINE; old.len()],
+            run_ends: vec![0; old.len() + new.len() + 1],
             diagonals: Vec::new(),
         }
     }
@@ -168,7 +168,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
                     tasks.push(CompareTask::Runs(before));
                 }
                 Ok(LongestRun::Nothing) => self.replace_pair(&pair)?,
-                Ok(LongestRun::Common) => self.compare_scattered(&pair)?,
+                Ok(LongestRun::Scattered) => self.compare_scattered(&pair)?,
                 Err(StepsExhausted) => self.split_at_unique(&pair, &mut tasks),
             }
         }
@@ -223,7 +223,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
                 || new[new_end - skip] == old[old_end]
                 || new[new_end] == old[old_end - skip]
         };
-        if least < MIN_UNLIKE || (0..PROBED).any(is_near) {
+        if least < MIN_UNLIKE_LINES || (0..PROBED_LINES).any(is_near) {
             return false;
         }
         let few = (least / 1_024).clamp(1, 64);
@@ -241,22 +241,22 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         self.spend_steps(pair.len())?;
         for at in pair.old.clone().rev() {
             let number = self.old[at] as usize;
-            self.next[at] = self.first[number];
+            self.next_same[at] = self.first[number];
             self.first[number] = at as u32;
             self.count[number] += 1;
         }
-        let found = self.longest_indexed(pair);
+        let found = self.find_indexed_run(pair);
         for number in &self.old[pair.old.clone()] {
-            self.first[*number as usize] = NONE;
+            self.first[*number as usize] = NO_LINE;
             self.count[*number as usize] = 0;
         }
         for diagonal in self.diagonals.drain(..) {
-            self.known[diagonal] = 0;
+            self.run_ends[diagonal] = 0;
         }
         found
     }
 
-    fn longest_indexed(&mut self, pair: &RangePair) -> Result<LongestRun, StepsExhausted> {
+    fn find_indexed_run(&mut self, pair: &RangePair) -> Result<LongestRun, StepsExhausted> {
         let (mut best, mut has_common): (Option<EqualRun>, bool) = (None, false);
         for new in pair.new.clone() {
             let number = self.new[new] as usize;
@@ -266,19 +266,19 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
                 continue;
             }
             self.spend_steps(count as usize)?;
-            while old != NONE {
+            while old != NO_LINE {
                 let at = old as usize;
-                old = self.next[at];
+                old = self.next_same[at];
                 let diagonal = at + self.new.len() - new;
-                if self.known[diagonal] as usize > new {
+                if self.run_ends[diagonal] as usize > new {
                     continue;
                 }
-                let run = self.run_at(pair, at, new);
+                let run = self.expand_run(pair, at, new);
                 self.spend_steps(run.len)?;
-                if self.known[diagonal] == 0 {
+                if self.run_ends[diagonal] == 0 {
                     self.diagonals.push(diagonal);
                 }
-                self.known[diagonal] = (run.new + run.len) as u32;
+                self.run_ends[diagonal] = (run.new + run.len) as u32;
                 if best.is_none_or(|best| run.is_better(&best)) {
                     best = Some(run);
                 }
@@ -286,13 +286,13 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         }
         Ok(match best {
             Some(run) => LongestRun::Run(run),
-            None if has_common => LongestRun::Common,
+            None if has_common => LongestRun::Scattered,
             None => LongestRun::Nothing,
         })
     }
 
     /// The run that two equal lines are part of.
-    fn run_at(&self, pair: &RangePair, old: usize, new: usize) -> EqualRun {
+    fn expand_run(&self, pair: &RangePair, old: usize, new: usize) -> EqualRun {
         let is_equal = |(a, b): &(&u32, &u32)| a == b;
         let before = self.old[pair.old.start..old].iter().rev();
         let before = before.zip(self.new[pair.new.start..new].iter().rev());
@@ -305,18 +305,18 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
     }
 
     fn spend_steps(&mut self, steps: usize) -> Result<(), StepsExhausted> {
-        let left = self.steps.checked_sub(steps);
+        let left = self.steps_left.checked_sub(steps);
         // Whoever asks for less later on shall not go on either.
-        self.steps = left.unwrap_or(0);
+        self.steps_left = left.unwrap_or(0);
         left.map(|_| ()).ok_or(StepsExhausted)
     }
 
     /// Compares lines that are all over the place.
     fn compare_scattered(&mut self, pair: &RangePair) -> Result<(), Infallible> {
         // The shorter side bounds how much can be shared, and so the work.
-        match self.whole.checked_sub(2 * pair.old.len().min(pair.new.len())) {
+        match self.myers_budget.checked_sub(2 * pair.old.len().min(pair.new.len())) {
             Some(left) => {
-                self.whole = left;
+                self.myers_budget = left;
                 self.run_myers(pair)
             }
             None => self.compare_pieces(pair),
@@ -324,7 +324,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
     }
 
     fn compare_pieces(&mut self, RangePair { old, new }: &RangePair) -> Result<(), Infallible> {
-        let count = old.len().max(new.len()).div_ceil(PIECE);
+        let count = old.len().max(new.len()).div_ceil(PIECE_LINES);
         let piece = |range: &Range<usize>, n: usize| {
             range.start + range.len() * n / count..range.start + range.len() * (n + 1) / count
         };
@@ -361,11 +361,11 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
         let both: Vec<(usize, usize)> =
             both.map(|(number, new)| (self.first[*number as usize] as usize, new)).collect();
         for number in self.old[pair.old.clone()].iter().chain(&self.new[pair.new.clone()]) {
-            self.first[*number as usize] = NONE;
+            self.first[*number as usize] = NO_LINE;
             self.count[*number as usize] = 0;
         }
         let (mut old, mut new) = (pair.old.end, pair.new.end);
-        for (at, other) in longest_rising(&both).into_iter().rev() {
+        for (at, other) in longest_increasing(&both).into_iter().rev() {
             tasks.push(CompareTask::Pieces(RangePair { old: at + 1..old, new: other + 1..new }));
             tasks.push(CompareTask::Equal { old: at, new: other, len: 1 });
             (old, new) = (at, other);
@@ -378,7 +378,7 @@ impl<'c, D: DiffHook<Error = Infallible>> ListComparison<'c, D> {
 }
 
 /// As many of these, which rise on the right, as rise on the left too.
-fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The pair that ends the chain of each length, and the one that stands before each pair.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (at, (old, _)) in pairs.iter().enumerate() {

@@ -9,7 +9,7 @@ use scene_schemas::text::TextEdit;
 use similar::DiffOp;
 
 use super::compare::{compare_numbered, number_lines};
-use super::lines::{before_line, with_ends};
+use super::lines::{line_start_position, split_lines};
 
 /// How many lines, of both texts together and without what they share at both ends, are compared.
 /// Above it everything between the shared ends counts as one change.
@@ -35,12 +35,12 @@ pub struct LineCounts {
 
 /// Edits on `before` that give `after`, byte for byte: whole lines, and only those that differ.
 pub fn diff_lines(before: &str, after: &str) -> Vec<TextEdit> {
-    let (old, new) = (with_ends(before), with_ends(after));
+    let (old, new) = (split_lines(before), split_lines(after));
     line_changes(&old, &new)
         .into_iter()
         .map(|change| TextEdit {
-            start: before_line(&old, change.old.start),
-            end: before_line(&old, change.old.end),
+            start: line_start_position(&old, change.old.start),
+            end: line_start_position(&old, change.old.end),
             text: new[change.new].concat(),
         })
         .collect()
@@ -48,7 +48,7 @@ pub fn diff_lines(before: &str, after: &str) -> Vec<TextEdit> {
 
 /// How many lines differ.
 pub fn line_counts(before: &str, after: &str) -> LineCounts {
-    line_changes(&with_ends(before), &with_ends(after)).iter().fold(
+    line_changes(&split_lines(before), &split_lines(after)).iter().fold(
         LineCounts::default(),
         |counts, change| LineCounts {
             added: counts.added + change.new.len() as u32,

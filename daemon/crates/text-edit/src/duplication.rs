@@ -8,13 +8,13 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use scene_schemas::text::TextEdit;
 
-use super::class::is_significant;
-use super::space::{MAX_LOOSE, without_space};
+use super::classify::is_significant;
+use super::whitespace::{MAX_LOOSE_BYTES, remove_whitespace};
 
 /// How many non-blank lines make a passage.
 const MIN_LINES: usize = 3;
 /// How far from the place of the edit a passage counts, in lines.
-const NEARBY: usize = 200;
+const MAX_DISTANCE: usize = 200;
 
 /// One sentence for each inserted passage that already stands, and stays, near its place.
 ///
@@ -23,7 +23,7 @@ const NEARBY: usize = 200;
 /// nothing but `end` and the like does not count either, and texts that are longer than any script
 /// are not searched. `edits` are sorted and fit `before`.
 pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
-    if before.len() > MAX_LOOSE {
+    if before.len() > MAX_LOOSE_BYTES {
         return Vec::new();
     }
     let standing = UntouchedLines::from_edits(before, edits);
@@ -33,7 +33,7 @@ pub fn find_duplicates(before: &str, edits: &[TextEdit]) -> Vec<String> {
 /// A line without its white space, and its number from 1.
 struct TrimmedLine {
     number: usize,
-    squeezed: String,
+    content: String,
 }
 
 /// The non-blank lines that no edit touches.
@@ -48,22 +48,22 @@ impl UntouchedLines {
         let mut touched: Vec<Range<usize>> = edits.iter().map(touched_lines).collect();
         touched.sort_by_key(|range| range.start);
         let mut next = touched.into_iter().peekable();
-        let mut lines = non_blank(before);
+        let mut lines = non_blank_lines(before);
         lines.retain(|line| {
             while next.next_if(|range| range.end <= line.number).is_some() {}
             next.peek().is_none_or(|range| !range.contains(&line.number))
         });
         let mut by_content: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for (at, line) in lines.iter().enumerate() {
-            by_content.entry(hash(&line.squeezed)).or_default().push(at);
+            by_content.entry(hash_line(&line.content)).or_default().push(at);
         }
         Self { lines, by_content }
     }
 
     fn find_repeats(&self, edit: &TextEdit) -> Vec<String> {
-        let inserted = non_blank(&edit.text);
-        let near = (edit.start.line as usize + 1).saturating_sub(NEARBY)
-            ..(edit.end.line as usize + 1).saturating_add(NEARBY + 1);
+        let inserted = non_blank_lines(&edit.text);
+        let near = (edit.start.line as usize + 1).saturating_sub(MAX_DISTANCE)
+            ..(edit.end.line as usize + 1).saturating_add(MAX_DISTANCE + 1);
         let mut found = vec![];
         let mut at = 0;
         while at < inserted.len() {
@@ -73,7 +73,7 @@ impl UntouchedLines {
                 continue;
             }
             let passage = &inserted[at..at + length];
-            if passage.iter().any(|line| is_significant(&line.squeezed)) {
+            if passage.iter().any(|line| is_significant(&line.content)) {
                 found.push(format!(
                     "Lines {} to {} of the text inserted at line {} are already at lines {} to {} of the script.",
                     passage[0].number,
@@ -90,7 +90,8 @@ impl UntouchedLines {
 
     /// Where most of the first of these lines stand nearby, and how many do.
     fn longest_match(&self, inserted: &[TrimmedLine], near: &Range<usize>) -> (usize, usize) {
-        let places = inserted.first().and_then(|line| self.by_content.get(&hash(&line.squeezed)));
+        let places =
+            inserted.first().and_then(|line| self.by_content.get(&hash_line(&line.content)));
         let places = places.map(Vec::as_slice).unwrap_or_default();
         let first = places.partition_point(|place| self.lines[*place].number < near.start);
         let mut best = (0, 0);
@@ -100,7 +101,7 @@ impl UntouchedLines {
             }
             let pairs = self.lines[place..].iter().zip(inserted);
             let length = pairs
-                .take_while(|(a, b)| near.contains(&a.number) && a.squeezed == b.squeezed)
+                .take_while(|(a, b)| near.contains(&a.number) && a.content == b.content)
                 .count();
             if length > best.1 {
                 best = (place, length);
@@ -110,15 +111,15 @@ impl UntouchedLines {
     }
 }
 
-fn hash(line: &str) -> u64 {
+fn hash_line(line: &str) -> u64 {
     std::hash::BuildHasher::hash_one(&rustc_hash::FxBuildHasher, line)
 }
 
-fn non_blank(text: &str) -> Vec<TrimmedLine> {
+fn non_blank_lines(text: &str) -> Vec<TrimmedLine> {
     let lines = text.lines().enumerate();
     lines
-        .map(|(n, line)| TrimmedLine { number: n + 1, squeezed: without_space(line) })
-        .filter(|line| !line.squeezed.is_empty())
+        .map(|(n, line)| TrimmedLine { number: n + 1, content: remove_whitespace(line) })
+        .filter(|line| !line.content.is_empty())
         .collect()
 }
 

@@ -6,7 +6,7 @@
 use scene_schemas::text::Position;
 use thiserror::Error;
 
-use super::nearest::NearestText;
+use super::nearest_text::NearestText;
 use super::{MAX_CHANGED_LINES, MAX_EDITS, MAX_INSERTED};
 
 /// A refused edit. Nothing was changed.
@@ -170,10 +170,10 @@ fn of_result(number: usize) -> &'static str {
 }
 
 /// How many lines a refusal lists. The engine looks for one more, to know that there are more.
-pub(super) const LISTED: usize = 12;
+pub(super) const MAX_LISTED: usize = 12;
 
 fn join_numbers(lines: &[usize]) -> String {
-    let shown: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    let more = if lines.len() > LISTED { " and more" } else { "" };
+    let shown: Vec<_> = lines.iter().take(MAX_LISTED).map(ToString::to_string).collect();
+    let more = if lines.len() > MAX_LISTED { " and more" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

@@ -12,13 +12,13 @@ use std::ops::Range;
 use scene_schemas::proposal::{DiffLine, Hunk};
 
 use super::diff::{LineChange, line_changes};
-use super::lines::{LineEnd, split_end, with_ends};
+use super::lines::{LineEnd, split_line_end, split_lines};
 
 /// The changes in order, each with up to `context` unchanged lines around it. Changes whose context
 /// would touch or overlap are one hunk.
 pub fn diff_hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
-    let (old, new) = (with_ends(before), with_ends(after));
-    let usual = usual_end(&old, &new);
+    let (old, new) = (split_lines(before), split_lines(after));
+    let usual = usual_line_end(&old, &new);
     group_changes(line_changes(&old, &new), context)
         .iter()
         .map(|group| build_hunk(&old, &new, group, context, usual))
@@ -28,7 +28,7 @@ pub fn diff_hunks(before: &str, after: &str, context: usize) -> Vec<Hunk> {
 /// The text when only the chosen hunks are taken: `keep[n]` is about the nth of
 /// `hunks(before, after, context)`. Hunks that `keep` says nothing about are not taken.
 pub fn pick_hunks(before: &str, after: &str, context: usize, keep: &[bool]) -> String {
-    let (old, new) = (with_ends(before), with_ends(after));
+    let (old, new) = (split_lines(before), split_lines(after));
     let mut text = String::with_capacity(before.len().max(after.len()));
     let mut done = 0;
     for (number, group) in group_changes(line_changes(&old, &new), context).into_iter().enumerate()
@@ -79,7 +79,7 @@ fn build_hunk(
     let mut lines = vec![];
     let mut done = first.old.start - lead;
     let unchanged = |range: Range<usize>| {
-        old[range].iter().map(|line| DiffLine::Context(split_end(line).0.to_owned()))
+        old[range].iter().map(|line| DiffLine::Context(split_line_end(line).0.to_owned()))
     };
     for change in group {
         lines.extend(unchanged(done..change.old.start));
@@ -101,17 +101,17 @@ fn build_hunk(
 }
 
 /// What stands behind a changed line that has no line end.
-pub const UNENDED: &str = " \\ No newline at end of file";
+pub const NO_NEWLINE_MARK: &str = " \\ No newline at end of file";
 
-fn usual_end(old: &[&str], new: &[&str]) -> LineEnd {
-    let ends = old.iter().chain(new).map(|line| split_end(line).1);
+fn usual_line_end(old: &[&str], new: &[&str]) -> LineEnd {
+    let ends = old.iter().chain(new).map(|line| split_line_end(line).1);
     ends.into_iter().find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
 }
 
 fn mark_line_end(line: &str, usual: LineEnd) -> String {
-    let (content, end) = split_end(line);
+    let (content, end) = split_line_end(line);
     match end {
-        LineEnd::None => format!("{content}{UNENDED}"),
+        LineEnd::None => format!("{content}{NO_NEWLINE_MARK}"),
         _ if end == usual => content.to_owned(),
         LineEnd::CrLf => format!("{content}␍"),
         LineEnd::Lf => format!("{content}␊"),
@@ -134,8 +134,8 @@ pub fn format_hunks(hunks: &[Hunk]) -> String {
                 DiffLine::Removed(line) => ('-', line),
             };
             text.push(mark);
-            match line.strip_suffix(UNENDED) {
-                Some(line) => text.extend([line, "\n", UNENDED.trim_start(), "\n"]),
+            match line.strip_suffix(NO_NEWLINE_MARK) {
+                Some(line) => text.extend([line, "\n", NO_NEWLINE_MARK.trim_start(), "\n"]),
                 None => text.extend([line, "\n"]),
             }
         }

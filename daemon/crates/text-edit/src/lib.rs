@@ -5,7 +5,7 @@
 //!
 //! [`TextEdit`]: scene_schemas::text::TextEdit
 
-mod class;
+mod classify;
 mod compare;
 mod diff;
 mod duplication;
@@ -14,28 +14,28 @@ mod error;
 mod hunks;
 mod lines;
 mod merge;
-mod nearest;
+mod nearest_text;
 mod patch;
 mod ranges;
 mod replace;
 #[cfg(test)]
 mod seeded;
 mod slide;
-mod space;
-mod words;
+mod whitespace;
+mod word_diff;
 
-pub use class::{change_class, loss_class};
+pub use classify::{classify_change, classify_loss};
 pub use diff::{LineCounts, diff_lines, line_counts};
 pub use duplication::find_duplicates;
 pub use elision::find_elision;
 pub use error::EditError;
-pub use hunks::{UNENDED, diff_hunks, format_hunks, pick_hunks};
-pub use lines::ended_as;
-pub use merge::{Conflict, MergePart, MergeResult, marked_text, merge_parts, merge_texts};
-pub use nearest::NearestText;
+pub use hunks::{NO_NEWLINE_MARK, diff_hunks, format_hunks, pick_hunks};
+pub use lines::match_line_ends;
+pub use merge::{Conflict, MergePart, MergeResult, format_conflicts, merge_parts, merge_texts};
+pub use nearest_text::NearestText;
 pub use patch::{FileChange, MatchStage, PatchError, PatchResult, apply_patch, apply_to_files};
 pub use ranges::{
     MAX_EDITS, MAX_INSERTED, apply_edits, check_edits, check_limits, fit_edits, invert_edits,
 };
-pub use replace::{MAX_CHANGED_LINES, ReplaceResult, TextReplacement, replace_all};
-pub use words::{LinePair, WordDiff};
+pub use replace::{MAX_CHANGED_LINES, ReplaceResult, TextReplacement, apply_replacements};
+pub use word_diff::{LinePair, WordDiff};

@@ -30,7 +30,7 @@ impl LineEnd {
 }
 
 /// A line's content and how it ends.
-pub(super) fn split_end(line: &str) -> (&str, LineEnd) {
+pub(super) fn split_line_end(line: &str) -> (&str, LineEnd) {
     if let Some(content) = line.strip_suffix("\r\n") {
         (content, LineEnd::CrLf)
     } else if let Some(content) = line.strip_suffix('\n') {
@@ -42,7 +42,7 @@ pub(super) fn split_end(line: &str) -> (&str, LineEnd) {
 
 /// The lines of a text with their line ends, for a diff: an empty text has none, and there is no
 /// empty line behind a final line end.
-pub(super) fn with_ends(text: &str) -> Vec<&str> {
+pub(super) fn split_lines(text: &str) -> Vec<&str> {
     let mut start = 0;
     let mut lines: Vec<&str> = memchr::memchr_iter(b'\n', text.as_bytes())
         .map(|end| &text[std::mem::replace(&mut start, end + 1)..=end])
@@ -54,7 +54,7 @@ pub(super) fn with_ends(text: &str) -> Vec<&str> {
 }
 
 /// The text as it is with LF alone.
-pub(super) fn with_lf(text: &str) -> Cow<'_, str> {
+pub(super) fn normalize_to_lf(text: &str) -> Cow<'_, str> {
     match memchr::memchr(b'\r', text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace("\r\n", "\n")),
         None => Cow::Borrowed(text),
@@ -63,13 +63,13 @@ pub(super) fn with_lf(text: &str) -> Cow<'_, str> {
 
 /// A text whose lines end as those of another one: where all of them end in CRLF and all of the
 /// text's in LF, or the other way round.
-pub fn ended_as<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
+pub fn match_line_ends<'a>(like: &str, text: &'a str) -> Cow<'a, str> {
     let crlf = like.matches("\r\n").count();
     let lf = like.matches('\n').count() - crlf;
     if lf == 0 && crlf > 0 && !text.contains("\r\n") {
         Cow::Owned(text.replace('\n', "\r\n"))
     } else if crlf == 0 && lf > 0 && text.contains("\r\n") {
-        with_lf(text)
+        normalize_to_lf(text)
     } else {
         Cow::Borrowed(text)
     }
@@ -100,7 +100,7 @@ impl<'a> LineIndex<'a> {
             return Err(EditError::NoSuchLine { at, lines });
         };
         let end = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
-        let (content, _) = split_end(&self.text[start..end]);
+        let (content, _) = split_line_end(&self.text[start..end]);
         let mut units = 0;
         for (byte, character) in content.char_indices() {
             if units == at.character {
@@ -122,9 +122,9 @@ impl<'a> LineIndex<'a> {
 }
 
 /// The position before the line of this index; behind the whole text where there are no more.
-pub(super) fn before_line(lines: &[&str], index: usize) -> Position {
+pub(super) fn line_start_position(lines: &[&str], index: usize) -> Position {
     match lines.last() {
-        Some(last) if index >= lines.len() && split_end(last).1 == LineEnd::None => {
+        Some(last) if index >= lines.len() && split_line_end(last).1 == LineEnd::None => {
             Position { line: lines.len() as u32 - 1, character: last.encode_utf16().count() as u32 }
         }
         _ => Position { line: index.min(lines.len()) as u32, character: 0 },
@@ -266,12 +266,12 @@ fn extend_prefixes(list: &[u32], wanted: &[u32], own: &[usize]) -> Vec<usize> {
 }
 
 /// How the line at this byte ends; where it is the last one, how the line above it ends.
-pub(super) fn end_at(text: &str, at: usize) -> LineEnd {
+pub(super) fn line_end_at(text: &str, at: usize) -> LineEnd {
     let to_end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
-    match split_end(&text[..to_end]).1 {
+    match split_line_end(&text[..to_end]).1 {
         LineEnd::None => {
             let above = text[..at].rfind('\n').map_or(0, |end| end + 1);
-            split_end(&text[..above]).1
+            split_line_end(&text[..above]).1
         }
         end => end,
     }

@@ -15,8 +15,8 @@ use rustc_hash::FxHashSet;
 pub use scene_schemas::TextConflict as Conflict;
 
 use super::diff::line_changes;
-use super::lines::with_ends;
-use super::slide::{SlidingChange, settle_changes};
+use super::lines::split_lines;
+use super::slide::{SlidingChange, slide_changes};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn merge_texts(base: &str, ours: &str, theirs: &str) -> MergeResult {
 }
 
 /// A merge as one text, with both versions of each conflict between conflict markers.
-pub fn marked_text(parts: &[MergePart]) -> String {
+pub fn format_conflicts(parts: &[MergePart]) -> String {
     let mut text = String::new();
     for part in parts {
         let Conflict { ours, theirs, .. } = match part {
@@ -73,13 +73,13 @@ pub fn marked_text(parts: &[MergePart]) -> String {
 
 /// Does to `ours` what `theirs` did to `base`; the pieces of the result, in order.
 pub fn merge_parts(base: &str, ours: &str, theirs: &str) -> Vec<MergePart> {
-    let (base, ours, theirs) = (with_ends(base), with_ends(ours), with_ends(theirs));
-    let our_changes = settle_changes(&base, &ours, line_changes(&base, &ours));
-    let their_changes = settle_changes(&base, &theirs, line_changes(&base, &theirs));
+    let (base, ours, theirs) = (split_lines(base), split_lines(ours), split_lines(theirs));
+    let our_changes = slide_changes(&base, &ours, line_changes(&base, &ours));
+    let their_changes = slide_changes(&base, &theirs, line_changes(&base, &theirs));
     let (mut one, mut other) = (MergeSide::new(&our_changes), MergeSide::new(&their_changes));
     link_changes(&mut one, &ours, &mut other, &theirs, &base);
     let (mut text, mut parts, mut done) = (String::new(), Vec::new(), 0);
-    while let Some(start) = one.next().into_iter().chain(other.next()).min() {
+    while let Some(start) = one.next_start().into_iter().chain(other.next_start()).min() {
         // Changes that touch, of either side, are one region.
         let (our_first, their_first) = (one.at, other.at);
         let mut end = start;
@@ -127,16 +127,16 @@ fn link_changes(
     let their_lines: Vec<ChangedLines<'_>> = other.changed_lines(base, theirs);
     let mut first = 0;
     for (at, change) in one.changes.iter().enumerate() {
-        while other.changes.get(first).is_some_and(|it| it.old.end < change.reach) {
+        while other.changes.get(first).is_some_and(|it| it.old.end < change.highest_start) {
             first += 1;
         }
         for (there, their_change) in other.changes.iter().enumerate().skip(first) {
-            if their_change.reach > change.old.end {
+            if their_change.highest_start > change.old.end {
                 break;
             }
             let is_same = change.old == their_change.old
                 && ours[change.new.clone()] == theirs[their_change.new.clone()];
-            if is_same || !our_lines[at].share_one(&their_lines[there]) {
+            if is_same || !our_lines[at].has_common_line(&their_lines[there]) {
                 continue;
             }
             let (our_end, their_end) = (&mut one.ends[at], &mut other.ends[there]);
@@ -155,7 +155,7 @@ struct ChangedLines<'c> {
 
 impl ChangedLines<'_> {
     /// Whether both delete, or both insert, the same line.
-    fn share_one(&self, other: &Self) -> bool {
+    fn has_common_line(&self, other: &Self) -> bool {
         let is_smaller =
             self.deleted.len() + self.inserted.len() <= other.deleted.len() + other.inserted.len();
         let (few, many) = if is_smaller { (self, other) } else { (other, self) };
@@ -190,13 +190,13 @@ impl<'c> MergeSide<'c> {
     }
 
     /// Where the next change begins, in the text before.
-    fn next(&self) -> Option<usize> {
+    fn next_start(&self) -> Option<usize> {
         Some(self.changes.get(self.at)?.old.start)
     }
 
     /// Takes the next change to a region that ends here, where it touches it.
     fn take_touching(&mut self, end: &mut usize) -> bool {
-        if self.next().is_none_or(|start| start > *end) {
+        if self.next_start().is_none_or(|start| start > *end) {
             return false;
         }
         *end = (*end).max(self.ends[self.at]);

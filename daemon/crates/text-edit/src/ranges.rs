@@ -5,7 +5,7 @@
 
 use scene_schemas::text::{Position, TextEdit};
 
-use super::lines::{LineEnd, LineIndex, end_at, with_lf};
+use super::lines::{LineEnd, LineIndex, line_end_at, normalize_to_lf};
 use super::{EditError, diff_lines};
 
 /// How many edits one call may carry.
@@ -40,8 +40,8 @@ pub fn apply_edits(text: &str, edits: &[TextEdit]) -> Result<String, EditError> 
 /// end. Refuses as [`checked`] does.
 pub fn fit_edits(text: &str, edits: &[TextEdit]) -> Result<Vec<TextEdit>, EditError> {
     let fitted = locate_edits(text, edits)?.into_iter().map(|place| {
-        let lf = with_lf(&place.edit.text);
-        let text = match end_at(text, place.start) {
+        let lf = normalize_to_lf(&place.edit.text);
+        let text = match line_end_at(text, place.start) {
             LineEnd::CrLf => lf.replace('\n', LineEnd::CrLf.as_str()),
             LineEnd::Lf => lf.into_owned(),
             LineEnd::None => place.edit.text.clone(),

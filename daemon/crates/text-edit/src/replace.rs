@@ -11,10 +11,12 @@ use std::borrow::Cow;
 use scene_schemas::text::TextEdit;
 
 use super::elision::find_elision;
-use super::error::LISTED;
-use super::lines::{LineEnd, end_at, find_occurrences, line_number, with_lf};
-use super::nearest::find_nearest;
-use super::space::{MAX_LOOSE, indentation_of, reindent_lines, squeeze_space, strip_invisible};
+use super::error::MAX_LISTED;
+use super::lines::{LineEnd, find_occurrences, line_end_at, line_number, normalize_to_lf};
+use super::nearest_text::find_nearest;
+use super::whitespace::{
+    MAX_LOOSE_BYTES, collapse_whitespace, indentation_of, reindent_lines, strip_invisible,
+};
 use super::{EditError, MatchStage, diff_lines, line_counts};
 
 /// How many lines one replacement may change, unless it is meant for all places. The larger of the
@@ -28,7 +30,7 @@ pub struct TextReplacement {
     /// What stands there afterwards, literally.
     pub replace: String,
     /// Whether every place is meant; otherwise there must be exactly one.
-    pub all: bool,
+    pub should_replace_all: bool,
 }
 
 /// What replacements come to.
@@ -43,7 +45,7 @@ pub struct ReplaceResult {
 }
 
 /// Performs replacements in order, each on what the one before it left, all or none.
-pub fn replace_all(
+pub fn apply_replacements(
     text: &str,
     replacements: &[TextReplacement],
 ) -> Result<ReplaceResult, EditError> {
@@ -54,7 +56,7 @@ pub fn replace_all(
     let mut counts = Vec::with_capacity(replacements.len());
     let mut stage = MatchStage::Exact;
     for (index, replacement) in replacements.iter().enumerate() {
-        let one = find_replacement(&after, replacement, index + 1)?;
+        let one = apply_replacement(&after, replacement, index + 1)?;
         after = one.text;
         counts.push(one.count);
         stage = stage.max(one.stage);
@@ -71,12 +73,12 @@ struct FoundReplacement {
     stage: MatchStage,
 }
 
-fn find_replacement(
+fn apply_replacement(
     text: &str,
     wanted: &TextReplacement,
     number: usize,
 ) -> Result<FoundReplacement, EditError> {
-    let (search, replace) = (with_lf(&wanted.search), with_lf(&wanted.replace));
+    let (search, replace) = (normalize_to_lf(&wanted.search), normalize_to_lf(&wanted.replace));
     if search.is_empty() {
         return Err(EditError::EmptySearch { number });
     }
@@ -86,7 +88,7 @@ fn find_replacement(
     if let Some(line) = find_elision(replace.lines(), &search) {
         return Err(EditError::Elision { number, line: line.trim().to_owned() });
     }
-    if !wanted.all {
+    if !wanted.should_replace_all {
         let counts = line_counts(&search, &replace);
         let count = counts.added.max(counts.removed) as usize;
         if count > MAX_CHANGED_LINES {
@@ -94,7 +96,7 @@ fn find_replacement(
         }
     }
     let plain = NormalizedText::from_text(text);
-    let places = if wanted.all {
+    let places = if wanted.should_replace_all {
         memchr::memmem::find_iter(plain.text.as_bytes(), &*search).collect()
     } else {
         match_starts(&plain.text, &search)
@@ -104,17 +106,17 @@ fn find_replacement(
         Ok(FoundReplacement { text, count, stage: MatchStage::Exact })
     };
     match places.len() {
-        0 if wanted.all => {
+        0 if wanted.should_replace_all => {
             Err(EditError::NotFound { number, hint: find_nearest(&plain.text, &search) })
         }
         0 => {
             let LooseMatch { at, len, replace } =
-                find_loose(&plain.text, &search, &replace, number)?;
+                find_loose_match(&plain.text, &search, &replace, number)?;
             let text = plain.replace_at(text, &[at], len, &replace);
             Ok(FoundReplacement { text, count: 1, stage: MatchStage::Whitespace })
         }
         1 => exact(1),
-        count if wanted.all => exact(count),
+        count if wanted.should_replace_all => exact(count),
         _ => {
             let mut lines: Vec<_> = places.iter().map(|&at| line_number(&plain.text, at)).collect();
             lines.dedup();
@@ -131,14 +133,14 @@ struct LooseMatch {
 }
 
 /// Finds the only such place; the replacement is indented as it is.
-fn find_loose(
+fn find_loose_match(
     text: &str,
     search: &str,
     replace: &str,
     number: usize,
 ) -> Result<LooseMatch, EditError> {
     let not_found = || EditError::NotFound { number, hint: find_nearest(text, search) };
-    if text.len() > MAX_LOOSE {
+    if text.len() > MAX_LOOSE_BYTES {
         return Err(not_found());
     }
     // What ends with a line must be replaced by what does, or by nothing.
@@ -153,9 +155,9 @@ fn find_loose(
     let mut wanted = lines_of(search);
     let mut new = if replace.is_empty() && is_whole { Vec::new() } else { lines_of(replace) };
     let there: Vec<&str> = text.split_inclusive('\n').collect();
-    let keys: Vec<_> = there.iter().map(|line| squeeze_space(line)).collect();
+    let keys: Vec<_> = there.iter().map(|line| collapse_whitespace(line)).collect();
     let find = |wanted: &[String]| {
-        let wanted: Vec<_> = wanted.iter().map(|line| squeeze_space(line)).collect();
+        let wanted: Vec<_> = wanted.iter().map(|line| collapse_whitespace(line)).collect();
         if wanted.iter().all(|line| line.is_empty()) {
             vec![]
         } else {
@@ -164,7 +166,7 @@ fn find_loose(
     };
     let mut places = find(&wanted);
     if places.is_empty() {
-        let (lead, tail) = without_blank_edges(&mut wanted, &mut new);
+        let (lead, tail) = strip_blank_edges(&mut wanted, &mut new);
         places = find(&wanted);
         // Which of the blank lines there are meant is not known.
         let is_blank = |at: Option<usize>| {
@@ -181,7 +183,7 @@ fn find_loose(
         if places.is_empty() {
             return Err(not_found());
         }
-        let lines = places.iter().map(|place| place + 1).take(LISTED + 1).collect();
+        let lines = places.iter().map(|place| place + 1).take(MAX_LISTED + 1).collect();
         return Err(EditError::FoundSeveral { number, lines });
     };
     let there = &there[place..place + wanted.len()];
@@ -201,7 +203,7 @@ fn find_loose(
 }
 
 /// Takes the blank lines at both ends of a search away, and as many of its replacement; says how many.
-fn without_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (usize, usize) {
+fn strip_blank_edges(search: &mut Vec<String>, replace: &mut Vec<String>) -> (usize, usize) {
     let is_blank = |line: &&String| line.trim().is_empty();
     let lead = search.iter().take_while(is_blank).count();
     let tail = search.iter().skip(lead).rev().take_while(is_blank).count();
@@ -223,7 +225,7 @@ fn match_starts(text: &str, search: &str) -> Vec<usize> {
     while let Some(at) = text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         places.push(from + at);
         from += at + step;
-        if places.len() > LISTED {
+        if places.len() > MAX_LISTED {
             break;
         }
     }
@@ -234,18 +236,18 @@ fn match_starts(text: &str, search: &str) -> Vec<usize> {
 struct NormalizedText<'a> {
     text: Cow<'a, str>,
     /// Where in `text` an LF stands for a CRLF, in order.
-    shortened: Vec<usize>,
+    crlf_offsets: Vec<usize>,
 }
 
 impl<'a> NormalizedText<'a> {
     fn from_text(text: &'a str) -> Self {
         let ends = memchr::memmem::find_iter(text.as_bytes(), "\r\n");
-        let shortened = ends.enumerate().map(|(before, at)| at - before).collect();
-        Self { text: with_lf(text), shortened }
+        let crlf_offsets = ends.enumerate().map(|(before, at)| at - before).collect();
+        Self { text: normalize_to_lf(text), crlf_offsets }
     }
 
     fn original_offset(&self, at: usize) -> usize {
-        at + self.shortened.partition_point(|&lf| lf < at)
+        at + self.crlf_offsets.partition_point(|&lf| lf < at)
     }
 
     /// The original text with `replace` at each of these places, in the line ends of the place.
@@ -255,7 +257,7 @@ impl<'a> NormalizedText<'a> {
         for &at in places {
             let (start, end) = (self.original_offset(at), self.original_offset(at + len));
             result.push_str(&original[done..start]);
-            match end_at(original, start) {
+            match line_end_at(original, start) {
                 LineEnd::CrLf => result.push_str(&replace.replace('\n', LineEnd::CrLf.as_str())),
                 LineEnd::Lf | LineEnd::None => result.push_str(replace),
             }
@@ -273,22 +275,26 @@ mod tests {
     use super::*;
 
     fn once(search: &str, replace: &str) -> TextReplacement {
-        TextReplacement { search: search.into(), replace: replace.into(), all: false }
+        TextReplacement {
+            search: search.into(),
+            replace: replace.into(),
+            should_replace_all: false,
+        }
     }
 
     fn every(search: &str, replace: &str) -> TextReplacement {
-        TextReplacement { all: true, ..once(search, replace) }
+        TextReplacement { should_replace_all: true, ..once(search, replace) }
     }
 
     #[track_caller]
     fn check(text: &str, replacements: &[TextReplacement], after: &str) {
-        let replaced = super::replace_all(text, replacements).unwrap();
+        let replaced = super::apply_replacements(text, replacements).unwrap();
         assert_eq!(apply_edits(text, &replaced.edits).unwrap(), after);
     }
 
     #[track_caller]
     fn refused(text: &str, replacements: &[TextReplacement], says: &str) {
-        let error = super::replace_all(text, replacements).unwrap_err().to_string();
+        let error = super::apply_replacements(text, replacements).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 
@@ -303,9 +309,10 @@ mod tests {
     #[test]
     fn replaces_in_order() {
         check("a\nb\n", &[once("a", "b2"), once("b2\nb", "c")], "c\n");
-        let replaced = super::replace_all("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
+        let replaced =
+            super::apply_replacements("a a\na\n", &[every("a", "b"), once("b\n", "!\n")]);
         assert!(matches!(replaced, Err(EditError::FoundSeveral { number: 2, .. })));
-        let replaced = super::replace_all("a a\na\n", &[every("a", "b")]).unwrap();
+        let replaced = super::apply_replacements("a a\na\n", &[every("a", "b")]).unwrap();
         assert_eq!(replaced.counts, [3]);
     }
 
@@ -344,12 +351,14 @@ mod tests {
         for _ in 0..5_000 {
             let text = random.random_text(10);
             let (search, put) = (random.random_text(1), random.random_text(2));
-            let wanted = TextReplacement { search, replace: put, all: random.below(2) == 0 };
-            let Ok(replaced) = super::replace_all(&text, std::slice::from_ref(&wanted)) else {
+            let wanted =
+                TextReplacement { search, replace: put, should_replace_all: random.below(2) == 0 };
+            let Ok(replaced) = super::apply_replacements(&text, std::slice::from_ref(&wanted))
+            else {
                 continue;
             };
             let after = apply_edits(&text, &replaced.edits).unwrap();
-            let (search, put) = (with_lf(&wanted.search), with_lf(&wanted.replace));
+            let (search, put) = (normalize_to_lf(&wanted.search), normalize_to_lf(&wanted.replace));
             // A lone CR before an inserted LF reads as CRLF, so only the others can be compared.
             if !text.contains('\r') && !put.contains('\r') {
                 assert_eq!(after, text.replace(&*search, &put));

@@ -17,11 +17,11 @@ pub(super) struct SlidingChange {
     /// Which lines of the text after, from 0.
     pub(super) new: Range<usize>,
     /// The line of the text before at which it begins at its highest place.
-    pub(super) reach: usize,
+    pub(super) highest_start: usize,
 }
 
 /// Moves each change to its lowest place. Changes that meet become one.
-pub(super) fn settle_changes(
+pub(super) fn slide_changes(
     old: &[&str],
     new: &[&str],
     changes: Vec<LineChange>,
@@ -49,9 +49,9 @@ pub(super) fn settle_changes(
     settled.reverse();
     let mut above = 0;
     let with_reach = |change: LineChange| {
-        let reach = change.old.start - room_above(old, new, &change, above);
+        let reach = change.old.start - max_upward_slide(old, new, &change, above);
         above = change.old.end;
-        SlidingChange { old: change.old, new: change.new, reach }
+        SlidingChange { old: change.old, new: change.new, highest_start: reach }
     };
     settled.into_iter().map(with_reach).collect()
 }
@@ -74,7 +74,7 @@ fn slide_down(old: &[&str], new: &[&str], change: &mut LineChange, limit: usize)
 }
 
 /// How many lines an insertion or a deletion can move up, at most to the change above.
-fn room_above(old: &[&str], new: &[&str], change: &LineChange, above: usize) -> usize {
+fn max_upward_slide(old: &[&str], new: &[&str], change: &LineChange, above: usize) -> usize {
     let (lines, run) = match (change.old.is_empty(), change.new.is_empty()) {
         (true, false) => (new, &change.new),
         (false, true) => (old, &change.old),

@@ -143,7 +143,7 @@ fn edit(before: &str, after: &str) -> Proposal {
     };
     let counts = vector_text_edit::line_counts(before, after);
     let mut proposal =
-        proposal(vector_text_edit::change_class(before, after), vec![command], Vec::new());
+        proposal(vector_text_edit::classify_change(before, after), vec![command], Vec::new());
     proposal.preview.scripts = vec![ScriptDiff {
         command: 0,
         path: path.parse().unwrap(),

@@ -17,7 +17,7 @@ pub(super) struct SearchEdit {
 impl SearchEdit {
     pub(super) fn to_replacement(&self) -> TextReplacement {
         let Self { search, replace, all } = self.clone();
-        TextReplacement { search, replace, all }
+        TextReplacement { search, replace, should_replace_all: all }
     }
 }
 

@@ -153,7 +153,7 @@ fn answer_case(case: &JsonCase) -> CaseAnswer {
 fn apply_patch(base: &str, patch: &str, target: Option<&str>) -> CaseAnswer {
     match vector_text_edit::apply_patch(base, patch, target.as_slice()) {
         Ok(patched) => CaseAnswer {
-            confirm: patched.confirm,
+            confirm: patched.should_review,
             stage: Some(patched.stage.name()),
             offset: Some(patched.offset),
             ..apply_edits(base, &patched.edits)
@@ -174,7 +174,7 @@ fn apply_edits(base: &str, edits: &[TextEdit]) -> CaseAnswer {
 
 fn apply_replacements(base: &str, edits: &[SearchEdit]) -> CaseAnswer {
     let edits: Vec<_> = edits.iter().map(SearchEdit::to_replacement).collect();
-    match vector_text_edit::replace_all(base, &edits) {
+    match vector_text_edit::apply_replacements(base, &edits) {
         Ok(replaced) => CaseAnswer {
             confirm: replaced.stage > vector_text_edit::MatchStage::Exact,
             stage: Some(replaced.stage.name()),
@@ -215,7 +215,7 @@ fn merge_texts(base: &str, ours: &str, theirs: &str) -> CaseAnswer {
 fn apply_envelope(files: &BTreeMap<String, String>, patch: &str) -> CaseAnswer {
     match vector_text_edit::apply_to_files(files, patch) {
         Ok(changes) => {
-            let confirm = changes.values().any(|change| change.confirm);
+            let confirm = changes.values().any(|change| change.should_review);
             let mut after = files.clone();
             for (name, change) in changes {
                 match change.text {

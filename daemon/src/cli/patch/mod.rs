@@ -100,7 +100,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
         }
         result => result?,
     };
-    let must_wait = patched.confirm && !args.force;
+    let must_wait = patched.should_review && !args.force;
     if !must_wait && !args.check {
         target.write_text(&after)?;
     }
@@ -108,7 +108,7 @@ fn patch_file(file: &Path, args: &PatchArgs) -> anyhow::Result<ExitStatus> {
     if args.json {
         let outcome = json!({
             "outcome": "ok",
-            "confirm": patched.confirm,
+            "confirm": patched.should_review,
             "stage": patched.stage.name(),
             "offset": patched.offset,
             "written": is_written,
@@ -168,7 +168,7 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
         (Some(both), _) => {
             let [search, replace] = both.as_slice() else { bail!("--replace takes OLD and NEW") };
             let (search, replace) = (search.clone(), replace.clone());
-            vec![TextReplacement { search, replace, all: args.all }]
+            vec![TextReplacement { search, replace, should_replace_all: args.all }]
         }
         (None, Some(file)) => {
             let json = read_file(file)?;
@@ -186,9 +186,13 @@ fn compute_edits(file: &Path, text: &str, args: &PatchArgs) -> anyhow::Result<Pa
         }
         (None, None) => bail!("nothing was asked for"),
     };
-    let replaced = vector_text_edit::replace_all(text, &replacements)?;
+    let replaced = vector_text_edit::apply_replacements(text, &replacements)?;
     let confirm = replaced.stage > MatchStage::Exact;
-    Ok(PatchResult { stage: replaced.stage, confirm, ..PatchResult::from_exact(replaced.edits) })
+    Ok(PatchResult {
+        stage: replaced.stage,
+        should_review: confirm,
+        ..PatchResult::from_exact(replaced.edits)
+    })
 }
 
 fn read_file(file: &Path) -> anyhow::Result<String> {

@@ -368,7 +368,7 @@ fn relevant_definitions(index: &CodeIndex, node: Node, words: &QueryWords) -> Ve
     let mut all: Vec<usize> = (0..script.definitions.len().min(LOOKED_AT)).collect();
     all.sort_by_cached_key(|at| {
         let it = &script.definitions[*at];
-        (!fits(it), !it.exported)
+        (!fits(it), !it.is_exported)
     });
     all.truncate(DEFINITIONS);
     all.sort_unstable();

@@ -93,18 +93,21 @@ impl<'a> ScriptLookup<'a> {
         match root {
             NameRoot::Nothing | NameRoot::Global(_) => loose(),
             NameRoot::Require(require) => module(require),
-            NameRoot::Bound(number) => {
+            NameRoot::Binding(number) => {
                 let binding = &self.names.bindings[number as usize];
                 match (binding.kind, binding.require) {
-                    (BindingKind::Own(Some(of)), _) if of != number => {
-                        self.member_symbol(NameRoot::Bound(of), name)
+                    (BindingKind::SelfParameter(Some(of)), _) if of != number => {
+                        self.member_symbol(NameRoot::Binding(of), name)
                     }
-                    (BindingKind::Own(_) | BindingKind::Parameter | BindingKind::Loop, _) => {
-                        loose()
-                    }
+                    (
+                        BindingKind::SelfParameter(_)
+                        | BindingKind::Parameter
+                        | BindingKind::LoopVariable,
+                        _,
+                    ) => loose(),
                     (_, Some(require)) => module(require),
                     _ if binding.is_mixed => loose(),
-                    _ if self.names.returned == Some(number) => {
+                    _ if self.names.returned_binding == Some(number) => {
                         Symbol::Member(self.node, name.into())
                     }
                     _ if binding.table.is_none() => loose(),
@@ -115,7 +118,7 @@ impl<'a> ScriptLookup<'a> {
     }
 
     fn key_symbol(&self, table: u32, name: &str) -> Symbol {
-        let returned = self.names.returned;
+        let returned = self.names.returned_binding;
         let holds = |number: u32| self.names.bindings[number as usize].table == Some(table);
         if self.names.returned_table == Some(table) || returned.is_some_and(holds) {
             return Symbol::Member(self.node, name.into());
@@ -128,15 +131,17 @@ impl<'a> ScriptLookup<'a> {
 
     /// What a name stands for where it stands.
     fn symbol_of_use(&self, it: &NameUse) -> Symbol {
-        let name = unquote_name(it.span.of(self.text));
+        let name = unquote_name(it.span.text_in(self.text));
         match it.kind {
-            UseKind::Declared(number) | UseKind::Bound(number) => Symbol::Local(self.node, number),
+            UseKind::Declaration(number) | UseKind::Reference(number) => {
+                Symbol::Local(self.node, number)
+            }
             UseKind::Global => Symbol::Global(name.into()),
             UseKind::Member(root, 1) => self.member_symbol(root, name),
             UseKind::Member(..) => Symbol::Loose(name.into()),
             UseKind::Key(table) => self.key_symbol(table, name),
-            UseKind::Type | UseKind::TypeDeclared => Symbol::Type(self.node, name.into()),
-            UseKind::TypeOf(root) => match self.member_symbol(root, name) {
+            UseKind::Type | UseKind::TypeDeclaration => Symbol::Type(self.node, name.into()),
+            UseKind::ImportedType(root) => match self.member_symbol(root, name) {
                 Symbol::Member(module, name) => Symbol::Type(module, name),
                 _ => Symbol::Loose(name.into()),
             },
@@ -145,8 +150,8 @@ impl<'a> ScriptLookup<'a> {
 
     /// Whether it is a member of a method's `self`. Who calls the method may be of another class.
     fn is_own(&self, it: &NameUse) -> bool {
-        matches!(it.kind, UseKind::Member(NameRoot::Bound(number), _)
-            if matches!(self.names.bindings[number as usize].kind, BindingKind::Own(_)))
+        matches!(it.kind, UseKind::Member(NameRoot::Binding(number), _)
+            if matches!(self.names.bindings[number as usize].kind, BindingKind::SelfParameter(_)))
     }
 
     /// Whether a name could be what is looked for, and whether it surely is.
@@ -169,13 +174,15 @@ impl<'a> ScriptLookup<'a> {
 
     fn collect_hits(&self, symbol: &Symbol, hits: &mut Vec<ReferenceHit>) {
         let defined: FxHashSet<ByteSpan> = match self.index.script_at(self.node) {
-            Some(script) => script.definitions.iter().map(|it| it.named).collect(),
+            Some(script) => script.definitions.iter().map(|it| it.name_span).collect(),
             None => FxHashSet::default(),
         };
         for it in &self.names.uses {
             let Some(is_certain) = self.match_certainty(it, symbol) else { continue };
-            let declares =
-                matches!(it.kind, UseKind::Declared(_) | UseKind::TypeDeclared | UseKind::Key(_));
+            let declares = matches!(
+                it.kind,
+                UseKind::Declaration(_) | UseKind::TypeDeclaration | UseKind::Key(_)
+            );
             let is_definition = declares || defined.contains(&it.span);
             hits.push(ReferenceHit { node: self.node, span: it.span, is_certain, is_definition });
         }
@@ -219,7 +226,7 @@ pub fn find_definitions(index: &CodeIndex, scene: &Scene, symbol: &Symbol) -> Ve
         Symbol::Member(module, name) => {
             let script = index.script_at(*module);
             let member = script.and_then(|it| it.members.iter().find(|it| it.name == *name));
-            member.map(|it| definition_at(index, *module, it.named, name)).into_iter().collect()
+            member.map(|it| definition_at(index, *module, it.name_span, name)).into_iter().collect()
         }
         Symbol::Type(node, name) => {
             let script = index.script_at(*node);
@@ -275,7 +282,7 @@ fn find_in_script(
     };
     let script = ScriptLookup::new(index, node, &text);
     let span = find(&script);
-    span.map(|span| definition_at(index, node, span, unquote_name(span.of(&text))))
+    span.map(|span| definition_at(index, node, span, unquote_name(span.text_in(&text))))
         .into_iter()
         .collect()
 }
@@ -283,7 +290,7 @@ fn find_in_script(
 /// The definition whose name stands at a place; a variable or a field where that is none.
 fn definition_at(index: &CodeIndex, node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
     let definitions = index.script_at(node).map(|it| &it.definitions);
-    let defined = definitions.and_then(|all| all.iter().find(|it| it.named == named));
+    let defined = definitions.and_then(|all| all.iter().find(|it| it.name_span == named));
     match defined {
         Some(it) => indexed_definition(node, it),
         None => unindexed_definition(node, named, name),
@@ -292,7 +299,7 @@ fn definition_at(index: &CodeIndex, node: Node, named: ByteSpan, name: &str) -> 
 
 fn indexed_definition(node: Node, it: &index::IndexedDefinition) -> FoundDefinition {
     let (name, kind) = (it.name.clone(), Some(it.kind));
-    FoundDefinition { node, name, kind, span: it.span, name_span: it.named, is_certain: true }
+    FoundDefinition { node, name, kind, span: it.span, name_span: it.name_span, is_certain: true }
 }
 
 fn unindexed_definition(node: Node, named: ByteSpan, name: &str) -> FoundDefinition {
@@ -315,18 +322,18 @@ pub fn definitions_named(index: &CodeIndex, scene: &Scene, name: &str) -> Vec<Fo
             let is_it = *it.name == called
                 || it.last_name() == last
                     && (owner.is_empty()
-                        || is_owner && it.exported
+                        || is_owner && it.is_exported
                         || it.name.replace(':', ".") == wanted);
             if is_it {
-                all.push((it.exported, indexed_definition(*node, it)));
+                all.push((it.is_exported, indexed_definition(*node, it)));
             }
         }
         // Members have one name each, so there is one such at most.
         let mut members = script.members.iter().filter(|it| &*it.name == last);
-        let is_known = |named: ByteSpan| script.definitions.iter().any(|it| it.named == named);
+        let is_known = |named: ByteSpan| script.definitions.iter().any(|it| it.name_span == named);
         let member = members.next().filter(|_| owner.is_empty() || is_owner);
-        if let Some(it) = member.filter(|it| !is_known(it.named)) {
-            all.push((true, unindexed_definition(*node, it.named, last)));
+        if let Some(it) = member.filter(|it| !is_known(it.name_span)) {
+            all.push((true, unindexed_definition(*node, it.name_span, last)));
         }
     }
     all.sort_by_key(|(exported, _)| !exported);

@@ -25,7 +25,7 @@ pub fn correct_requires(
     renamed: &[RenamedInstance],
 ) -> Option<Vec<TextEdit>> {
     let source = scene.source_if_known(script)?;
-    let read = index::summarize(&source);
+    let read = index::summarize_script(&source);
     let mut done: Vec<NameReplacement> = Vec::new();
     for (number, require) in read.requires.iter().enumerate() {
         let module = (*wanted.get(number)?).filter(|it| scene.is_live(*it));
@@ -77,7 +77,7 @@ fn resolve_after(
         kept = it.span.end as usize;
     }
     text.push_str(source.get(kept..)?);
-    let read = index::summarize(&text);
-    let all = read.requires.iter().map(|it| resolve_require(scene, script, &it.what).ok());
+    let read = index::summarize_script(&text);
+    let all = read.requires.iter().map(|it| resolve_require(scene, script, &it.target).ok());
     Some(all.collect())
 }

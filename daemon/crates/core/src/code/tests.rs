@@ -189,8 +189,8 @@ fn requires_are_followed_as_roblox_does() {
     ]);
     let main = at(&place, "game.ReplicatedStorage.Pkg.Main");
     let check = |text: &str, expected: &str| {
-        let script = index::summarize(text);
-        let found = resolve::resolve_require(&place, main, &script.requires[0].what);
+        let script = index::summarize_script(text);
+        let found = resolve::resolve_require(&place, main, &script.requires[0].target);
         let told = match found {
             Ok(node) => place.path(node).to_string(),
             Err(reason) => reason.to_sentence(&place),
@@ -431,7 +431,7 @@ fn somebody_else_reads_many_texts_and_what_they_leave_is_read_too() {
         scene.set_source(node, format!("local a{at} = 1\n").repeat(1_000));
     }
     let read: ReadAllFn =
-        |texts| texts[..texts.len() / 2].iter().map(|it| index::summarize(it)).collect();
+        |texts| texts[..texts.len() / 2].iter().map(|it| index::summarize_script(it)).collect();
     let fit: FitAllFn =
         |texts, holds| texts[..texts.len() / 2].iter().map(|it| holds(it)).collect();
     let by = CodeIndex::new_by(&scene, TextReaders { read, fit });

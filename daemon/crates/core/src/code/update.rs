@@ -120,7 +120,7 @@ impl CodeIndex {
         let mut read = readers.map_or_else(Vec::new, |readers| (readers.read)(&texts));
         read.truncate(texts.len());
         let rest = &texts[read.len()..];
-        read.extend(rest.iter().map(|text| index::summarize(text)));
+        read.extend(rest.iter().map(|text| index::summarize_script(text)));
         self.read += read.len() as u64;
         self.held.0 += bytes;
         let readings = all.iter().map(|(stamp, _)| *stamp).zip(read.into_iter().map(Arc::new));
@@ -143,7 +143,7 @@ impl CodeIndex {
         };
         let script = Arc::clone(script);
         let (was, is) = (&file.script.requires, &script.requires);
-        let is_same = was.iter().map(|it| &it.what).eq(is.iter().map(|it| &it.what));
+        let is_same = was.iter().map(|it| &it.target).eq(is.iter().map(|it| &it.target));
         (file.stamp, file.script) = (stamp, script);
         if is_same {
             return;
@@ -166,7 +166,7 @@ impl CodeIndex {
                 let found = known.entry(what);
                 found.or_insert_with(|| resolve::resolve_require(scene, node, what)).clone()
             };
-            file.requires = file.script.requires.iter().map(|it| follow(&it.what)).collect();
+            file.requires = file.script.requires.iter().map(|it| follow(&it.target)).collect();
         }
     }
 

@@ -134,9 +134,12 @@ impl QueryWords {
 
     fn own_marks(&self, index: &CodeIndex, scene: &Scene, node: Node) -> WordMatches {
         let Some(script) = index.script_at(node) else { return WordMatches::default() };
-        let said = self.match_hashes(script.words.iter().copied());
-        let defined =
-            if said == 0 { 0 } else { said & self.match_hashes(script.defined.iter().copied()) };
+        let said = self.match_hashes(script.word_hashes.iter().copied());
+        let defined = if said == 0 {
+            0
+        } else {
+            said & self.match_hashes(script.definition_hashes.iter().copied())
+        };
         WordMatches {
             name: self.match_hashes(word_hashes(scene.name(node))),
             in_ancestors: 0,

@@ -145,7 +145,8 @@ impl ProposalDraft<'_> {
         if self.scene.class(text.node) != "ModuleScript" || text.before == *after {
             return Vec::new();
         }
-        let (before, after) = (index::summarize(&text.before), index::summarize(&after));
+        let (before, after) =
+            (index::summarize_script(&text.before), index::summarize_script(&after));
         // Of what is no table that is said by its members, nothing is known.
         if before.returns != ReturnedValue::Table || after.returns != ReturnedValue::Table {
             return Vec::new();

@@ -27,10 +27,10 @@ const SWITCHES: [(&str, &str); 2] = [
 
 /// The class of an edit of a script that was there.
 fn script_class(before: &str, after: &str) -> Class {
-    if vector_luau::only_adds(before, after) {
+    if vector_luau::is_additive_edit(before, after) {
         Class::Additive
     } else {
-        vector_text_edit::loss_class(before, after)
+        vector_text_edit::classify_loss(before, after)
     }
 }
 
@@ -81,14 +81,14 @@ impl ProposalDraft<'_> {
 
     /// Warns of what a script reaches for or hides.
     pub(super) fn warn_of(&mut self, path: &InstancePath, found: Vec<ScanFinding>) {
-        for sentence in vector_luau::list_findings(found) {
+        for sentence in vector_luau::format_findings(found) {
             self.add_warning(WarningKind::Security, format!("{path}: {sentence}"));
         }
     }
 
     /// Warns of a name that is given and looks like a service's.
     pub(super) fn judge_name(&mut self, name: &str) {
-        if let Some(known) = vector_luau::imitated_service(name) {
+        if let Some(known) = vector_luau::find_imitated_service(name) {
             let text = format!("The name {name:?} looks like {known}, and is another's.");
             self.add_warning(WarningKind::Security, text);
         }

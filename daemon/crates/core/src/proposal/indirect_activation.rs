@@ -99,10 +99,10 @@ impl NewlyReached {
     /// What a text reaches that the one before did not.
     fn add_text(&mut self, scene: &Scene, text: &DraftText) {
         let after = scene.script_text(text.node).unwrap_or_default();
-        let (old, new) = (index::summarize(&text.before), index::summarize(&after));
-        let had: HashSet<&RequireTarget> = old.requires.iter().map(|it| &it.what).collect();
+        let (old, new) = (index::summarize_script(&text.before), index::summarize_script(&after));
+        let had: HashSet<&RequireTarget> = old.requires.iter().map(|it| &it.target).collect();
         let mut known = HashSet::new();
-        for what in new.requires.iter().map(|it| &it.what) {
+        for what in new.requires.iter().map(|it| &it.target) {
             if !had.contains(what) && known.insert(what) {
                 let modules = code::possible_targets(scene, text.node, what).into_iter();
                 for module in modules.filter(|it| is_module(scene, *it)) {
@@ -111,9 +111,9 @@ impl NewlyReached {
                 }
             }
         }
-        let had: HashSet<&RequireTarget> = old.wakes.iter().collect();
+        let had: HashSet<&RequireTarget> = old.activations.iter().collect();
         let (mut known, mut roots) = (HashSet::new(), HashSet::new());
-        for what in new.wakes.iter().filter(|it| !had.contains(it)) {
+        for what in new.activations.iter().filter(|it| !had.contains(it)) {
             if known.insert(what) {
                 roots.extend(code::possible_targets(scene, text.node, what));
             }
@@ -179,7 +179,7 @@ fn path_references(scene: &Scene, index: &CodeIndex) -> Vec<(Node, Node)> {
         let first = move |what: &RequireTarget| {
             code::possible_targets(scene, script, what).first().copied()
         };
-        let modules = requires.iter().filter_map(move |it| first(&it.what));
+        let modules = requires.iter().filter_map(move |it| first(&it.target));
         modules.filter(|it| is_module(scene, *it)).map(move |it| (script, it))
     };
     index.script_nodes().iter().flat_map(of).collect()

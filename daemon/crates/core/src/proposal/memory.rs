@@ -68,7 +68,7 @@ impl ProposalDraft<'_> {
         }
         // Later tasks and their models are told what stands there, so no mode takes it as an addition.
         self.class =
-            self.class.max(vector_text_edit::change_class(&before, after)).max(Class::Modifying);
+            self.class.max(vector_text_edit::classify_change(&before, after)).max(Class::Modifying);
         let hunks = vector_text_edit::diff_hunks(&before, after, CONTEXT);
         let vector_text_edit::LineCounts { added, removed } =
             vector_text_edit::line_counts(&before, after);

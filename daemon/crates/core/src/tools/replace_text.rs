@@ -50,7 +50,7 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
         args::resolve_targets(draft.scene(), args.path.as_ref(), args.paths.as_deref(), selector)?;
     let one = args.path.is_some();
     let replacements = parse_replacements(&args)?;
-    if !one && !replacements.iter().all(|replacement| replacement.all) {
+    if !one && !replacements.iter().all(|replacement| replacement.should_replace_all) {
         return refuse!(
             "In many scripts `all: true` is needed, because each may have several matches."
         );
@@ -90,14 +90,16 @@ fn plan(args: ReplaceTextArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, Re
 fn parse_replacements(args: &ReplaceTextArgs) -> Result<Vec<TextReplacement>, Refusal> {
     let all = args.all.unwrap_or(false);
     match (&args.search, &args.replace, &args.edits) {
-        (Some(search), Some(replace), None) => {
-            Ok(vec![TextReplacement { search: search.clone(), replace: replace.clone(), all }])
-        }
+        (Some(search), Some(replace), None) => Ok(vec![TextReplacement {
+            search: search.clone(),
+            replace: replace.clone(),
+            should_replace_all: all,
+        }]),
         (None, None, Some(edits)) if !edits.is_empty() => {
             let replacement = |edit: &SearchEdit| TextReplacement {
                 search: edit.search.clone(),
                 replace: edit.replace.clone(),
-                all: edit.all.unwrap_or(all),
+                should_replace_all: edit.all.unwrap_or(all),
             };
             Ok(edits.iter().map(replacement).collect())
         }
@@ -113,7 +115,7 @@ fn replace_in_script(
 ) -> Result<Result<usize, EditError>, Refusal> {
     let path = draft.scene().path(node);
     let replaced =
-        vector_text_edit::replace_all(&text_of(draft.scene(), node, &path)?, replacements);
+        vector_text_edit::apply_replacements(&text_of(draft.scene(), node, &path)?, replacements);
     match replaced {
         Ok(replaced) => {
             let matches = replaced.counts.iter().sum();

@@ -34,7 +34,7 @@ fn plan(args: &WriteScriptArgs, draft: &mut ProposalDraft<'_>) -> Result<Json, R
             line.trim()
         );
     }
-    let source = vector_text_edit::ended_as(&before, &args.source);
+    let source = vector_text_edit::match_line_ends(&before, &args.source);
     let edits = vector_text_edit::diff_lines(&before, &source);
     let changed = !edits.is_empty();
     if changed {

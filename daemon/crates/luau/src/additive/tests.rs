@@ -82,13 +82,13 @@ const SCRIPTS: [&str; 3] = [BANK, MODULE, LOOP];
 #[track_caller]
 fn waits(before: &str, after: &str) {
     assert_eq!(compile_errors(after), [], "it does not compile:\n{after}");
-    assert!(!only_adds(before, after), "it passes as an addition:\n{after}");
+    assert!(!is_additive_edit(before, after), "it passes as an addition:\n{after}");
 }
 
 #[track_caller]
 fn passes(before: &str, after: &str) {
     assert_eq!(compile_errors(after), [], "it does not compile:\n{after}");
-    assert!(only_adds(before, after), "it does not pass:\n{after}");
+    assert!(is_additive_edit(before, after), "it does not pass:\n{after}");
 }
 
 /// The text with a passage that stands in it once replaced.
@@ -209,23 +209,26 @@ fn comments_are_judged_by_what_they_do() {
     let hidden = "local admins -- who may\rworkspace:ClearAllChildren() local b";
     waits(BANK, &edited(BANK, "local admins", hidden));
     waits(BANK, &format!("{BANK}-- x\rworkspace:ClearAllChildren()\n"));
-    assert!(!only_adds(BANK, &format!("{BANK}-- x\0workspace:ClearAllChildren()\n")));
-    assert!(!only_adds(BANK, &format!("#!/bin/sh\n{BANK}")));
+    assert!(!is_additive_edit(BANK, &format!("{BANK}-- x\0workspace:ClearAllChildren()\n")));
+    assert!(!is_additive_edit(BANK, &format!("#!/bin/sh\n{BANK}")));
 }
 
 #[test]
 fn doubt_is_no_addition() {
     // It compiles, and the parser does not know it.
     let unknown = "@[native, checked]\nlocal function a() end\n";
-    assert!(!only_adds(unknown, &format!("{unknown}-- a\n")));
-    assert!(!only_adds(BANK, &format!("{BANK}{unknown}")));
+    assert!(!is_additive_edit(unknown, &format!("{unknown}-- a\n")));
+    assert!(!is_additive_edit(BANK, &format!("{BANK}{unknown}")));
     // It does not compile.
-    assert!(!only_adds("local x =", "local x = -- a"));
-    assert!(!only_adds(BANK, &format!("{BANK}local a = \n")));
+    assert!(!is_additive_edit("local x =", "local x = -- a"));
+    assert!(!is_additive_edit(BANK, &format!("{BANK}local a = \n")));
     let deep = format!("{}{}", "do ".repeat(150), "end ".repeat(150));
-    assert!(!only_adds(&deep, &format!("{deep}-- a\n")), "nested as deep as no parser should go");
-    assert!(!only_adds(BANK, ""));
-    assert!(!only_adds(BANK, LOOP));
+    assert!(
+        !is_additive_edit(&deep, &format!("{deep}-- a\n")),
+        "nested as deep as no parser should go"
+    );
+    assert!(!is_additive_edit(BANK, ""));
+    assert!(!is_additive_edit(BANK, LOOP));
 }
 
 #[test]
@@ -393,7 +396,7 @@ fn long_scripts_are_judged_in_bounded_time() {
     let script = format!("local a = {{}}\n{}", line.repeat(199_000 / line.len()));
     passes(&script, &format!("{script}local fresh = 1\n"));
     let nested = format!("local a = {}{}\n", "{".repeat(60_000), "}".repeat(60_000));
-    assert!(!only_adds(&nested, &format!("{nested}-- a\n")));
+    assert!(!is_additive_edit(&nested, &format!("{nested}-- a\n")));
     let notes = "-- a\n".repeat(40_000);
     passes("print(1)\n", &format!("{notes}print(1)\n"));
 }

@@ -2,7 +2,7 @@
 //! what it writes there must neither fill an answer nor look like lines of it.
 
 /// Longer names are cut, in characters.
-const LONG: usize = 80;
+const MAX_CHARS: usize = 80;
 
 /// A name as it is told: in one line, of 80 characters at most, and nothing hides in it.
 pub fn display_name(name: &str) -> String {
@@ -25,8 +25,8 @@ pub fn display_name(name: &str) -> String {
     for c in name.chars() {
         let escaped: String = if is_hidden(c) { c.escape_default().collect() } else { c.into() };
         length += escaped.chars().count();
-        if length > LONG {
-            let end = told.char_indices().nth(LONG - 1).map_or(told.len(), |(at, _)| at);
+        if length > MAX_CHARS {
+            let end = told.char_indices().nth(MAX_CHARS - 1).map_or(told.len(), |(at, _)| at);
             told.truncate(end);
             told.push('…');
             return told;

@@ -3,28 +3,28 @@
 use super::super::DefinitionKind;
 use super::lexer::{Token, TokenKind};
 use super::names::{NameRoot, UseKind};
-use super::reader::{SourceReader, ValueHolder, require_call, token_span};
+use super::reader::{SourceReader, ValueHolder, build_require_call, token_span};
 use super::{RequireTarget, RouteOrigin, RouteStep, StepChain};
 
 /// No service has a longer name, in bytes.
-const SERVICE: usize = 100;
+const MAX_SERVICE_NAME: usize = 100;
 
 /// The way to an instance.
 #[derive(Debug, Clone)]
 pub(super) struct InstanceRoute {
-    from: RouteOrigin,
-    way: StepChain,
+    origin: RouteOrigin,
+    steps: StepChain,
     /// What it relies on that may change, by its number.
-    pub(super) risk: Option<u32>,
+    pub(super) assumption: Option<u32>,
 }
 
 impl InstanceRoute {
-    fn new(from: RouteOrigin) -> Self {
-        Self { from, way: StepChain::default(), risk: None }
+    fn new(origin: RouteOrigin) -> Self {
+        Self { origin, steps: StepChain::default(), assumption: None }
     }
 
-    fn then(self, step: RouteStep) -> Option<Self> {
-        Some(Self { way: self.way.then(step)?, ..self })
+    fn push_step(self, step: RouteStep) -> Option<Self> {
+        Some(Self { steps: self.steps.push_step(step)?, ..self })
     }
 }
 
@@ -40,22 +40,22 @@ struct CallArguments {
 /// What is known of a value.
 #[derive(Debug, Default)]
 pub(super) struct ValueInfo {
-    pub(super) what: ValueKnowledge,
+    pub(super) kind: ValueKind,
     /// What its chain of members begins with.
     pub(super) root: NameRoot,
     /// How many members hang on that.
-    pub(super) fields: u32,
+    pub(super) member_count: u32,
     /// The last of them, where it is said by name; the name itself where there is none.
-    pub(super) last: Option<Token>,
+    pub(super) last_name: Option<Token>,
     /// The instance that it is.
-    pub(super) path: Option<InstanceRoute>,
+    pub(super) route: Option<InstanceRoute>,
     /// Whether it is a name, or members of one: something that a definition can be called after.
     pub(super) is_variable: bool,
     pub(super) is_call: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ValueKnowledge {
+pub(super) enum ValueKind {
     #[default]
     Other,
     Text(Token),
@@ -64,17 +64,17 @@ pub(super) enum ValueKnowledge {
     Table(u32),
     Require(u32),
     /// Whether a require went well; the next value is what it gave.
-    Tried(u32),
+    TriedRequire(u32),
 }
 
 impl ValueInfo {
-    pub(super) fn unlinked(what: ValueKnowledge) -> Self {
-        Self { what, ..Self::default() }
+    pub(super) fn from_kind(kind: ValueKind) -> Self {
+        Self { kind, ..Self::default() }
     }
 
     fn is_global(&self, reader: &SourceReader<'_>, name: &str) -> bool {
-        self.fields == 0
-            && matches!(self.root, NameRoot::Global(span) if span.of(reader.source) == name)
+        self.member_count == 0
+            && matches!(self.root, NameRoot::Global(span) if span.text_in(reader.source) == name)
     }
 }
 
@@ -82,7 +82,7 @@ impl SourceReader<'_> {
     /// Reads several expressions; the value is that of the first, where it is the only one.
     pub(super) fn read_expressions(&mut self) -> ValueInfo {
         let mut value = self.read_expression(None);
-        while self.take_sign(b',') {
+        while self.take_symbol(b',') {
             self.read_expression(None);
             value = ValueInfo::default();
         }
@@ -110,22 +110,22 @@ impl SourceReader<'_> {
             TokenKind::And
                 | TokenKind::Or
                 | TokenKind::Concat
-                | TokenKind::Compare
-                | TokenKind::AtLeast
+                | TokenKind::Comparison
+                | TokenKind::GreaterOrEqual
                 | TokenKind::FloorDivide
-                | TokenKind::Sign(b'+' | b'-' | b'*' | b'/' | b'%' | b'^' | b'<' | b'>')
+                | TokenKind::Symbol(b'+' | b'-' | b'*' | b'/' | b'%' | b'^' | b'<' | b'>')
         )
     }
 
     fn read_operand(&mut self, holder: Option<u32>) -> ValueInfo {
         let mut is_plain = true;
-        while matches!(self.peek_kind(), TokenKind::Not | TokenKind::Sign(b'-' | b'#')) {
+        while matches!(self.peek_kind(), TokenKind::Not | TokenKind::Symbol(b'-' | b'#')) {
             self.advance();
             is_plain = false;
         }
-        let mut value = self.read_simple(holder);
-        while self.take_kind(TokenKind::Assert) {
-            self.type_of();
+        let mut value = self.read_primary(holder);
+        while self.take_kind(TokenKind::TypeCast) {
+            self.read_type();
         }
         if !is_plain {
             value = ValueInfo::default();
@@ -133,21 +133,21 @@ impl SourceReader<'_> {
         value
     }
 
-    fn read_simple(&mut self, holder: Option<u32>) -> ValueInfo {
+    fn read_primary(&mut self, holder: Option<u32>) -> ValueInfo {
         let token = self.current_token();
         match token.kind {
             TokenKind::Name => self.read_suffixed(),
-            TokenKind::Sign(b'(') => self.read_parenthesized(holder),
-            TokenKind::Sign(b'{') => self.read_table(holder),
+            TokenKind::Symbol(b'(') => self.read_parenthesized(holder),
+            TokenKind::Symbol(b'{') => self.read_table(holder),
             TokenKind::Function => {
                 self.advance();
                 self.read_body(None, token);
-                ValueInfo::unlinked(ValueKnowledge::Function)
+                ValueInfo::from_kind(ValueKind::Function)
             }
-            TokenKind::Sign(b'@') => {
+            TokenKind::Symbol(b'@') => {
                 self.read_attribute();
                 if self.enter_level() {
-                    let value = self.read_simple(holder);
+                    let value = self.read_primary(holder);
                     self.leave_level();
                     return value;
                 }
@@ -155,20 +155,20 @@ impl SourceReader<'_> {
             }
             TokenKind::Text => {
                 self.advance();
-                ValueInfo::unlinked(ValueKnowledge::Text(token))
+                ValueInfo::from_kind(ValueKind::Text(token))
             }
             TokenKind::Number => {
                 self.advance();
-                ValueInfo::unlinked(ValueKnowledge::Number(token))
+                ValueInfo::from_kind(ValueKind::Number(token))
             }
-            TokenKind::True | TokenKind::False | TokenKind::Nil | TokenKind::Dots => {
+            TokenKind::True | TokenKind::False | TokenKind::Nil | TokenKind::Ellipsis => {
                 self.advance();
                 ValueInfo::default()
             }
             TokenKind::TextBegin => self.read_interpolated(),
-            TokenKind::If => self.if_expression(),
+            TokenKind::If => self.read_if_expression(),
             _ => {
-                self.note_trouble("an expression is missing");
+                self.record_error("an expression is missing");
                 ValueInfo::default()
             }
         }
@@ -186,7 +186,7 @@ impl SourceReader<'_> {
         ValueInfo::default()
     }
 
-    fn if_expression(&mut self) -> ValueInfo {
+    fn read_if_expression(&mut self) -> ValueInfo {
         loop {
             self.advance();
             self.read_expression(None);
@@ -205,21 +205,21 @@ impl SourceReader<'_> {
     fn read_parenthesized(&mut self, holder: Option<u32>) -> ValueInfo {
         let start = self.advance();
         let mut value = self.read_expression(holder);
-        self.expect_kind(TokenKind::Sign(b')'), "`)` is missing");
+        self.expect_kind(TokenKind::Symbol(b')'), "`)` is missing");
         value.is_variable = false;
         self.read_suffixes(value, start)
     }
 
     /// A name or something in brackets, and what hangs on it.
     pub(super) fn read_suffixed(&mut self) -> ValueInfo {
-        if self.peek_kind() == TokenKind::Sign(b'(') {
+        if self.peek_kind() == TokenKind::Symbol(b'(') {
             return self.read_parenthesized(None);
         }
         let name = self.advance();
         let bound = self.find_binding(name, false);
-        self.note_use(name, bound.map_or(UseKind::Global, UseKind::Bound));
+        self.record_use(name, bound.map_or(UseKind::Global, UseKind::Reference));
         let path = match bound {
-            Some(bound) => self.path_of(bound),
+            Some(bound) => self.binding_route(bound),
             None => match self.token_text(name) {
                 "script" => Some(InstanceRoute::new(RouteOrigin::Script)),
                 "game" => Some(InstanceRoute::new(RouteOrigin::Game)),
@@ -229,10 +229,10 @@ impl SourceReader<'_> {
         };
         let required = bound.and_then(|it| self.names.bindings[it as usize].require);
         let value = ValueInfo {
-            what: required.map_or(ValueKnowledge::Other, ValueKnowledge::Require),
-            root: bound.map_or(NameRoot::Global(token_span(name)), NameRoot::Bound),
-            last: Some(name),
-            path,
+            kind: required.map_or(ValueKind::Other, ValueKind::Require),
+            root: bound.map_or(NameRoot::Global(token_span(name)), NameRoot::Binding),
+            last_name: Some(name),
+            route: path,
             is_variable: true,
             ..ValueInfo::default()
         };
@@ -243,32 +243,32 @@ impl SourceReader<'_> {
         // A bare text or table is a value only in brackets, where members may hang on it.
         loop {
             value = match self.peek_kind() {
-                TokenKind::Sign(b'.') => {
+                TokenKind::Symbol(b'.') => {
                     self.advance();
-                    let Some(field) = self.name() else {
-                        self.note_trouble("a member has a name");
+                    let Some(field) = self.take_name() else {
+                        self.record_error("a member has a name");
                         return ValueInfo::default();
                     };
                     self.read_member(value, field)
                 }
-                TokenKind::Sign(b'[') => {
+                TokenKind::Symbol(b'[') => {
                     self.advance();
                     let key = self.read_expression(None);
-                    self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");
-                    match key.what {
-                        ValueKnowledge::Text(key) => self.read_member(value, key),
+                    self.expect_kind(TokenKind::Symbol(b']'), "`]` is missing");
+                    match key.kind {
+                        ValueKind::Text(key) => self.read_member(value, key),
                         _ => ValueInfo { is_variable: value.is_variable, ..ValueInfo::default() },
                     }
                 }
-                TokenKind::Sign(b':') => {
+                TokenKind::Symbol(b':') => {
                     self.advance();
-                    let Some(method) = self.name() else {
-                        self.note_trouble("a method has a name");
+                    let Some(method) = self.take_name() else {
+                        self.record_error("a method has a name");
                         return ValueInfo::default();
                     };
                     self.read_method(value, method)
                 }
-                TokenKind::Sign(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin => {
+                TokenKind::Symbol(b'(' | b'{') | TokenKind::Text | TokenKind::TextBegin => {
                     self.read_call(value, start)
                 }
                 _ => return value,
@@ -277,19 +277,19 @@ impl SourceReader<'_> {
     }
 
     fn read_member(&mut self, value: ValueInfo, field: Token) -> ValueInfo {
-        let root = match value.what {
-            ValueKnowledge::Require(require)
-                if value.fields == 0 && value.root == NameRoot::Nothing =>
+        let root = match value.kind {
+            ValueKind::Require(require)
+                if value.member_count == 0 && value.root == NameRoot::Nothing =>
             {
                 NameRoot::Require(require)
             }
             _ => value.root,
         };
-        let fields = value.fields + 1;
-        self.note_use(field, UseKind::Member(root, fields));
-        let path = value.path.and_then(|path| {
+        let fields = value.member_count + 1;
+        self.record_use(field, UseKind::Member(root, fields));
+        let path = value.route.and_then(|path| {
             let name = self.plain_text(field)?;
-            path.then(if name == "Parent" {
+            path.push_step(if name == "Parent" {
                 RouteStep::Parent
             } else {
                 RouteStep::Child(name.into())
@@ -297,45 +297,45 @@ impl SourceReader<'_> {
         });
         ValueInfo {
             root,
-            fields,
-            last: Some(field),
-            path,
+            member_count: fields,
+            last_name: Some(field),
+            route: path,
             is_variable: value.is_variable,
             ..ValueInfo::default()
         }
     }
 
     fn read_method(&mut self, value: ValueInfo, method: Token) -> ValueInfo {
-        let root = match value.what {
-            ValueKnowledge::Require(require) if value.root == NameRoot::Nothing => {
+        let root = match value.kind {
+            ValueKind::Require(require) if value.root == NameRoot::Nothing => {
                 NameRoot::Require(require)
             }
             _ => value.root,
         };
-        self.note_use(method, UseKind::Member(root, value.fields + 1));
+        self.record_use(method, UseKind::Member(root, value.member_count + 1));
         let given = self.read_arguments();
-        if let Some(path) = value.path.as_ref().filter(|_| self.token_text(method) == "Clone") {
-            self.wakes.push(RequireTarget::Instance(path.from.clone(), path.way.clone()));
+        if let Some(path) = value.route.as_ref().filter(|_| self.token_text(method) == "Clone") {
+            self.activations.push(RequireTarget::Instance(path.origin.clone(), path.steps.clone()));
         }
-        let path = value.path.and_then(|path| {
-            let ValueKnowledge::Text(name) = given.first.what else {
+        let path = value.route.and_then(|path| {
+            let ValueKind::Text(name) = given.first.kind else {
                 return None;
             };
             let name = self.plain_text(name)?;
-            match (self.token_text(method), given.count, &path.from) {
+            match (self.token_text(method), given.count, &path.origin) {
                 ("WaitForChild", 1 | 2, _) | ("FindFirstChild", 1, _) => {
-                    path.then(RouteStep::Child(name.into()))
+                    path.push_step(RouteStep::Child(name.into()))
                 }
-                ("FindFirstAncestor", 1, _) => path.then(RouteStep::Ancestor(name.into())),
+                ("FindFirstAncestor", 1, _) => path.push_step(RouteStep::Ancestor(name.into())),
                 ("GetService" | "FindService", 1, RouteOrigin::Game)
-                    if path.way.is_empty() && name.len() <= SERVICE =>
+                    if path.steps.is_empty() && name.len() <= MAX_SERVICE_NAME =>
                 {
-                    Some(InstanceRoute { from: RouteOrigin::Service(name.into()), ..path })
+                    Some(InstanceRoute { origin: RouteOrigin::Service(name.into()), ..path })
                 }
                 _ => None,
             }
         });
-        ValueInfo { path, is_call: true, ..ValueInfo::default() }
+        ValueInfo { route: path, is_call: true, ..ValueInfo::default() }
     }
 
     fn read_call(&mut self, value: ValueInfo, start: Token) -> ValueInfo {
@@ -344,11 +344,8 @@ impl SourceReader<'_> {
         let (is_tried, is_tried_with) = (tries("pcall"), tries("xpcall"));
         let CallArguments { first, second, third, count } = self.read_arguments();
         if is_require && count == 1 {
-            let number = self.note_require(first, start);
-            return ValueInfo {
-                is_call: true,
-                ..ValueInfo::unlinked(ValueKnowledge::Require(number))
-            };
+            let number = self.record_require(first, start);
+            return ValueInfo { is_call: true, ..ValueInfo::from_kind(ValueKind::Require(number)) };
         }
         let tried = match count {
             2.. if is_tried => Some(second),
@@ -356,61 +353,60 @@ impl SourceReader<'_> {
             _ => None,
         };
         if let Some(tried) = tried.filter(|_| first.is_global(self, "require")) {
-            let number = self.note_require(tried, start);
+            let number = self.record_require(tried, start);
             return ValueInfo {
                 is_call: true,
-                ..ValueInfo::unlinked(ValueKnowledge::Tried(number))
+                ..ValueInfo::from_kind(ValueKind::TriedRequire(number))
             };
         }
         // Both give back the table that they are given.
         let gives_back = value.is_global(self, "setmetatable")
-            || value.fields == 1
-                && matches!(value.root, NameRoot::Global(span) if span.of(self.source) == "table")
-                && value.last.is_some_and(|last| self.token_text(last) == "freeze");
-        let given = if gives_back && first.fields == 0 { first } else { ValueInfo::default() };
-        ValueInfo { is_variable: false, is_call: true, path: None, ..given }
+            || value.member_count == 1
+                && matches!(value.root, NameRoot::Global(span) if span.text_in(self.source) == "table")
+                && value.last_name.is_some_and(|last| self.token_text(last) == "freeze");
+        let given =
+            if gives_back && first.member_count == 0 { first } else { ValueInfo::default() };
+        ValueInfo { is_variable: false, is_call: true, route: None, ..given }
     }
 
     /// Notes an assignment to a property that can have a script run: whatever it gets, for what a switch
     /// is set to may be known at run time alone.
-    pub(super) fn note_wake(&mut self, variable: &ValueInfo) {
-        let property = variable.last.and_then(|last| self.plain_text(last));
+    pub(super) fn record_activation(&mut self, variable: &ValueInfo) {
+        let property = variable.last_name.and_then(|last| self.plain_text(last));
         let is_switch = matches!(property, Some("Enabled" | "Disabled" | "RunContext" | "Parent"));
-        if let Some(path) = variable.path.as_ref().filter(|_| is_switch)
-            && let Some(way) = path.way.without_last()
+        if let Some(path) = variable.route.as_ref().filter(|_| is_switch)
+            && let Some(way) = path.steps.without_last()
         {
-            self.wakes.push(RequireTarget::Instance(path.from.clone(), way));
+            self.activations.push(RequireTarget::Instance(path.origin.clone(), way));
         }
     }
 
     /// Notes that a value is required, by a call that was just read.
-    fn note_require(&mut self, value: ValueInfo, start: Token) -> u32 {
+    fn record_require(&mut self, value: ValueInfo, start: Token) -> u32 {
         let number = self.names.requires.len() as u32;
-        let what = match (value.what, value.path) {
-            (_, Some(InstanceRoute { from, way, risk })) => {
-                self.risky.extend(risk.map(|risk| (number, risk)));
+        let what = match (value.kind, value.route) {
+            (_, Some(InstanceRoute { origin: from, steps: way, assumption: risk })) => {
+                self.require_assumptions.extend(risk.map(|risk| (number, risk)));
                 RequireTarget::Instance(from, way)
             }
-            (ValueKnowledge::Text(text), _) => match self.plain_text(text) {
+            (ValueKind::Text(text), _) => match self.plain_text(text) {
                 Some(text) => RequireTarget::Text(text.into()),
                 None => RequireTarget::Computed,
             },
-            (ValueKnowledge::Number(number), _) => {
-                RequireTarget::Asset(self.token_text(number).into())
-            }
+            (ValueKind::Number(number), _) => RequireTarget::Asset(self.token_text(number).into()),
             _ => RequireTarget::Computed,
         };
         let end = self.tokens[self.at - 1];
-        self.names.requires.push(require_call(what, start, end));
+        self.names.requires.push(build_require_call(what, start, end));
         number
     }
 
     fn read_arguments(&mut self) -> CallArguments {
         match self.peek_kind() {
-            TokenKind::Sign(b'(') => {
+            TokenKind::Symbol(b'(') => {
                 self.advance();
                 let mut given = CallArguments::default();
-                if self.take_sign(b')') {
+                if self.take_symbol(b')') {
                     return given;
                 }
                 loop {
@@ -422,23 +418,23 @@ impl SourceReader<'_> {
                         _ => {}
                     }
                     given.count += 1;
-                    if !self.take_sign(b',') {
+                    if !self.take_symbol(b',') {
                         break;
                     }
                 }
-                self.expect_kind(TokenKind::Sign(b')'), "`)` is missing");
+                self.expect_kind(TokenKind::Symbol(b')'), "`)` is missing");
                 given
             }
-            TokenKind::Sign(b'{') | TokenKind::Text | TokenKind::TextBegin => {
+            TokenKind::Symbol(b'{') | TokenKind::Text | TokenKind::TextBegin => {
                 if !self.enter_level() {
                     return CallArguments::default();
                 }
-                let first = self.read_simple(None);
+                let first = self.read_primary(None);
                 self.leave_level();
                 CallArguments { first, count: 1, ..CallArguments::default() }
             }
             _ => {
-                self.note_trouble("a call has arguments");
+                self.record_error("a call has arguments");
                 CallArguments::default()
             }
         }
@@ -448,43 +444,43 @@ impl SourceReader<'_> {
         self.advance();
         let number = self.tables.len() as u32;
         self.tables.push(Vec::new());
-        while !matches!(self.peek_kind(), TokenKind::Sign(b'}') | TokenKind::Eof) {
+        while !matches!(self.peek_kind(), TokenKind::Symbol(b'}') | TokenKind::Eof) {
             let at = self.at;
             self.read_field(number, holder);
-            if !self.take_sign(b',')
-                && !self.take_sign(b';')
-                && self.peek_kind() != TokenKind::Sign(b'}')
+            if !self.take_symbol(b',')
+                && !self.take_symbol(b';')
+                && self.peek_kind() != TokenKind::Symbol(b'}')
             {
-                self.note_trouble("`,` is missing");
+                self.record_error("`,` is missing");
                 let stays =
-                    matches!(self.peek_kind(), TokenKind::End | TokenKind::Sign(b')' | b']'));
+                    matches!(self.peek_kind(), TokenKind::End | TokenKind::Symbol(b')' | b']'));
                 if stays || self.at == at {
                     break;
                 }
             }
         }
-        self.expect_kind(TokenKind::Sign(b'}'), "`}` is missing");
-        ValueInfo::unlinked(ValueKnowledge::Table(number))
+        self.expect_kind(TokenKind::Symbol(b'}'), "`}` is missing");
+        ValueInfo::from_kind(ValueKind::Table(number))
     }
 
     fn read_field(&mut self, table: u32, holder: Option<u32>) {
         let start = self.current_token();
-        if self.peek_kind() == TokenKind::Name && self.peek_second() == TokenKind::Sign(b'=') {
+        if self.peek_kind() == TokenKind::Name && self.peek_second() == TokenKind::Symbol(b'=') {
             self.advance();
             self.advance();
-            self.note_use(start, UseKind::Key(table));
+            self.record_use(start, UseKind::Key(table));
             self.tables[table as usize].push(start);
             let held = self.add_holder(ValueHolder::Field(holder, start));
             let value = self.read_expression(Some(held));
-            self.bind_function(Some(held), DefinitionKind::Function, &value, (start, start));
-        } else if self.take_sign(b'[') {
+            self.define_function(Some(held), DefinitionKind::Function, &value, (start, start));
+        } else if self.take_symbol(b'[') {
             let key = self.read_expression(None);
-            self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");
-            if let ValueKnowledge::Text(key) = key.what {
-                self.note_use(key, UseKind::Key(table));
+            self.expect_kind(TokenKind::Symbol(b']'), "`]` is missing");
+            if let ValueKind::Text(key) = key.kind {
+                self.record_use(key, UseKind::Key(table));
                 self.tables[table as usize].push(key);
             }
-            self.expect_kind(TokenKind::Sign(b'='), "`=` is missing");
+            self.expect_kind(TokenKind::Symbol(b'='), "`=` is missing");
             self.read_expression(None);
         } else {
             self.read_expression(None);

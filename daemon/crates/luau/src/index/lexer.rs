@@ -42,23 +42,23 @@ pub(crate) enum TokenKind {
     /// The last part of one.
     TextEnd,
     /// A sign of one byte.
-    Sign(u8),
+    Symbol(u8),
     /// `->`
     Arrow,
     /// `::`
-    Assert,
+    TypeCast,
     /// `..`
     Concat,
     /// `...`
-    Dots,
+    Ellipsis,
     /// `==`, `~=`, `<=`.
-    Compare,
+    Comparison,
     /// `>=`, which at the end of a type's arguments is two signs.
-    AtLeast,
+    GreaterOrEqual,
     /// `//`
     FloorDivide,
     /// `+=` and its like.
-    Compound,
+    CompoundAssign,
     /// Behind the last token.
     Eof,
 }
@@ -101,7 +101,7 @@ impl Lexer<'_> {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    fn take_token(&mut self, kind: TokenKind, end: usize) {
+    fn push_token(&mut self, kind: TokenKind, end: usize) {
         self.tokens.push(Token { kind, start: self.at as u32, end: end as u32 });
         self.at = end;
     }
@@ -120,19 +120,19 @@ impl Lexer<'_> {
             b'0'..=b'9' => self.read_number(),
             b'"' | b'\'' => {
                 let end = self.quoted_end(self.at + 1, first);
-                self.take_token(TokenKind::Text, end);
+                self.push_token(TokenKind::Text, end);
             }
             b'`' => self.read_interpolated(TokenKind::Text, TokenKind::TextBegin),
             b'-' if self.byte_at(self.at + 1) == b'-' => self.read_comment(),
             b'[' => match self.long_bracket(self.at) {
-                Some(end) => self.take_token(TokenKind::Text, end),
-                None => self.take_token(TokenKind::Sign(b'['), self.at + 1),
+                Some(end) => self.push_token(TokenKind::Text, end),
+                None => self.push_token(TokenKind::Symbol(b'['), self.at + 1),
             },
             b'{' => {
                 if let Some(open) = self.braces.last_mut() {
                     *open += 1;
                 }
-                self.take_token(TokenKind::Sign(b'{'), self.at + 1);
+                self.push_token(TokenKind::Symbol(b'{'), self.at + 1);
             }
             b'}' => match self.braces.last_mut() {
                 Some(0) => {
@@ -141,12 +141,12 @@ impl Lexer<'_> {
                 }
                 Some(open) => {
                     *open -= 1;
-                    self.take_token(TokenKind::Sign(b'}'), self.at + 1);
+                    self.push_token(TokenKind::Symbol(b'}'), self.at + 1);
                 }
-                None => self.take_token(TokenKind::Sign(b'}'), self.at + 1),
+                None => self.push_token(TokenKind::Symbol(b'}'), self.at + 1),
             },
             b'.' if self.byte_at(self.at + 1).is_ascii_digit() => self.read_number(),
-            sign => self.read_sign(sign),
+            sign => self.read_symbol(sign),
         }
         true
     }
@@ -156,7 +156,7 @@ impl Lexer<'_> {
         let is_in = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let length = rest.iter().position(|byte| !is_in(byte)).unwrap_or(rest.len());
         let kind = if length <= 8 { keyword_kind(&rest[..length]) } else { TokenKind::Name };
-        self.take_token(kind, self.at + length);
+        self.push_token(kind, self.at + length);
     }
 
     fn read_number(&mut self) {
@@ -175,7 +175,7 @@ impl Lexer<'_> {
             }
             length += 1;
         }
-        self.take_token(TokenKind::Number, self.at + length.max(1));
+        self.push_token(TokenKind::Number, self.at + length.max(1));
     }
 
     fn read_comment(&mut self) {
@@ -227,34 +227,34 @@ impl Lexer<'_> {
         let mut at = self.at + 1;
         loop {
             match self.bytes.get(at) {
-                None => return self.take_token(whole, self.bytes.len()),
+                None => return self.push_token(whole, self.bytes.len()),
                 Some(b'\\') => at = self.escape_end(at),
-                Some(b'\n') => return self.take_token(whole, at),
-                Some(b'`') => return self.take_token(whole, at + 1),
+                Some(b'\n') => return self.push_token(whole, at),
+                Some(b'`') => return self.push_token(whole, at + 1),
                 Some(b'{') => {
                     self.braces.push(0);
-                    return self.take_token(part, at + 1);
+                    return self.push_token(part, at + 1);
                 }
                 Some(_) => at += 1,
             }
         }
     }
 
-    fn read_sign(&mut self, sign: u8) {
+    fn read_symbol(&mut self, sign: u8) {
         let (next, third) = (self.byte_at(self.at + 1), self.byte_at(self.at + 2));
         let (kind, length) = match (sign, next, third) {
-            (b'.', b'.', b'.') => (TokenKind::Dots, 3),
-            (b'.', b'.', b'=') | (b'/', b'/', b'=') => (TokenKind::Compound, 3),
+            (b'.', b'.', b'.') => (TokenKind::Ellipsis, 3),
+            (b'.', b'.', b'=') | (b'/', b'/', b'=') => (TokenKind::CompoundAssign, 3),
             (b'.', b'.', _) => (TokenKind::Concat, 2),
             (b'/', b'/', _) => (TokenKind::FloorDivide, 2),
             (b'-', b'>', _) => (TokenKind::Arrow, 2),
-            (b':', b':', _) => (TokenKind::Assert, 2),
-            (b'=' | b'~' | b'<', b'=', _) => (TokenKind::Compare, 2),
-            (b'>', b'=', _) => (TokenKind::AtLeast, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'^', b'=', _) => (TokenKind::Compound, 2),
-            _ => (TokenKind::Sign(sign), 1),
+            (b':', b':', _) => (TokenKind::TypeCast, 2),
+            (b'=' | b'~' | b'<', b'=', _) => (TokenKind::Comparison, 2),
+            (b'>', b'=', _) => (TokenKind::GreaterOrEqual, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'^', b'=', _) => (TokenKind::CompoundAssign, 2),
+            _ => (TokenKind::Symbol(sign), 1),
         };
-        self.take_token(kind, self.at + length);
+        self.push_token(kind, self.at + length);
     }
 }
 

@@ -10,12 +10,12 @@ mod display_name;
 mod expression;
 pub(super) mod lexer;
 mod names;
+mod path_rename;
 mod reader;
 mod script_summary;
 mod statement;
-mod step_names;
+mod step_chain;
 mod types;
-mod way;
 mod words;
 
 #[cfg(test)]
@@ -25,9 +25,9 @@ use super::DefinitionKind;
 
 pub use self::display_name::display_name;
 pub use self::names::{BindingKind, NameBinding, NameRoot, NameUse, ScriptNames, UseKind};
-pub use self::step_names::{NameReplacement, find_replacements};
-pub use self::way::StepChain;
-pub use self::words::{hash as word_hash, split_words, word_hashes};
+pub use self::path_rename::{NameReplacement, find_replacements};
+pub use self::step_chain::StepChain;
+pub use self::words::{split_words, word_hash, word_hashes};
 
 /// Bytes of a script's text: from, and to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -39,12 +39,12 @@ pub struct ByteSpan {
 
 impl ByteSpan {
     /// The text that it has of a script.
-    pub fn of(self, source: &str) -> &str {
+    pub fn text_in(self, source: &str) -> &str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
     /// Whether a byte is in it, or right behind it, where a cursor stands.
-    pub fn touches(self, byte: u32) -> bool {
+    pub fn has_cursor_at(self, byte: u32) -> bool {
         (self.start..=self.end).contains(&byte)
     }
 }
@@ -57,16 +57,16 @@ pub struct ScriptSummary {
     /// What it requires, in order.
     pub requires: Box<[RequireCall]>,
     /// What it switches on, moves or copies, in order: instances whose way is written out.
-    pub wakes: Box<[RequireTarget]>,
+    pub activations: Box<[RequireTarget]>,
     pub returns: ReturnedValue,
     /// The members of the table that it returns, in order.
     pub members: Box<[ModuleMember]>,
     /// The hashes of the words in its names, sorted; see [`word_hash`].
-    pub words: Box<[u32]>,
+    pub word_hashes: Box<[u32]>,
     /// The same of the names of its definitions.
-    pub defined: Box<[u32]>,
+    pub definition_hashes: Box<[u32]>,
     /// The first place that it could not be read at; what follows is known as far as it can be.
-    pub trouble: Option<ParseTrouble>,
+    pub parse_error: Option<ParseError>,
 }
 
 /// Something that a script defines under a name.
@@ -78,9 +78,9 @@ pub struct IndexedDefinition {
     /// All of it, to the last token.
     pub span: ByteSpan,
     /// The last part of its name, where it is defined.
-    pub named: ByteSpan,
+    pub name_span: ByteSpan,
     /// Whether another script that requires this one can use it.
-    pub exported: bool,
+    pub is_exported: bool,
 }
 
 impl IndexedDefinition {
@@ -95,7 +95,7 @@ impl IndexedDefinition {
 pub struct ModuleMember {
     pub name: Box<str>,
     /// Where it gets its value first.
-    pub named: ByteSpan,
+    pub name_span: ByteSpan,
 }
 
 /// What a script returns.
@@ -114,10 +114,10 @@ pub enum ReturnedValue {
 /// A call of `require`, or of `pcall` with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequireCall {
-    pub what: RequireTarget,
+    pub target: RequireTarget,
     pub span: ByteSpan,
     /// The local variable that holds it.
-    pub local: Option<Box<str>>,
+    pub local_name: Option<Box<str>>,
 }
 
 /// What is required, as the script says it.
@@ -154,14 +154,14 @@ pub enum RouteStep {
 
 /// Why a place of a script could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseTrouble {
+pub struct ParseError {
     pub at: u32,
     /// What is wrong, in a person's words.
-    pub what: &'static str,
+    pub message: &'static str,
 }
 
 /// Reads what is kept of a script.
-pub fn summarize(source: &str) -> ScriptSummary {
+pub fn summarize_script(source: &str) -> ScriptSummary {
     reader::read_source(source).into_summary(source)
 }
 

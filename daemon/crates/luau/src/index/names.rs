@@ -14,7 +14,7 @@ pub struct ScriptNames {
     pub uses: Vec<NameUse>,
     pub requires: Vec<RequireCall>,
     /// The binding that the script returns; none where it returns something else.
-    pub returned: Option<u32>,
+    pub returned_binding: Option<u32>,
     /// The table that it returns, which is in no variable.
     pub returned_table: Option<u32>,
 }
@@ -39,11 +39,11 @@ pub enum BindingKind {
     /// `local`, also of functions.
     Local,
     Parameter,
-    Loop,
+    LoopVariable,
     /// The `self` of a method of what a binding holds.
-    Own(Option<u32>),
+    SelfParameter(Option<u32>),
     /// A parameter of a type or of a generic function.
-    Type,
+    TypeParameter,
 }
 
 /// A name where it stands.
@@ -57,8 +57,8 @@ pub struct NameUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UseKind {
     /// It declares a binding.
-    Declared(u32),
-    Bound(u32),
+    Declaration(u32),
+    Reference(u32),
     Global,
     /// A member, so many steps behind what the chain begins with, from 1.
     Member(NameRoot, u32),
@@ -67,9 +67,9 @@ pub enum UseKind {
     /// A type of the script's, or a built-in one.
     Type,
     /// It declares a type.
-    TypeDeclared,
+    TypeDeclaration,
     /// A type of another module, which a name stands for.
-    TypeOf(NameRoot),
+    ImportedType(NameRoot),
 }
 
 /// What a chain of members begins with.
@@ -78,7 +78,7 @@ pub enum NameRoot {
     /// A call's result, or anything else without a name.
     #[default]
     Nothing,
-    Bound(u32),
+    Binding(u32),
     /// A global variable, which stands here.
     Global(ByteSpan),
     /// A call of `require` itself, by its number.
@@ -88,7 +88,7 @@ pub enum NameRoot {
 impl ScriptNames {
     /// The name that stands at a byte, or ends there.
     pub fn name_at(&self, byte: u32) -> Option<&NameUse> {
-        let mut touching = self.uses.iter().filter(|it| it.span.touches(byte));
+        let mut touching = self.uses.iter().filter(|it| it.span.has_cursor_at(byte));
         let first = touching.next()?;
         // Between two names that touch, the one that begins is meant.
         Some(touching.find(|it| it.span.start == byte).unwrap_or(first))

@@ -6,16 +6,16 @@
 use rustc_hash::FxHashMap;
 
 use super::super::DefinitionKind;
-use super::expression::{InstanceRoute, ValueInfo, ValueKnowledge};
+use super::expression::{InstanceRoute, ValueInfo, ValueKind};
 use super::lexer::{Token, TokenKind, tokenize};
 use super::names::{BindingKind, NameBinding, NameUse, ScriptNames, UseKind};
-use super::{ByteSpan, IndexedDefinition, ParseTrouble, RequireCall, RequireTarget, display_name};
+use super::{ByteSpan, IndexedDefinition, ParseError, RequireCall, RequireTarget, display_name};
 
 /// How deep blocks, brackets and types may be nested in all: as Luau itself has it.
-const DEEP: u32 = 200;
+const MAX_DEPTH: u32 = 200;
 
 /// Names of definitions are made of so many bytes, and then cut as [`super::called`] does.
-const LONG: usize = 400;
+const MAX_NAME_BYTES: usize = 400;
 
 const TOO_DEEP: &str = "it is nested too deeply here, and what is inside is not known";
 
@@ -26,31 +26,31 @@ pub(super) fn read_source(source: &str) -> SourceReader<'_> {
         tokens: tokenize(source),
         at: 0,
         depth: 0,
-        blocks: 0,
-        ids: FxHashMap::default(),
+        block_depth: 0,
+        name_ids: FxHashMap::default(),
         visible: Vec::new(),
-        hidden: Vec::new(),
+        shadowed: Vec::new(),
         names: ScriptNames::default(),
-        held: Vec::new(),
-        turns: 0,
-        risks: Vec::new(),
-        risky: Vec::new(),
-        wakes: Vec::new(),
+        binding_values: Vec::new(),
+        rerun_depth: 0,
+        assumptions: Vec::new(),
+        require_assumptions: Vec::new(),
+        activations: Vec::new(),
         members: Vec::new(),
         definitions: Vec::new(),
         tables: Vec::new(),
         holders: Vec::new(),
-        returned: None,
-        trouble: None,
+        return_value: None,
+        parse_error: None,
     };
-    reader.blocks = 1;
+    reader.block_depth = 1;
     loop {
         while reader.read_statement() {}
         if reader.peek_kind() == TokenKind::Eof {
-            reader.forget_changed();
+            reader.invalidate_assumptions();
             return reader;
         }
-        reader.note_trouble("this closes nothing");
+        reader.record_error("this closes nothing");
         reader.advance();
     }
 }
@@ -61,25 +61,25 @@ pub(super) struct SourceReader<'a> {
     pub(super) at: usize,
     pub(super) depth: u32,
     /// How many blocks are open; one in the outermost.
-    pub(super) blocks: u32,
+    pub(super) block_depth: u32,
     /// The numbers of names.
-    pub(super) ids: FxHashMap<&'a str, u32>,
+    pub(super) name_ids: FxHashMap<&'a str, u32>,
     /// By the number of a name: the binding that it means now, as a value and as a type.
     visible: Vec<[Option<u32>; 2]>,
     /// What was visible before, of what the open scopes hide.
-    hidden: Vec<(u32, [Option<u32>; 2])>,
+    shadowed: Vec<(u32, [Option<u32>; 2])>,
     pub(super) names: ScriptNames,
     /// For each binding, what it holds.
-    pub(super) held: Vec<BindingValue>,
+    pub(super) binding_values: Vec<BindingValue>,
     /// How many functions and loops are open: what is in them may run again, and later.
-    pub(super) turns: u32,
+    pub(super) rerun_depth: u32,
     /// Bindings that were relied on where they may hold something else by then, each with what the
     /// way to it relied on before.
-    risks: Vec<(u32, Option<u32>)>,
+    assumptions: Vec<(u32, Option<u32>)>,
     /// The requires that rely on such, by the numbers of both.
-    pub(super) risky: Vec<(u32, u32)>,
+    pub(super) require_assumptions: Vec<(u32, u32)>,
     /// What is switched on, moved or copied, by the ways to it.
-    pub(super) wakes: Vec<RequireTarget>,
+    pub(super) activations: Vec<RequireTarget>,
     /// The members that were given to bindings by name, in order.
     pub(super) members: Vec<(u32, Token)>,
     pub(super) definitions: Vec<IndexedDefinition>,
@@ -88,8 +88,8 @@ pub(super) struct SourceReader<'a> {
     /// What the tables and functions that are being read are called.
     pub(super) holders: Vec<ValueHolder>,
     /// What the outermost block returns.
-    pub(super) returned: Option<ValueInfo>,
-    pub(super) trouble: Option<ParseTrouble>,
+    pub(super) return_value: Option<ValueInfo>,
+    pub(super) parse_error: Option<ParseError>,
 }
 
 /// What a value is called after that is about to be read.
@@ -105,9 +105,9 @@ pub(super) enum ValueHolder {
 #[derive(Debug, Default)]
 pub(super) struct BindingValue {
     /// The way to the instance.
-    path: Option<InstanceRoute>,
+    route: Option<InstanceRoute>,
     /// How many functions and loops are open where it is declared.
-    turns: u32,
+    rerun_depth: u32,
     /// Whether it gets another value somewhere.
     is_changed: bool,
 }
@@ -146,36 +146,36 @@ impl<'a> SourceReader<'a> {
         is_next
     }
 
-    pub(super) fn take_sign(&mut self, sign: u8) -> bool {
-        self.take_kind(TokenKind::Sign(sign))
+    pub(super) fn take_symbol(&mut self, sign: u8) -> bool {
+        self.take_kind(TokenKind::Symbol(sign))
     }
 
     pub(super) fn expect_kind(&mut self, kind: TokenKind, what: &'static str) {
         if !self.take_kind(kind) {
-            self.note_trouble(what);
+            self.record_error(what);
         }
     }
 
-    pub(super) fn name(&mut self) -> Option<Token> {
+    pub(super) fn take_name(&mut self) -> Option<Token> {
         (self.peek_kind() == TokenKind::Name).then(|| self.advance())
     }
 
     /// Whether a word that is a keyword at some places only is next.
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(super) fn is_at_word(&self, word: &str) -> bool {
         self.peek_kind() == TokenKind::Name && self.token_text(self.current_token()) == word
     }
 
     /// Notes the first place that cannot be read.
-    pub(super) fn note_trouble(&mut self, what: &'static str) {
+    pub(super) fn record_error(&mut self, what: &'static str) {
         let at = self.current_token().start;
-        self.trouble.get_or_insert(ParseTrouble { at, what });
+        self.parse_error.get_or_insert(ParseError { at, message: what });
     }
 
     /// Goes a level down; false, and what is inside is behind, where that is too deep.
     pub(super) fn enter_level(&mut self) -> bool {
-        if self.depth == DEEP {
-            self.note_trouble(TOO_DEEP);
-            self.skip_block();
+        if self.depth == MAX_DEPTH {
+            self.record_error(TOO_DEEP);
+            self.skip_to_close();
             return false;
         }
         self.depth += 1;
@@ -187,19 +187,19 @@ impl<'a> SourceReader<'a> {
     }
 
     /// Goes to what closes what is open here.
-    pub(super) fn skip_block(&mut self) {
+    pub(super) fn skip_to_close(&mut self) {
         let mut open = 0_u32;
         loop {
             match self.peek_kind() {
                 TokenKind::Eof => return,
-                TokenKind::Sign(b'(' | b'[' | b'{')
+                TokenKind::Symbol(b'(' | b'[' | b'{')
                 | TokenKind::Function
                 | TokenKind::Do
                 | TokenKind::Repeat
                 | TokenKind::TextBegin => {
                     open += 1;
                 }
-                TokenKind::Sign(b')' | b']' | b'}')
+                TokenKind::Symbol(b')' | b']' | b'}')
                 | TokenKind::End
                 | TokenKind::Until
                 | TokenKind::TextEnd => {
@@ -213,9 +213,9 @@ impl<'a> SourceReader<'a> {
     }
 
     fn name_id(&mut self, token: Token) -> u32 {
-        let next = self.ids.len() as u32;
+        let next = self.name_ids.len() as u32;
         let text = self.token_text(token);
-        let id = *self.ids.entry(text).or_insert(next);
+        let id = *self.name_ids.entry(text).or_insert(next);
         if id == next {
             self.visible.push([None; 2]);
         }
@@ -228,8 +228,8 @@ impl<'a> SourceReader<'a> {
         self.visible[id as usize][usize::from(is_type)]
     }
 
-    pub(super) fn note_use(&mut self, token: Token, kind: UseKind) {
-        if !matches!(kind, UseKind::Declared(_) | UseKind::Bound(_) | UseKind::Global) {
+    pub(super) fn record_use(&mut self, token: Token, kind: UseKind) {
+        if !matches!(kind, UseKind::Declaration(_) | UseKind::Reference(_) | UseKind::Global) {
             // Its words are the script's too.
             self.name_id(token);
         }
@@ -237,11 +237,11 @@ impl<'a> SourceReader<'a> {
     }
 
     pub(super) fn open_scope(&self) -> usize {
-        self.hidden.len()
+        self.shadowed.len()
     }
 
     pub(super) fn close_scope(&mut self, scope: usize) {
-        for (id, before) in self.hidden.drain(scope..).rev() {
+        for (id, before) in self.shadowed.drain(scope..).rev() {
             self.visible[id as usize] = before;
         }
     }
@@ -257,65 +257,66 @@ impl<'a> SourceReader<'a> {
             is_mixed: false,
         };
         self.names.bindings.push(binding);
-        self.held.push(BindingValue { turns: self.turns, ..BindingValue::default() });
+        self.binding_values
+            .push(BindingValue { rerun_depth: self.rerun_depth, ..BindingValue::default() });
         let id = self.name_id(token);
-        let is_type = usize::from(kind == BindingKind::Type);
-        self.hidden.push((id, self.visible[id as usize]));
+        let is_type = usize::from(kind == BindingKind::TypeParameter);
+        self.shadowed.push((id, self.visible[id as usize]));
         self.visible[id as usize][is_type] = Some(number);
-        self.note_use(token, UseKind::Declared(number));
+        self.record_use(token, UseKind::Declaration(number));
         number
     }
 
     /// The way to the instance that a binding holds from now on.
     pub(super) fn set_route(&mut self, bound: u32, path: Option<InstanceRoute>) {
-        self.held[bound as usize].path = path;
+        self.binding_values[bound as usize].route = path;
     }
 
     /// The way to the instance that a binding holds here.
-    pub(super) fn path_of(&mut self, bound: u32) -> Option<InstanceRoute> {
-        let held = &self.held[bound as usize];
-        let mut path = held.path.clone()?;
-        if held.turns < self.turns {
-            self.risks.push((bound, path.risk));
-            path.risk = Some(self.risks.len() as u32 - 1);
+    pub(super) fn binding_route(&mut self, bound: u32) -> Option<InstanceRoute> {
+        let held = &self.binding_values[bound as usize];
+        let mut path = held.route.clone()?;
+        if held.rerun_depth < self.rerun_depth {
+            self.assumptions.push((bound, path.assumption));
+            path.assumption = Some(self.assumptions.len() as u32 - 1);
         }
         Some(path)
     }
 
     /// A binding has another value from now on, and what runs later and was read before sees that.
-    pub(super) fn change_value(&mut self, bound: u32, what: ValueKnowledge) {
-        let held = &mut self.held[bound as usize];
-        (held.path, held.is_changed) = (None, true);
+    pub(super) fn change_value(&mut self, bound: u32, what: ValueKind) {
+        let held = &mut self.binding_values[bound as usize];
+        (held.route, held.is_changed) = (None, true);
         let binding = &mut self.names.bindings[bound as usize];
         match what {
-            ValueKnowledge::Table(table) => {
+            ValueKind::Table(table) => {
                 binding.table.get_or_insert(table);
-                self.forget_require(bound);
+                self.clear_require(bound);
             }
-            ValueKnowledge::Require(_) if binding.table.is_some() => binding.is_mixed = true,
-            ValueKnowledge::Require(require) if binding.require.is_none() && !binding.is_mixed => {
+            ValueKind::Require(_) if binding.table.is_some() => binding.is_mixed = true,
+            ValueKind::Require(require) if binding.require.is_none() && !binding.is_mixed => {
                 binding.require = Some(require);
             }
-            _ => self.forget_require(bound),
+            _ => self.clear_require(bound),
         }
     }
 
     /// What a binding holds depends on when one asks.
-    fn forget_require(&mut self, bound: u32) {
+    fn clear_require(&mut self, bound: u32) {
         let binding = &mut self.names.bindings[bound as usize];
         binding.is_mixed |= binding.require.take().is_some();
     }
 
     /// What relied on a binding that got another value is not known.
-    fn forget_changed(&mut self) {
-        let mut is_wrong: Vec<bool> = Vec::with_capacity(self.risks.len());
-        for (bound, before) in &self.risks {
-            let is_changed = self.held[*bound as usize].is_changed;
+    fn invalidate_assumptions(&mut self) {
+        let mut is_wrong: Vec<bool> = Vec::with_capacity(self.assumptions.len());
+        for (bound, before) in &self.assumptions {
+            let is_changed = self.binding_values[*bound as usize].is_changed;
             is_wrong.push(is_changed || before.is_some_and(|at| is_wrong[at as usize]));
         }
-        for (require, risk) in &self.risky {
+        for (require, risk) in &self.require_assumptions {
             if is_wrong[*risk as usize] {
-                self.names.requires[*require as usize].what = RequireTarget::Computed;
+                self.names.requires[*require as usize].target = RequireTarget::Computed;
             }
         }
     }
@@ -331,13 +332,14 @@ impl<'a> SourceReader<'a> {
             table: None,
             is_mixed: false,
         });
-        self.held.push(BindingValue { turns: self.turns, ..BindingValue::default() });
-        let next = self.ids.len() as u32;
-        let id = *self.ids.entry("self").or_insert(next);
+        self.binding_values
+            .push(BindingValue { rerun_depth: self.rerun_depth, ..BindingValue::default() });
+        let next = self.name_ids.len() as u32;
+        let id = *self.name_ids.entry("self").or_insert(next);
         if id == next {
             self.visible.push([None; 2]);
         }
-        self.hidden.push((id, self.visible[id as usize]));
+        self.shadowed.push((id, self.visible[id as usize]));
         self.visible[id as usize][0] = Some(number);
     }
 
@@ -352,7 +354,13 @@ impl<'a> SourceReader<'a> {
         let span = ByteSpan { start: start.start, end };
         let named = ByteSpan { start: named.start, end: named.end };
         let name = display_name(&name).into_boxed_str();
-        self.definitions.push(IndexedDefinition { name, kind, span, named, exported: false });
+        self.definitions.push(IndexedDefinition {
+            name,
+            kind,
+            span,
+            name_span: named,
+            is_exported: false,
+        });
     }
 
     /// What a holder is called.
@@ -362,8 +370,10 @@ impl<'a> SourceReader<'a> {
             ValueHolder::Field(table, key) => {
                 let key = self.token_text(key);
                 Some(match self.holder_name(table) {
-                    Some(table) if table.len() + key.len() < LONG => format!("{table}.{key}"),
-                    _ => key[..key.floor_char_boundary(LONG)].to_owned(),
+                    Some(table) if table.len() + key.len() < MAX_NAME_BYTES => {
+                        format!("{table}.{key}")
+                    }
+                    _ => key[..key.floor_char_boundary(MAX_NAME_BYTES)].to_owned(),
                 })
             }
         }
@@ -373,17 +383,17 @@ impl<'a> SourceReader<'a> {
     pub(super) fn variable_text(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         let mut at = from;
-        if self.tokens[to - 1].end - self.tokens[from].start > LONG as u32 {
+        if self.tokens[to - 1].end - self.tokens[from].start > MAX_NAME_BYTES as u32 {
             // Nobody calls anything so.
             let start = self.tokens[from].start as usize;
-            let end = self.source.floor_char_boundary(start + LONG);
+            let end = self.source.floor_char_boundary(start + MAX_NAME_BYTES);
             return self.source.get(start..end).unwrap_or_default().to_owned();
         }
         while at < to {
             let token = self.tokens[at];
             text.push_str(self.token_text(token));
             at += 1;
-            if token.kind == TokenKind::Sign(b'[') && at < to {
+            if token.kind == TokenKind::Symbol(b'[') && at < to {
                 let close = self.closing_bracket(at, to);
                 let (start, end) = (self.tokens[at].start, self.tokens[close - 1].end);
                 text.push_str(self.source.get(start as usize..end as usize).unwrap_or_default());
@@ -398,8 +408,8 @@ impl<'a> SourceReader<'a> {
         let mut open = 1_u32;
         for at in from..to {
             match self.tokens[at].kind {
-                TokenKind::Sign(b'[') => open += 1,
-                TokenKind::Sign(b']') => open -= 1,
+                TokenKind::Symbol(b'[') => open += 1,
+                TokenKind::Symbol(b']') => open -= 1,
                 _ => {}
             }
             if open == 0 {
@@ -410,14 +420,14 @@ impl<'a> SourceReader<'a> {
     }
 
     /// A function that has got a name by the value that was just read.
-    pub(super) fn bind_function(
+    pub(super) fn define_function(
         &mut self,
         holder: Option<u32>,
         kind: DefinitionKind,
         value: &ValueInfo,
         at: (Token, Token),
     ) {
-        if value.what == ValueKnowledge::Function
+        if value.kind == ValueKind::Function
             && let Some(name) = self.holder_name(holder)
         {
             self.define_name(name, kind, at.0, at.1);
@@ -435,6 +445,10 @@ pub(super) fn token_span(token: Token) -> ByteSpan {
 }
 
 /// A call of `require` that was just read.
-pub(super) fn require_call(what: RequireTarget, start: Token, end: Token) -> RequireCall {
-    RequireCall { what, span: ByteSpan { start: start.start, end: end.end }, local: None }
+pub(super) fn build_require_call(what: RequireTarget, start: Token, end: Token) -> RequireCall {
+    RequireCall {
+        target: what,
+        span: ByteSpan { start: start.start, end: end.end },
+        local_name: None,
+    }
 }

@@ -1,6 +1,6 @@
 //! The reader: what is kept of what was read.
 
-use super::expression::ValueKnowledge;
+use super::expression::ValueKind;
 use super::names::{NameRoot, ScriptNames};
 use super::reader::{SourceReader, token_span};
 use super::words;
@@ -13,39 +13,39 @@ impl SourceReader<'_> {
         let mut definitions = std::mem::take(&mut self.definitions);
         definitions.sort_by_key(|definition| definition.span.start);
         for definition in &mut definitions {
-            let is_member = || members.binary_search(&definition.named).is_ok();
-            definition.exported = definition.exported || is_member();
+            let is_member = || members.binary_search(&definition.name_span).is_ok();
+            definition.is_exported = definition.is_exported || is_member();
         }
         let member = |named: &ByteSpan| {
-            let text = named.of(source);
+            let text = named.text_in(source);
             let name = text.trim_matches(['"', '\'']).into();
-            ModuleMember { name, named: *named }
+            ModuleMember { name, name_span: *named }
         };
         let mut members: Vec<ModuleMember> = members.iter().map(member).collect();
-        members.sort_by(|a, b| (&a.name, a.named).cmp(&(&b.name, b.named)));
+        members.sort_by(|a, b| (&a.name, a.name_span).cmp(&(&b.name, b.name_span)));
         members.dedup_by(|a, b| a.name == b.name);
-        members.sort_by_key(|member| member.named);
-        let words = sorted_hashes(self.ids.keys().copied());
+        members.sort_by_key(|member| member.name_span);
+        let words = sorted_hashes(self.name_ids.keys().copied());
         let defined = sorted_hashes(definitions.iter().map(|it| &*it.name));
         ScriptSummary {
             definitions: definitions.into_boxed_slice(),
             requires: self.names.requires.into_boxed_slice(),
-            wakes: self.wakes.into_boxed_slice(),
+            activations: self.activations.into_boxed_slice(),
             returns,
             members: members.into_boxed_slice(),
-            words,
-            defined,
-            trouble: self.trouble,
+            word_hashes: words,
+            definition_hashes: defined,
+            parse_error: self.parse_error,
         }
     }
 
     /// All names of the script.
     pub(super) fn into_names(mut self) -> ScriptNames {
-        if let Some(value) = &self.returned {
-            match (value.what, value.root) {
-                (ValueKnowledge::Table(table), _) => self.names.returned_table = Some(table),
-                (_, NameRoot::Bound(bound)) if value.fields == 0 => {
-                    self.names.returned = Some(bound);
+        if let Some(value) = &self.return_value {
+            match (value.kind, value.root) {
+                (ValueKind::Table(table), _) => self.names.returned_table = Some(table),
+                (_, NameRoot::Binding(bound)) if value.member_count == 0 => {
+                    self.names.returned_binding = Some(bound);
                 }
                 _ => {}
             }
@@ -55,15 +55,15 @@ impl SourceReader<'_> {
 
     /// What the script returns, and where its members get their values, sorted.
     fn returned_value(&self) -> (ReturnedValue, Vec<ByteSpan>) {
-        let Some(value) = &self.returned else {
+        let Some(value) = &self.return_value else {
             return (ReturnedValue::Nothing, Vec::new());
         };
         let keys = |table: u32| self.tables[table as usize].iter().map(|key| token_span(*key));
-        match (value.what, value.root) {
-            (ValueKnowledge::Table(table), _) => (ReturnedValue::Table, keys(table).collect()),
-            (ValueKnowledge::Function, _) => (ReturnedValue::Function, Vec::new()),
-            (ValueKnowledge::Require(require), _) => (ReturnedValue::Require(require), Vec::new()),
-            (ValueKnowledge::Other, NameRoot::Bound(bound)) if value.fields == 0 => {
+        match (value.kind, value.root) {
+            (ValueKind::Table(table), _) => (ReturnedValue::Table, keys(table).collect()),
+            (ValueKind::Function, _) => (ReturnedValue::Function, Vec::new()),
+            (ValueKind::Require(require), _) => (ReturnedValue::Require(require), Vec::new()),
+            (ValueKind::Other, NameRoot::Binding(bound)) if value.member_count == 0 => {
                 let binding = self.names.bindings[bound as usize];
                 if let Some(require) = binding.require {
                     return (ReturnedValue::Require(require), Vec::new());

@@ -1,7 +1,7 @@
 //! The reader: statements, and what they declare and define.
 
 use super::super::DefinitionKind;
-use super::expression::{ValueInfo, ValueKnowledge};
+use super::expression::{ValueInfo, ValueKind};
 use super::lexer::{Token, TokenKind};
 use super::names::{BindingKind, NameRoot, UseKind};
 use super::reader::{SourceReader, ValueHolder, token_span};
@@ -12,9 +12,9 @@ impl SourceReader<'_> {
             return;
         }
         let scope = self.open_scope();
-        self.blocks += 1;
+        self.block_depth += 1;
         while self.read_statement() {}
-        self.blocks -= 1;
+        self.block_depth -= 1;
         self.close_scope(scope);
         self.leave_level();
     }
@@ -30,30 +30,30 @@ impl SourceReader<'_> {
             | TokenKind::Until => return false,
             TokenKind::Local => self.read_local(),
             TokenKind::Function => self.read_function(),
-            TokenKind::If => self.if_statement(),
+            TokenKind::If => self.read_if_statement(),
             TokenKind::Do => {
                 self.advance();
-                self.closed_block();
+                self.read_closed_block();
             }
             TokenKind::While => {
                 self.advance();
-                self.turns += 1;
+                self.rerun_depth += 1;
                 self.read_expression(None);
                 self.expect_kind(TokenKind::Do, "`do` is missing");
-                self.closed_block();
-                self.turns -= 1;
+                self.read_closed_block();
+                self.rerun_depth -= 1;
             }
             TokenKind::Repeat => self.read_repeat(),
-            TokenKind::For => self.for_loop(),
-            TokenKind::Return => self.return_statement(),
-            TokenKind::Break | TokenKind::Sign(b';') => {
+            TokenKind::For => self.read_for_loop(),
+            TokenKind::Return => self.read_return(),
+            TokenKind::Break | TokenKind::Symbol(b';') => {
                 self.advance();
             }
-            TokenKind::Sign(b'@') => self.read_attribute(),
-            TokenKind::Name if self.read_contextual() => {}
-            TokenKind::Name | TokenKind::Sign(b'(') => self.read_assignment(),
+            TokenKind::Symbol(b'@') => self.read_attribute(),
+            TokenKind::Name if self.read_contextual_keyword() => {}
+            TokenKind::Name | TokenKind::Symbol(b'(') => self.read_assignment(),
             _ => {
-                self.note_trouble("no statement begins so");
+                self.record_error("no statement begins so");
                 self.advance();
             }
         }
@@ -66,23 +66,23 @@ impl SourceReader<'_> {
     }
 
     /// `type`, `export type`, `const`, `continue`.
-    fn read_contextual(&mut self) -> bool {
+    fn read_contextual_keyword(&mut self) -> bool {
         let next = self.peek_second();
         match self.token_text(self.current_token()) {
-            "export" if next == TokenKind::Name && self.is_type_at(self.at + 1) => {
+            "export" if next == TokenKind::Name && self.is_type_declaration(self.at + 1) => {
                 let start = self.advance();
-                self.type_statement(start, true);
+                self.read_type_declaration(start, true);
             }
-            "type" if self.is_type_at(self.at) => {
+            "type" if self.is_type_declaration(self.at) => {
                 let start = self.current_token();
-                self.type_statement(start, false);
+                self.read_type_declaration(start, false);
             }
             "const" if matches!(next, TokenKind::Function | TokenKind::Name) => self.read_local(),
             "continue"
                 if !matches!(
                     next,
-                    TokenKind::Sign(b'(' | b'.' | b'[' | b'{' | b'=' | b':' | b',')
-                        | TokenKind::Compound
+                    TokenKind::Symbol(b'(' | b'.' | b'[' | b'{' | b'=' | b':' | b',')
+                        | TokenKind::CompoundAssign
                         | TokenKind::Text
                 ) =>
             {
@@ -93,52 +93,52 @@ impl SourceReader<'_> {
         true
     }
 
-    fn is_type_at(&self, at: usize) -> bool {
+    fn is_type_declaration(&self, at: usize) -> bool {
         let kind = |n: usize| self.tokens.get(at + n).map_or(TokenKind::Eof, |token| token.kind);
         self.tokens.get(at).is_some_and(|token| self.token_text(*token) == "type")
             && match kind(1) {
-                TokenKind::Name => matches!(kind(2), TokenKind::Sign(b'=' | b'<')),
+                TokenKind::Name => matches!(kind(2), TokenKind::Symbol(b'=' | b'<')),
                 TokenKind::Function => kind(2) == TokenKind::Name,
                 _ => false,
             }
     }
 
-    fn type_statement(&mut self, start: Token, exported: bool) {
+    fn read_type_declaration(&mut self, start: Token, exported: bool) {
         self.advance();
         let is_function = self.take_kind(TokenKind::Function);
-        let Some(name) = self.name() else {
-            return self.note_trouble("a type has a name");
+        let Some(name) = self.take_name() else {
+            return self.record_error("a type has a name");
         };
-        self.note_use(name, UseKind::TypeDeclared);
+        self.record_use(name, UseKind::TypeDeclaration);
         let scope = self.open_scope();
         if is_function {
             self.read_body(None, name);
         } else {
             self.read_generics();
-            self.expect_kind(TokenKind::Sign(b'='), "`=` is missing");
-            self.type_of();
+            self.expect_kind(TokenKind::Symbol(b'='), "`=` is missing");
+            self.read_type();
         }
         self.close_scope(scope);
         self.define_name(self.token_text(name).to_owned(), DefinitionKind::Type, start, name);
         if let Some(definition) = self.definitions.last_mut() {
-            definition.exported = exported;
+            definition.is_exported = exported;
         }
     }
 
     pub(super) fn read_attribute(&mut self) {
         self.advance();
-        if self.name().is_none() && self.take_sign(b'[') {
-            self.skip_block();
-            self.expect_kind(TokenKind::Sign(b']'), "`]` is missing");
+        if self.take_name().is_none() && self.take_symbol(b'[') {
+            self.skip_to_close();
+            self.expect_kind(TokenKind::Symbol(b']'), "`]` is missing");
         }
     }
 
-    fn closed_block(&mut self) {
+    fn read_closed_block(&mut self) {
         self.read_block();
         self.expect_kind(TokenKind::End, "`end` is missing");
     }
 
-    fn if_statement(&mut self) {
+    fn read_if_statement(&mut self) {
         loop {
             self.advance();
             self.read_expression(None);
@@ -162,37 +162,37 @@ impl SourceReader<'_> {
             return;
         }
         let scope = self.open_scope();
-        self.blocks += 1;
-        self.turns += 1;
+        self.block_depth += 1;
+        self.rerun_depth += 1;
         while self.read_statement() {}
         self.expect_kind(TokenKind::Until, "`until` is missing");
         self.read_expression(None);
-        self.turns -= 1;
-        self.blocks -= 1;
+        self.rerun_depth -= 1;
+        self.block_depth -= 1;
         self.close_scope(scope);
         self.leave_level();
     }
 
-    fn for_loop(&mut self) {
+    fn read_for_loop(&mut self) {
         self.advance();
-        let names = self.typed_names();
-        if !self.take_sign(b'=') {
+        let names = self.read_typed_names();
+        if !self.take_symbol(b'=') {
             self.expect_kind(TokenKind::In, "`in` is missing");
         }
         self.read_expressions();
         self.expect_kind(TokenKind::Do, "`do` is missing");
         let scope = self.open_scope();
-        self.turns += 1;
+        self.rerun_depth += 1;
         for name in names {
-            self.declare_name(name, BindingKind::Loop);
+            self.declare_name(name, BindingKind::LoopVariable);
         }
-        self.closed_block();
-        self.turns -= 1;
+        self.read_closed_block();
+        self.rerun_depth -= 1;
         self.close_scope(scope);
     }
 
-    fn return_statement(&mut self) {
-        let is_outermost = self.blocks == 1;
+    fn read_return(&mut self) {
+        let is_outermost = self.block_depth == 1;
         self.advance();
         let closes = [
             TokenKind::Eof,
@@ -200,23 +200,23 @@ impl SourceReader<'_> {
             TokenKind::Else,
             TokenKind::ElseIf,
             TokenKind::Until,
-            TokenKind::Sign(b';'),
+            TokenKind::Symbol(b';'),
         ];
         let value =
             if closes.contains(&self.peek_kind()) { None } else { Some(self.read_expressions()) };
         if is_outermost {
-            self.returned = value;
+            self.return_value = value;
         }
     }
 
-    fn typed_names(&mut self) -> Vec<Token> {
+    fn read_typed_names(&mut self) -> Vec<Token> {
         let mut names = Vec::new();
-        while let Some(name) = self.name() {
+        while let Some(name) = self.take_name() {
             names.push(name);
-            if self.take_sign(b':') {
-                self.type_of();
+            if self.take_symbol(b':') {
+                self.read_type();
             }
-            if !self.take_sign(b',') {
+            if !self.take_symbol(b',') {
                 break;
             }
         }
@@ -226,8 +226,8 @@ impl SourceReader<'_> {
     fn read_local(&mut self) {
         let start = self.advance();
         if self.take_kind(TokenKind::Function) {
-            let Some(name) = self.name() else {
-                return self.note_trouble("a function has a name");
+            let Some(name) = self.take_name() else {
+                return self.record_error("a function has a name");
             };
             self.declare_name(name, BindingKind::Local);
             self.read_body(None, name);
@@ -235,12 +235,12 @@ impl SourceReader<'_> {
             return self.define_name(text, DefinitionKind::LocalFunction, start, name);
         }
         let first = self.at;
-        let names = self.typed_names();
+        let names = self.read_typed_names();
         if names.is_empty() {
-            return self.note_trouble("a variable has a name");
+            return self.record_error("a variable has a name");
         }
         let mut values = Vec::new();
-        if self.take_sign(b'=') {
+        if self.take_symbol(b'=') {
             let mut at = first;
             for number in 0.. {
                 let name = names.get(number);
@@ -252,13 +252,13 @@ impl SourceReader<'_> {
                 });
                 let value = self.read_expression(holder);
                 values.push((holder, value));
-                if !self.take_sign(b',') {
+                if !self.take_symbol(b',') {
                     break;
                 }
             }
         }
-        if let Some(ValueKnowledge::Tried(require)) = values.last().map(|(_, value)| value.what) {
-            values.push((None, ValueInfo::unlinked(ValueKnowledge::Require(require))));
+        if let Some(ValueKind::TriedRequire(require)) = values.last().map(|(_, value)| value.kind) {
+            values.push((None, ValueInfo::from_kind(ValueKind::Require(require))));
         }
         self.declare_locals(start, &names, values);
     }
@@ -275,12 +275,12 @@ impl SourceReader<'_> {
             let Some((holder, value)) = values.next() else {
                 continue;
             };
-            let is_kept = match value.what {
-                ValueKnowledge::Table(_) => !value.is_call,
-                ValueKnowledge::Require(_) => value.is_call,
+            let is_kept = match value.kind {
+                ValueKind::Table(_) => !value.is_call,
+                ValueKind::Require(_) => value.is_call,
                 _ => false,
             };
-            if is_kept && self.blocks == 1 {
+            if is_kept && self.block_depth == 1 {
                 self.define_name(
                     self.token_text(*name).to_owned(),
                     DefinitionKind::Local,
@@ -288,49 +288,49 @@ impl SourceReader<'_> {
                     *name,
                 );
             }
-            self.bind_function(holder, DefinitionKind::LocalFunction, &value, (start, *name));
+            self.define_function(holder, DefinitionKind::LocalFunction, &value, (start, *name));
             let binding = &mut self.names.bindings[number as usize];
-            match value.what {
-                ValueKnowledge::Table(table) => binding.table = Some(table),
-                ValueKnowledge::Require(require) => {
+            match value.kind {
+                ValueKind::Table(table) => binding.table = Some(table),
+                ValueKind::Require(require) => {
                     binding.require = Some(require);
                     let local = self.token_text(*name);
                     let require = &mut self.names.requires[require as usize];
-                    require.local.get_or_insert_with(|| local.into());
+                    require.local_name.get_or_insert_with(|| local.into());
                 }
                 _ => {}
             }
-            self.set_route(number, value.path);
+            self.set_route(number, value.route);
         }
     }
 
     fn read_function(&mut self) {
         let (start, first) = (self.advance(), self.at);
-        let Some(name) = self.name() else {
-            return self.note_trouble("a function has a name");
+        let Some(name) = self.take_name() else {
+            return self.record_error("a function has a name");
         };
         let bound = self.find_binding(name, false);
-        self.note_use(name, bound.map_or(UseKind::Global, UseKind::Bound));
-        let root = bound.map_or(NameRoot::Global(token_span(name)), NameRoot::Bound);
+        self.record_use(name, bound.map_or(UseKind::Global, UseKind::Reference));
+        let root = bound.map_or(NameRoot::Global(token_span(name)), NameRoot::Binding);
         let (mut last, mut fields, mut is_method) = (name, 0, false);
-        while !is_method && matches!(self.peek_kind(), TokenKind::Sign(b'.' | b':')) {
-            is_method = self.advance().kind == TokenKind::Sign(b':');
-            let Some(field) = self.name() else {
-                self.note_trouble("a function has a name");
+        while !is_method && matches!(self.peek_kind(), TokenKind::Symbol(b'.' | b':')) {
+            is_method = self.advance().kind == TokenKind::Symbol(b':');
+            let Some(field) = self.take_name() else {
+                self.record_error("a function has a name");
                 break;
             };
             fields += 1;
-            self.note_use(field, UseKind::Member(root, fields));
+            self.record_use(field, UseKind::Member(root, fields));
             last = field;
         }
         let called = self.variable_text(first, self.at);
         match bound {
-            Some(bound) if fields == 0 => self.change_value(bound, ValueKnowledge::Function),
+            Some(bound) if fields == 0 => self.change_value(bound, ValueKind::Function),
             Some(bound) if fields == 1 => self.members.push((bound, last)),
             _ => {}
         }
         let own = (fields == 1).then_some(bound).flatten();
-        self.read_body(is_method.then_some(BindingKind::Own(own)), last);
+        self.read_body(is_method.then_some(BindingKind::SelfParameter(own)), last);
         let kind = if is_method { DefinitionKind::Method } else { DefinitionKind::Function };
         self.define_name(called, kind, start, last);
     }
@@ -338,31 +338,31 @@ impl SourceReader<'_> {
     /// Parameters, types and block of a function; `own` is what the `self` of a method is.
     pub(super) fn read_body(&mut self, own: Option<BindingKind>, at: Token) {
         let scope = self.open_scope();
-        self.turns += 1;
+        self.rerun_depth += 1;
         self.read_generics();
         if let Some(kind) = own {
             self.declare_self(at, kind);
         }
-        self.expect_kind(TokenKind::Sign(b'('), "`(` is missing");
+        self.expect_kind(TokenKind::Symbol(b'('), "`(` is missing");
         loop {
-            if let Some(name) = self.name() {
+            if let Some(name) = self.take_name() {
                 self.declare_name(name, BindingKind::Parameter);
-            } else if !self.take_kind(TokenKind::Dots) {
+            } else if !self.take_kind(TokenKind::Ellipsis) {
                 break;
             }
-            if self.take_sign(b':') {
-                self.type_of();
+            if self.take_symbol(b':') {
+                self.read_type();
             }
-            if !self.take_sign(b',') {
+            if !self.take_symbol(b',') {
                 break;
             }
         }
-        self.expect_kind(TokenKind::Sign(b')'), "`)` is missing");
-        if self.take_sign(b':') {
-            self.type_of();
+        self.expect_kind(TokenKind::Symbol(b')'), "`)` is missing");
+        if self.take_symbol(b':') {
+            self.read_type();
         }
-        self.closed_block();
-        self.turns -= 1;
+        self.read_closed_block();
+        self.rerun_depth -= 1;
         self.close_scope(scope);
     }
 
@@ -373,21 +373,21 @@ impl SourceReader<'_> {
         loop {
             let value = self.read_suffixed();
             variables.push((value, first, self.at));
-            if !self.take_sign(b',') {
+            if !self.take_symbol(b',') {
                 break;
             }
             first = self.at;
         }
-        if self.take_kind(TokenKind::Compound) {
+        if self.take_kind(TokenKind::CompoundAssign) {
             self.read_expression(None);
             for (variable, ..) in &variables {
-                self.mark_changed(variable, ValueKnowledge::Other);
+                self.change_variable(variable, ValueKind::Other);
             }
             return;
         }
-        if !self.take_sign(b'=') {
+        if !self.take_symbol(b'=') {
             if !variables.iter().all(|(value, ..)| value.is_call) {
-                self.note_trouble("this is neither a call nor an assignment");
+                self.record_error("this is neither a call nor an assignment");
             }
             return;
         }
@@ -401,13 +401,13 @@ impl SourceReader<'_> {
             if let Some((variable, ..)) = &variable {
                 self.assign_value(variable, &value, holder, start);
             }
-            if !self.take_sign(b',') {
-                break value.what;
+            if !self.take_symbol(b',') {
+                break value.kind;
             }
         };
         // The last call may give several values.
         let mut next = match last {
-            ValueKnowledge::Tried(require) => ValueInfo::unlinked(ValueKnowledge::Require(require)),
+            ValueKind::TriedRequire(require) => ValueInfo::from_kind(ValueKind::Require(require)),
             _ => ValueInfo::default(),
         };
         for (variable, ..) in variables {
@@ -423,22 +423,22 @@ impl SourceReader<'_> {
         holder: Option<u32>,
         start: Token,
     ) {
-        self.note_wake(variable);
-        let last = variable.last.unwrap_or(start);
-        self.bind_function(holder, DefinitionKind::Function, value, (start, last));
-        let NameRoot::Bound(bound) = variable.root else {
+        self.record_activation(variable);
+        let last = variable.last_name.unwrap_or(start);
+        self.define_function(holder, DefinitionKind::Function, value, (start, last));
+        let NameRoot::Binding(bound) = variable.root else {
             return;
         };
-        if variable.fields == 1 && variable.last.is_some() {
+        if variable.member_count == 1 && variable.last_name.is_some() {
             self.members.push((bound, last));
         } else {
-            self.mark_changed(variable, value.what);
+            self.change_variable(variable, value.kind);
         }
     }
 
-    fn mark_changed(&mut self, variable: &ValueInfo, what: ValueKnowledge) {
-        if let NameRoot::Bound(bound) = variable.root
-            && variable.fields == 0
+    fn change_variable(&mut self, variable: &ValueInfo, what: ValueKind) {
+        if let NameRoot::Binding(bound) = variable.root
+            && variable.member_count == 0
         {
             self.change_value(bound, what);
         }

@@ -5,17 +5,17 @@ use super::*;
 
 /// A line for each definition, require and member.
 fn told(source: &str) -> Vec<String> {
-    let script = summarize(source);
+    let script = summarize_script(source);
     let definitions = script.definitions.iter().map(|it| {
-        let exported = if it.exported { "export " } else { "" };
-        format!("{exported}{:?} {} @{}", it.kind, it.name, it.named.of(source))
+        let exported = if it.is_exported { "export " } else { "" };
+        format!("{exported}{:?} {} @{}", it.kind, it.name, it.name_span.text_in(source))
     });
     let requires = script.requires.iter().map(|it| {
-        let local = it.local.as_deref().map_or(String::new(), |it| format!("{it} = "));
-        format!("{local}{}", way(&it.what))
+        let local = it.local_name.as_deref().map_or(String::new(), |it| format!("{it} = "));
+        format!("{local}{}", way(&it.target))
     });
     let members = script.members.iter().map(|it| format!("member {}", it.name));
-    let trouble = script.trouble.iter().map(|it| format!("{}: {}", it.at, it.what));
+    let trouble = script.parse_error.iter().map(|it| format!("{}: {}", it.at, it.message));
     definitions.chain(requires).chain(members).chain(trouble).collect()
 }
 
@@ -85,17 +85,17 @@ fn a_require_that_is_tried_is_one() {
     check("local pcall = f local ok, a = pcall(require, script.A)", &[]);
     check("local ok, a = pcall(f, script.A) pcall(require) xpcall(require, f)", &[]);
     let source = "local ok, a = pcall(require, script.A)\nreturn a";
-    assert_eq!(summarize(source).returns, ReturnedValue::Require(0));
+    assert_eq!(summarize_script(source).returns, ReturnedValue::Require(0));
     let source = "local ok, a\nok, a = pcall(require, script.A)\nreturn a";
-    assert_eq!(summarize(source).returns, ReturnedValue::Require(0));
+    assert_eq!(summarize_script(source).returns, ReturnedValue::Require(0));
 }
 
 #[test]
 fn what_a_variable_leads_to_is_known_only_while_it_stays() {
     let rest = |text: &str| {
-        let script = summarize(&format!("local p = script.A {text}"));
+        let script = summarize_script(&format!("local p = script.A {text}"));
         assert_eq!(script.requires.len(), 1, "{text}");
-        assert_eq!(script.requires[0].what, RequireTarget::Computed, "{text}");
+        assert_eq!(script.requires[0].target, RequireTarget::Computed, "{text}");
     };
     // What is read before runs later.
     rest("task.defer(function() require(p.B) end) p = script.B");
@@ -144,13 +144,16 @@ fn what_a_module_returns_is_known_by_its_members() {
         "local M = setmetatable({ a = 1 }, {})\nM.b = 2\nreturn table.freeze(M)",
         &["member a", "member b"],
     );
-    assert_eq!(summarize("return function() end").returns, ReturnedValue::Function);
+    assert_eq!(summarize_script("return function() end").returns, ReturnedValue::Function);
     assert_eq!(
-        summarize("local a = require(script.A)\nreturn a").returns,
+        summarize_script("local a = require(script.A)\nreturn a").returns,
         ReturnedValue::Require(0)
     );
-    assert_eq!(summarize("return 1").returns, ReturnedValue::Other);
-    assert_eq!(summarize("local function f() return {} end").returns, ReturnedValue::Nothing);
+    assert_eq!(summarize_script("return 1").returns, ReturnedValue::Other);
+    assert_eq!(
+        summarize_script("local function f() return {} end").returns,
+        ReturnedValue::Nothing
+    );
 }
 
 #[test]
@@ -172,18 +175,18 @@ fn scopes(source: &str, name: &str) -> Vec<String> {
     names
         .uses
         .iter()
-        .filter(|it| it.span.of(source) == name)
+        .filter(|it| it.span.text_in(source) == name)
         .map(|it| match it.kind {
-            UseKind::Declared(_) => "new".to_owned(),
-            UseKind::Bound(number) => declared(number).to_string(),
+            UseKind::Declaration(_) => "new".to_owned(),
+            UseKind::Reference(number) => declared(number).to_string(),
             UseKind::Global => "global".to_owned(),
-            UseKind::Member(NameRoot::Bound(of), depth) => format!("{}+{depth}", declared(of)),
+            UseKind::Member(NameRoot::Binding(of), depth) => format!("{}+{depth}", declared(of)),
             UseKind::Member(NameRoot::Require(of), depth) => format!("require {of}+{depth}"),
             UseKind::Member(..) => "member".to_owned(),
             UseKind::Key(_) => "key".to_owned(),
             UseKind::Type => "type".to_owned(),
-            UseKind::TypeDeclared => "type new".to_owned(),
-            UseKind::TypeOf(_) => "type of".to_owned(),
+            UseKind::TypeDeclaration => "type new".to_owned(),
+            UseKind::ImportedType(_) => "type of".to_owned(),
         })
         .collect()
 }
@@ -244,7 +247,7 @@ fn what_a_definition_is_called_is_one_short_line() {
         format!("function {}.b() end", "a".repeat(1 << 20)),
         format!("type {} = number", "a".repeat(81)),
     ] {
-        let script = summarize(&text);
+        let script = summarize_script(&text);
         let names: Vec<usize> =
             script.definitions.iter().map(|it| it.name.chars().count()).collect();
         assert!(names.contains(&80) && names.iter().all(|it| *it <= 80), "{names:?}");
@@ -314,13 +317,15 @@ fn no_text_takes_long_or_overflows() {
             "\0",
         ] {
             let text = piece.repeat(many);
-            summarize(&text);
+            summarize_script(&text);
             read_names(&text);
         }
         let fields = "f = function() end,".repeat(20_000);
-        summarize(&format!("local {} = {{{fields}}}", "x".repeat(500_000)));
-        summarize(&format!("a.{} = {{{fields}}}", "x.".repeat(200_000)));
-        summarize(&"local p = script.Parent local q = p.Parent local p = q.Parent ".repeat(20_000));
+        summarize_script(&format!("local {} = {{{fields}}}", "x".repeat(500_000)));
+        summarize_script(&format!("a.{} = {{{fields}}}", "x.".repeat(200_000)));
+        summarize_script(
+            &"local p = script.Parent local q = p.Parent local p = q.Parent ".repeat(20_000),
+        );
     };
     stack.spawn(hostile).unwrap().join().unwrap();
 }
@@ -380,7 +385,7 @@ fn chance_finds_nothing_that_panics() {
             state ^= state << 17;
             source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
         }
-        let script = summarize(&source);
+        let script = summarize_script(&source);
         for definition in &script.definitions {
             assert!(
                 source.get(definition.span.start as usize..definition.span.end as usize).is_some()
@@ -393,7 +398,7 @@ fn chance_finds_nothing_that_panics() {
 /// The definitions, as an outline says them.
 fn outlined(source: &str) -> Vec<String> {
     let line = |byte: u32| source[..byte as usize].matches('\n').count() + 1;
-    let mut lines: Vec<_> = summarize(source)
+    let mut lines: Vec<_> = summarize_script(source)
         .definitions
         .iter()
         .map(|it| {
@@ -414,7 +419,7 @@ pub(super) fn agrees(source: &str) {
         .collect();
     expected.sort();
     assert_eq!(outlined(source), expected, "{source}");
-    assert_eq!(summarize(source).trouble, None, "{source}");
+    assert_eq!(summarize_script(source).parse_error, None, "{source}");
 }
 
 #[test]
@@ -434,7 +439,7 @@ fn a_parser_finds_the_same_definitions() {
     agrees(
         "local a, b = {}, function() end\nlocal c = setmetatable({ d = function() end }, {})\nx().y = function() end",
     );
-    let kinds = summarize("function a() end local b = function() end").definitions;
+    let kinds = summarize_script("function a() end local b = function() end").definitions;
     assert_eq!(
         [kinds[0].kind, kinds[1].kind],
         [DefinitionKind::Function, DefinitionKind::LocalFunction]

@@ -7,7 +7,7 @@ pub fn split_words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// A hash of a word in any case; the same everywhere, so that it can be kept.
-pub fn hash(word: &str) -> u32 {
+pub fn word_hash(word: &str) -> u32 {
     // Texts in lower case have another sigma at the end of a word.
     let folded = |c: char| if c == 'ς' { 'σ' } else { c };
     // FNV-1a: words are short.
@@ -19,7 +19,7 @@ pub fn hash(word: &str) -> u32 {
 
 /// The hashes of the words of a text.
 pub fn word_hashes(text: &str) -> impl Iterator<Item = u32> {
-    split_parts(text).map(hash)
+    split_parts(text).map(word_hash)
 }
 
 fn split_parts(text: &str) -> impl Iterator<Item = &str> {
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn the_case_of_a_word_does_not_count() {
-        assert_eq!(hash("Shop"), hash("shop"));
-        assert_ne!(hash("Shop"), hash("shops"));
-        assert_eq!(hash("ΟΔΟΣ"), hash("οδος"));
-        let lower: Vec<u32> = split_words("getHTTP ΟΔΟΣ").map(|it| hash(&it)).collect();
+        assert_eq!(word_hash("Shop"), word_hash("shop"));
+        assert_ne!(word_hash("Shop"), word_hash("shops"));
+        assert_eq!(word_hash("ΟΔΟΣ"), word_hash("οδος"));
+        let lower: Vec<u32> = split_words("getHTTP ΟΔΟΣ").map(|it| word_hash(&it)).collect();
         assert_eq!(word_hashes("getHTTP ΟΔΟΣ").collect::<Vec<_>>(), lower);
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(source: &str, deep: bool) {
     let expected = if deep { Err(UnfitReason::TooDeep) } else { Ok(()) };
-    assert_eq!(check_nesting(source, ParserKind::Lints, StackSize::Usual).map(drop), expected);
+    assert_eq!(check_nesting(source, ParsePurpose::Lint, StackSize::Usual).map(drop), expected);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn nested_ones_are() {
     check(&"x = `{".repeat(60), true);
     check(&"x = a :: A<b, ".repeat(60), true);
     let blocks = "do ".repeat(60);
-    let large = check_nesting(&blocks, ParserKind::Lints, StackSize::Large);
+    let large = check_nesting(&blocks, ParsePurpose::Lint, StackSize::Large);
     assert_eq!(large.map(drop), Ok(()), "a large stack bears more");
 }
 
@@ -72,13 +72,13 @@ fn operands_hide_no_operators() {
     ] {
         let source = format!("local x = {operand}{}", format!(" .. {operand}").repeat(97));
         assert_eq!(
-            check_nesting(&source, ParserKind::Lints, StackSize::Usual),
+            check_nesting(&source, ParsePurpose::Lint, StackSize::Usual),
             Err(UnfitReason::TooDeep),
             "{operand}"
         );
         let source = format!("local x = {}{operand}", format!("{operand} and ").repeat(97));
         assert_eq!(
-            check_nesting(&source, ParserKind::Lints, StackSize::Usual),
+            check_nesting(&source, ParsePurpose::Lint, StackSize::Usual),
             Err(UnfitReason::TooDeep),
             "{operand}"
         );
@@ -98,8 +98,8 @@ fn both_read_the_same_text() {
         check(&nested(open), true);
     }
     assert!(matches!(
-        check_nesting("x = 'a\n", ParserKind::Lints, StackSize::Usual),
-        Err(UnfitReason::Unknown(4, _))
+        check_nesting("x = 'a\n", ParsePurpose::Lint, StackSize::Usual),
+        Err(UnfitReason::UnknownSyntax(4, _))
     ));
 }
 
@@ -193,7 +193,7 @@ fn on(stack: StackSize, work: impl FnOnce() + Send + 'static) {
 }
 
 /// How many of a shape a reader is given at most.
-fn most(shape: Shape, reader: ParserKind, stack: StackSize) -> usize {
+fn most(shape: Shape, reader: ParsePurpose, stack: StackSize) -> usize {
     let (mut low, mut high) = (1_usize, 1_000);
     while low < high {
         let middle = (low + high).div_ceil(2);
@@ -215,7 +215,7 @@ fn all_are_borne(stack: StackSize) {
                 bear(&shape(n), &linter, stack);
             }
             // The most that is parsed is borne too.
-            for reader in [ParserKind::Lints, ParserKind::Formats] {
+            for reader in [ParsePurpose::Lint, ParsePurpose::Format] {
                 bear(&shape(most(shape, reader, stack)), &linter, stack);
             }
         }
@@ -245,7 +245,7 @@ fn scripts_of_people_are_read() {
         ("and or", 500, 150),
     ] {
         let shape = SHAPES.iter().find(|it| it.0 == name).unwrap().1;
-        assert!(most(shape, ParserKind::Lints, StackSize::Large) >= lints, "{name}");
-        assert!(most(shape, ParserKind::Formats, StackSize::Large) >= formats, "{name}");
+        assert!(most(shape, ParsePurpose::Lint, StackSize::Large) >= lints, "{name}");
+        assert!(most(shape, ParsePurpose::Format, StackSize::Large) >= formats, "{name}");
     }
 }

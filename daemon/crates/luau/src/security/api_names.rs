@@ -1,7 +1,7 @@
 //! The names in Roblox's API that load code or assets, reach outside of the place, or ask for money.
 
 /// What a name is for, where the name alone says it.
-const NAMED: [(&str, &str); 27] = [
+const FLAGGED_NAMES: [(&str, &str); 27] = [
     ("loadstring", "uses loadstring, which runs text as code"),
     ("getfenv", "uses getfenv, which reaches into the environment of other code"),
     ("setfenv", "uses setfenv, which reaches into the environment of other code"),
@@ -45,14 +45,14 @@ const NAMED: [(&str, &str); 27] = [
 ];
 
 /// Properties that open a game, or a script, when they are set.
-const SWITCHES: [(&str, &str); 3] = [
+const FLAGGED_PROPERTIES: [(&str, &str); 3] = [
     ("LinkedSource", "uses LinkedSource, which takes a script's text from outside"),
     ("HttpEnabled", "uses HttpEnabled, which opens the game to the internet"),
     ("LoadStringEnabled", "uses LoadStringEnabled, which lets text run as code"),
 ];
 
 /// The methods that ask a player for Robux or to sign something.
-pub(super) const PROMPTS: [&str; 15] = [
+pub(super) const PROMPT_METHODS: [&str; 15] = [
     "PromptBulkPurchase",
     "PromptBundlePurchase",
     "PromptCollectiblesPurchase",
@@ -71,7 +71,7 @@ pub(super) const PROMPTS: [&str; 15] = [
 ];
 
 /// The methods of TeleportService whose first argument is a place.
-pub(super) const TELEPORTS: [&str; 7] = [
+pub(super) const TELEPORT_METHODS: [&str; 7] = [
     "Teleport",
     "TeleportAsync",
     "TeleportPartyAsync",
@@ -84,11 +84,11 @@ pub(super) const TELEPORTS: [&str; 7] = [
 /// What is said of a name. The functions of the language are global; the rest are members.
 pub(super) fn describe_name(name: &str, is_member: bool) -> Option<&'static str> {
     let is_function = matches!(name, "loadstring" | "getfenv" | "setfenv");
-    let (_, what) = NAMED.iter().find(|(known, _)| *known == name)?;
+    let (_, what) = FLAGGED_NAMES.iter().find(|(known, _)| *known == name)?;
     (is_member || is_function).then_some(*what)
 }
 
 /// What is said of a property that is set.
-pub(super) fn describe_switch(name: &str) -> Option<&'static str> {
-    SWITCHES.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
+pub(super) fn describe_property(name: &str) -> Option<&'static str> {
+    FLAGGED_PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, what)| *what)
 }

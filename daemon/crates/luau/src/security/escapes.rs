@@ -5,11 +5,11 @@
 pub(super) struct UnescapedText {
     pub(super) plain: String,
     /// How many characters that can be typed stand as numbers in it.
-    pub(super) letters: usize,
+    pub(super) printable_escapes: usize,
     /// How many others do.
-    pub(super) others: usize,
+    pub(super) other_escapes: usize,
     /// Whether `\z` or an escaped line end cuts it into pieces.
-    pub(super) is_cut: bool,
+    pub(super) is_split: bool,
 }
 
 /// Reads what stands between the quotes.
@@ -21,17 +21,17 @@ pub(super) fn unescape_text(text: &str) -> UnescapedText {
         rest = &rest[at + 1..];
         if let Some(behind) = rest.strip_prefix('z') {
             rest = behind.trim_start_matches(|c: char| c.is_ascii_whitespace());
-            read.is_cut = true;
+            read.is_split = true;
             continue;
         }
         let (code, length) = read_escape(rest);
         match code {
             Some(c) => {
-                read.letters += usize::from(is_plain(c));
-                read.others += usize::from(!is_plain(c));
+                read.printable_escapes += usize::from(is_printable(c));
+                read.other_escapes += usize::from(!is_printable(c));
                 read.plain.push(c);
             }
-            None => read.plain.extend(rest.chars().next().map(control_char)),
+            None => read.plain.extend(rest.chars().next().map(unescape_letter)),
         }
         rest = &rest[length..];
     }
@@ -40,7 +40,7 @@ pub(super) fn unescape_text(text: &str) -> UnescapedText {
 }
 
 /// The character of an escape by a letter.
-fn control_char(letter: char) -> char {
+fn unescape_letter(letter: char) -> char {
     match letter {
         'n' => '\n',
         't' => '\t',
@@ -74,6 +74,6 @@ fn read_escape(rest: &str) -> (Option<char>, usize) {
 }
 
 /// Whether a character is one that people type.
-pub(super) fn is_plain(c: char) -> bool {
+pub(super) fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~' | '\t' | '\n' | '\r')
 }

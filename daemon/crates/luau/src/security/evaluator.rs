@@ -7,16 +7,16 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::flow::{CallFlow, result_source};
-use super::library;
-use super::lookup::{FieldKey, FieldPlace, TableItems};
-use super::tables::LeakedTables;
+use super::call_flow::{CallFlow, result_source};
+use super::standard_library;
+use super::table_leaks::TableLeaks;
+use super::table_lookup::{FieldKey, FieldLocation, TableItems};
 use super::tree::{
     BinaryOperator, BindingId, BindingSource, ExprId, FunctionId, ScanTree, TreeExpr,
 };
 use super::value::{
-    ScanValue, ValueSet, apply_operator, combine_values, concat_values, is_instance, is_true,
-    unary_value, union_values,
+    ScanValue, ValueSet, apply_binary, apply_unary, combine_values, concat_values, is_instance,
+    truth_value, union_values,
 };
 
 /// How deep an evaluation goes through what is defined further below.
@@ -24,23 +24,23 @@ const MAX_DEPTH: usize = 40;
 pub(super) struct Evaluator<'a> {
     pub(super) tree: &'a ScanTree,
     pub(super) flow: &'a CallFlow,
-    pub(super) tables_known: &'a LeakedTables,
+    pub(super) table_leaks: &'a TableLeaks,
     exprs: Vec<EvaluationState>,
     bindings: HashMap<BindingId, EvaluationState>,
-    pub(super) tables: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
-    pub(super) lists: HashMap<ExprId, ValueSet>,
+    pub(super) table_indexes: HashMap<ExprId, Rc<HashMap<FieldKey, Vec<ExprId>>>>,
+    pub(super) table_values: HashMap<ExprId, ValueSet>,
     /// What was asked for by name: it may stand for many values, which are looked at once.
-    pub(super) fields: HashMap<(ExprId, FieldKey), ValueSet>,
-    pub(super) writes: HashMap<(FieldPlace, Option<FieldKey>), ValueSet>,
-    pub(super) items: HashMap<FieldPlace, Rc<TableItems>>,
-    pub(super) named: HashMap<Rc<str>, ValueSet>,
+    pub(super) field_values: HashMap<(ExprId, FieldKey), ValueSet>,
+    pub(super) written_values: HashMap<(FieldLocation, Option<FieldKey>), ValueSet>,
+    pub(super) items: HashMap<FieldLocation, Rc<TableItems>>,
+    pub(super) name_values: HashMap<Rc<str>, ValueSet>,
     returns: HashMap<(FunctionId, usize), ValueSet>,
     depth: usize,
     pub(super) unknown: ValueSet,
 }
 
 /// Methods that give instances.
-pub(super) const NAVIGATION: [&str; 17] = [
+pub(super) const NAVIGATION_METHODS: [&str; 17] = [
     "GetService",
     "FindService",
     "FindFirstChild",
@@ -63,32 +63,32 @@ pub(super) const NAVIGATION: [&str; 17] = [
 #[derive(Clone)]
 enum EvaluationState {
     New,
-    Open,
+    InProgress,
     Done(ValueSet),
 }
 
 impl<'a> Evaluator<'a> {
     /// Evaluates all of a script, from its first line on, so that little hangs on what is still open.
-    pub(super) fn new(tree: &'a ScanTree, flow: &'a CallFlow, tables: &'a LeakedTables) -> Self {
+    pub(super) fn new(tree: &'a ScanTree, flow: &'a CallFlow, tables: &'a TableLeaks) -> Self {
         let exprs = vec![EvaluationState::New; tree.exprs.len()];
         let unknown: ValueSet = [ScanValue::Unknown].into();
         let mut evaluator = Self {
             tree,
             flow,
-            tables_known: tables,
+            table_leaks: tables,
             exprs,
             bindings: HashMap::new(),
-            tables: HashMap::new(),
-            lists: HashMap::new(),
-            fields: HashMap::new(),
-            writes: HashMap::new(),
+            table_indexes: HashMap::new(),
+            table_values: HashMap::new(),
+            field_values: HashMap::new(),
+            written_values: HashMap::new(),
             items: HashMap::new(),
-            named: HashMap::new(),
+            name_values: HashMap::new(),
             returns: HashMap::new(),
             depth: 0,
             unknown,
         };
-        for id in tree.ids() {
+        for id in tree.expr_ids() {
             evaluator.eval(id);
         }
         evaluator
@@ -99,9 +99,9 @@ impl<'a> Evaluator<'a> {
         match &self.exprs[id.0 as usize] {
             EvaluationState::Done(values) => return values.clone(),
             EvaluationState::New if self.depth < MAX_DEPTH => {}
-            EvaluationState::New | EvaluationState::Open => return self.unknown.clone(),
+            EvaluationState::New | EvaluationState::InProgress => return self.unknown.clone(),
         }
-        self.exprs[id.0 as usize] = EvaluationState::Open;
+        self.exprs[id.0 as usize] = EvaluationState::InProgress;
         self.depth += 1;
         let values = union_values(self.compute_values(id));
         self.depth -= 1;
@@ -118,7 +118,7 @@ impl<'a> Evaluator<'a> {
             TreeExpr::Text(it) => vec![ScanValue::Text(it.clone())],
             TreeExpr::Varargs => vec![ScanValue::Unknown],
             TreeExpr::Name(binding) => self.binding_values(*binding).to_vec(),
-            TreeExpr::Index { base, key, .. } => self.index(*base, *key),
+            TreeExpr::Index { base, key, .. } => self.index_values(*base, *key),
             TreeExpr::Call { callee, args, is_method } => {
                 self.call_values(*callee, args, *is_method)
             }
@@ -129,7 +129,7 @@ impl<'a> Evaluator<'a> {
             }
             TreeExpr::Unary { operator, operand } => {
                 let operand = self.eval(*operand);
-                operand.iter().map(|it| unary_value(*operator, it)).collect()
+                operand.iter().map(|it| apply_unary(*operator, it)).collect()
             }
             TreeExpr::Choice { values, .. } => {
                 values.iter().flat_map(|it| self.eval(*it).to_vec()).collect()
@@ -151,7 +151,7 @@ impl<'a> Evaluator<'a> {
             Some(_) => return self.unknown.clone(),
             None => {}
         }
-        self.bindings.insert(id, EvaluationState::Open);
+        self.bindings.insert(id, EvaluationState::InProgress);
         let binding = self.tree.binding(id);
         let mut values = Vec::new();
         if binding.is_global {
@@ -191,8 +191,8 @@ impl<'a> Evaluator<'a> {
         function: FunctionId,
         nth: usize,
     ) -> Vec<ScanValue> {
-        if let Some(source) = self.flow.sources.get(&id) {
-            return vec![ScanValue::Outside(source)];
+        if let Some(source) = self.flow.parameter_sources.get(&id) {
+            return vec![ScanValue::Untrusted(source)];
         }
         let flow = self.flow;
         let mut values = Vec::new();
@@ -202,7 +202,7 @@ impl<'a> Evaluator<'a> {
                 None => values.push(ScanValue::Nil),
             }
         }
-        if values.is_empty() || !flow.closed.contains(&function) {
+        if values.is_empty() || !flow.fully_known.contains(&function) {
             values.push(ScanValue::Unknown);
         }
         values
@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
                 ScanValue::Function(function) => {
                     values.extend(self.return_values(*function, nth).to_vec());
                 }
-                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::Untrusted(source) => values.push(ScanValue::Untrusted(source)),
                 _ => values.push(ScanValue::Unknown),
             }
         }
@@ -246,13 +246,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether an expression at the end of a list may give more than one value.
-    pub(super) fn may_give_more(&mut self, id: ExprId) -> bool {
+    pub(super) fn can_return_several(&mut self, id: ExprId) -> bool {
         let TreeExpr::Call { callee, is_method, .. } = self.tree.expr(id) else {
             return matches!(self.tree.expr(id), TreeExpr::Varargs);
         };
         let is_method = *is_method;
         let gives_one = |value: &ScanValue| match value {
-            ScanValue::Builtin(name) => library::gives_one(name),
+            ScanValue::Builtin(name) => standard_library::is_single_valued(name),
             // What a method of an instance gives.
             _ => is_method,
         };
@@ -301,12 +301,12 @@ impl<'a> Evaluator<'a> {
                 ScanValue::Builtin(name) => {
                     let own = owner.filter(|_| name.starts_with("string."));
                     let all: Vec<ExprId> = own.into_iter().chain(args.iter().copied()).collect();
-                    values.extend(library::call_global(self, name, &all));
+                    values.extend(standard_library::eval_global_call(self, name, &all));
                 }
                 ScanValue::Function(function) => {
                     values.extend(self.return_values(*function, 0).to_vec());
                 }
-                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::Untrusted(source) => values.push(ScanValue::Untrusted(source)),
                 ScanValue::Member(_, name) => values.extend(self.method_values(owner, name, args)),
                 ScanValue::Nil => values.push(ScanValue::Nil),
                 _ => values.push(ScanValue::Unknown),
@@ -327,7 +327,7 @@ impl<'a> Evaluator<'a> {
             matches!(owners.as_deref(), Some([ScanValue::Builtin(name)]) if &**name == "game");
         let firsts = args.first().map(|arg| self.eval(*arg));
         let firsts = firsts.as_deref().unwrap_or_default();
-        let is_navigation = NAVIGATION.contains(&&**name);
+        let is_navigation = NAVIGATION_METHODS.contains(&&**name);
         if name.ends_with("Service") || is_navigation && is_of_game {
             let service = |it: &ScanValue| match it {
                 ScanValue::Text(service) => ScanValue::Service(service.clone()),
@@ -340,24 +340,27 @@ impl<'a> Evaluator<'a> {
             is_instance(it)
                 || matches!(
                     it,
-                    ScanValue::Unknown | ScanValue::Open | ScanValue::Nil | ScanValue::Imported
+                    ScanValue::Unknown
+                        | ScanValue::Incomplete
+                        | ScanValue::Nil
+                        | ScanValue::Imported
                 )
                 || matches!(
                     it,
-                    ScanValue::Member(..) | ScanValue::Outside(_) | ScanValue::Builtin(_)
+                    ScanValue::Member(..) | ScanValue::Untrusted(_) | ScanValue::Builtin(_)
                 )
         };
         if is_navigation
             && owners.as_deref().is_some_and(|owners| owners.iter().all(may_be_instance))
-            && self.values_of_name(name).is_empty()
+            && self.named_field_values(name).is_empty()
         {
             return vec![ScanValue::Instance];
         }
-        let outside = firsts.iter().find(|it| matches!(it, ScanValue::Outside(_)));
+        let outside = firsts.iter().find(|it| matches!(it, ScanValue::Untrusted(_)));
         vec![match &**name {
             "JSONDecode" => outside.cloned().unwrap_or(ScanValue::Unknown),
-            _ if library::is_string_method(name) => ScanValue::Unknown,
-            _ => result_source(name).map_or(ScanValue::Unknown, ScanValue::Outside),
+            _ if standard_library::is_string_method(name) => ScanValue::Unknown,
+            _ => result_source(name).map_or(ScanValue::Unknown, ScanValue::Untrusted),
         }]
     }
 
@@ -373,7 +376,7 @@ impl<'a> Evaluator<'a> {
                 let is_or = operator == BinaryOperator::Or;
                 let mut values = Vec::new();
                 for left in lefts.iter() {
-                    match (is_true(left), is_or) {
+                    match (truth_value(left), is_or) {
                         (Some(true), true) | (Some(false), false) => values.push(left.clone()),
                         (Some(_), _) => values.extend(rights.iter().cloned()),
                         (None, is_or) => {
@@ -385,9 +388,7 @@ impl<'a> Evaluator<'a> {
                 values
             }
             it if it.is_comparison() => vec![ScanValue::Unknown],
-            _ => {
-                combine_values(&lefts, &rights, |left, right| apply_operator(operator, left, right))
-            }
+            _ => combine_values(&lefts, &rights, |left, right| apply_binary(operator, left, right)),
         }
     }
 }

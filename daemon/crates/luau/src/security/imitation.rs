@@ -4,7 +4,7 @@
 
 /// What is imitated: services and folders that every place has, with long enough names. Of the
 /// others, words that people use come too near.
-const KNOWN: [&str; 40] = [
+const IMITATED_NAMES: [&str; 40] = [
     "AnalyticsService",
     "AvatarEditorService",
     "BadgeService",
@@ -48,28 +48,28 @@ const KNOWN: [&str; 40] = [
 ];
 
 /// Characters of a name in which one other character makes no other word.
-const LONG: usize = 13;
+const MIN_LONG_NAME: usize = 13;
 /// Characters of a name that is compared; a longer one is no service's.
-const MAX: usize = 60;
+const MAX_NAME_LEN: usize = 60;
 
 /// The service that a name imitates without being its name.
-pub fn imitated_service(name: &str) -> Option<&'static str> {
-    if name.len() < 4 || name.len() > MAX || KNOWN.contains(&name) {
+pub fn find_imitated_service(name: &str) -> Option<&'static str> {
+    if name.len() < 4 || name.len() > MAX_NAME_LEN || IMITATED_NAMES.contains(&name) {
         return None;
     }
-    let seen: String = name.chars().filter_map(visible_letter).collect();
+    let seen: String = name.chars().filter_map(confusable_letter).collect();
     let is_drawn = seen != name;
-    KNOWN.into_iter().find(|known| {
+    IMITATED_NAMES.into_iter().find(|known| {
         let differs_in_case = seen.len() == known.len() && seen.eq_ignore_ascii_case(known);
-        if is_drawn && (differs_in_case || is_same_drawn(&seen, known)) {
+        if is_drawn && (differs_in_case || is_look_alike(&seen, known)) {
             return true;
         }
-        !differs_in_case && (is_same_drawn(&seen, known) || is_misspelt(&seen, known))
+        !differs_in_case && (is_look_alike(&seen, known) || is_misspelt(&seen, known))
     })
 }
 
 /// A character as it is seen: nothing where it takes no room, or the letter that it looks like.
-fn visible_letter(c: char) -> Option<char> {
+fn confusable_letter(c: char) -> Option<char> {
     let letter = match c {
         ' '
         | '_'
@@ -124,11 +124,11 @@ fn visible_letter(c: char) -> Option<char> {
 }
 
 /// Whether two names are drawn alike: letters and digits that differ little count as one.
-fn is_same_drawn(name: &str, known: &str) -> bool {
-    visible_text(name) == visible_text(known)
+fn is_look_alike(name: &str, known: &str) -> bool {
+    confusable_skeleton(name) == confusable_skeleton(known)
 }
 
-fn visible_text(name: &str) -> String {
+fn confusable_skeleton(name: &str) -> String {
     let name = name.replace("rn", "m").replace("vv", "w").replace("cl", "d");
     name.chars()
         .map(|c| match c {
@@ -174,5 +174,5 @@ fn is_misspelt(name: &str, known: &str) -> bool {
     let ending = known.len().saturating_sub(if known.ends_with(b"Service") { 7 } else { 0 });
     let is_in_ending = ending < known.len() && same > ending;
     let is_twice = is_more && same > 0 && extra == name[same - 1];
-    known.len() >= LONG || is_in_ending || is_twice
+    known.len() >= MIN_LONG_NAME || is_in_ending || is_twice
 }

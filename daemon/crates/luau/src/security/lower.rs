@@ -62,20 +62,25 @@ impl TreeLowering {
     }
 
     pub(super) fn declare_token(&mut self, name: &TokenReference) -> BindingId {
-        self.declare_name(name_of(name))
+        self.declare_name(token_name(name))
     }
 
     fn declare_name(&mut self, name: Rc<str>) -> BindingId {
-        let id = self.bind_name(name.clone(), false);
+        let id = self.push_binding(name.clone(), false);
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name, id);
         }
         id
     }
 
-    fn bind_name(&mut self, name: Rc<str>, is_global: bool) -> BindingId {
+    fn push_binding(&mut self, name: Rc<str>, is_global: bool) -> BindingId {
         let id = BindingId(self.tree.bindings.len() as u32);
-        self.tree.bindings.push(TreeBinding { name, is_global, definitions: Vec::new(), reads: 0 });
+        self.tree.bindings.push(TreeBinding {
+            name,
+            is_global,
+            definitions: Vec::new(),
+            read_count: 0,
+        });
         id
     }
 
@@ -86,7 +91,7 @@ impl TreeLowering {
         if let Some(id) = self.globals.get(&name) {
             return *id;
         }
-        let id = self.bind_name(name.clone(), true);
+        let id = self.push_binding(name.clone(), true);
         self.globals.insert(name, id);
         id
     }
@@ -112,7 +117,7 @@ impl TreeLowering {
     }
 
     /// The same under conditions.
-    fn block_under(&mut self, conditions: &[ExprId], block: &Block) {
+    fn lower_conditional_block(&mut self, conditions: &[ExprId], block: &Block) {
         let all = self.with_conditions(conditions);
         let outer = std::mem::replace(&mut self.conditions, all);
         self.lower_block(block);
@@ -121,28 +126,30 @@ impl TreeLowering {
 
     pub(super) fn lower_statements(&mut self, block: &Block) {
         let outer = self.conditions.clone();
-        self.lower_guarded(block);
+        self.lower_guarded_statements(block);
         self.conditions = outer;
     }
 
-    fn lower_guarded(&mut self, block: &Block) {
+    fn lower_guarded_statements(&mut self, block: &Block) {
         for statement in block.stmts() {
             let first = self.tree.statements.len();
             self.lower_statement(statement);
             let root = self.tree.statements.get(first).and_then(|it| it.roots.first()).copied();
-            let (Some(root), Some(condition)) = (root, kept_condition(statement)) else { continue };
+            let (Some(root), Some(condition)) = (root, guard_condition(statement)) else {
+                continue;
+            };
             // What follows runs only where this statement did not leave the block.
             let condition = match (condition, self.tree.expr(root)) {
-                (GuardKnowledge::Not, _) => self.negate(root),
-                (GuardKnowledge::Argument, TreeExpr::Call { args, .. }) if !args.is_empty() => {
+                (GuardKind::ConditionFalse, _) => self.negate(root),
+                (GuardKind::ArgumentTrue, TreeExpr::Call { args, .. }) if !args.is_empty() => {
                     args[0]
                 }
-                (GuardKnowledge::Argument, _) => continue,
+                (GuardKind::ArgumentTrue, _) => continue,
             };
             self.conditions = self.with_conditions(&[condition]);
         }
         if let Some(LastStmt::Return(last)) = block.last_stmt() {
-            self.begin_statement(line_of(last));
+            self.begin_statement(start_line(last));
             self.tree.statements[self.statement as usize].is_return = true;
             let values = self.lower_exprs(last.returns());
             if let Some(function) = self.function
@@ -157,7 +164,7 @@ impl TreeLowering {
     }
 
     fn lower_statement(&mut self, statement: &Stmt) {
-        self.begin_statement(line_of(statement));
+        self.begin_statement(start_line(statement));
         match statement {
             Stmt::Assignment(it) => {
                 let targets: Vec<_> =
@@ -182,20 +189,20 @@ impl TreeLowering {
                 let call = self.lower_call(it);
                 self.add_root(call);
             }
-            Stmt::FunctionDeclaration(it) => self.function_declaration(it),
-            Stmt::LocalFunction(it) => self.local_function(it.name(), it.body()),
-            Stmt::ConstFunction(it) => self.local_function(it.name(), it.body()),
+            Stmt::FunctionDeclaration(it) => self.lower_function_declaration(it),
+            Stmt::LocalFunction(it) => self.lower_local_function(it.name(), it.body()),
+            Stmt::ConstFunction(it) => self.lower_local_function(it.name(), it.body()),
             Stmt::Do(it) => self.lower_block(it.block()),
-            Stmt::If(it) => self.lower_condition(it),
+            Stmt::If(it) => self.lower_if(it),
             Stmt::While(it) => {
                 let condition = self.lower_expr(it.condition());
                 self.add_root(condition);
-                self.block_under(&[condition], it.block());
+                self.lower_conditional_block(&[condition], it.block());
             }
             Stmt::Repeat(it) => {
                 self.scopes.push(HashMap::new());
                 self.lower_statements(it.block());
-                self.begin_statement(line_of(it.until_token()));
+                self.begin_statement(start_line(it.until_token()));
                 let until = self.lower_expr(it.until());
                 self.add_root(until);
                 self.scopes.pop();
@@ -212,13 +219,13 @@ impl TreeLowering {
                 self.lower_statements(it.block());
                 self.scopes.pop();
             }
-            Stmt::GenericFor(it) => self.generic_for(it),
+            Stmt::GenericFor(it) => self.lower_generic_for(it),
             // Types do nothing; what is new in the parser is read by it only.
             _ => {}
         }
     }
 
-    fn generic_for(&mut self, it: &full_moon::ast::GenericFor) {
+    fn lower_generic_for(&mut self, it: &full_moon::ast::GenericFor) {
         let lists = self.lower_exprs(it.expressions());
         for list in &lists {
             self.add_root(*list);
@@ -240,20 +247,20 @@ impl TreeLowering {
         self.scopes.pop();
     }
 
-    fn lower_condition(&mut self, it: &If) {
+    fn lower_if(&mut self, it: &If) {
         let condition = self.lower_expr(it.condition());
         self.add_root(condition);
-        self.block_under(&[condition], it.block());
+        self.lower_conditional_block(&[condition], it.block());
         let mut all = vec![self.negate(condition)];
         for branch in it.else_if().into_iter().flatten() {
-            self.begin_statement(line_of(branch.condition()));
+            self.begin_statement(start_line(branch.condition()));
             let condition = self.lower_expr(branch.condition());
             self.add_root(condition);
-            self.block_under(&[condition], branch.block());
+            self.lower_conditional_block(&[condition], branch.block());
             all.push(self.negate(condition));
         }
         if let Some(block) = it.else_block() {
-            self.block_under(&all, block);
+            self.lower_conditional_block(&all, block);
         }
     }
 
@@ -268,14 +275,14 @@ impl TreeLowering {
             .map(|name| {
                 let binding = self.declare_token(name);
                 let name = self.tree.binding(binding).name.clone();
-                self.tree.statements[self.statement as usize].names.push(name);
+                self.tree.statements[self.statement as usize].declared_names.push(name);
                 AssignTarget::Name(binding)
             })
             .collect();
         self.assign_values(&targets, &values);
     }
 
-    fn local_function(&mut self, name: &TokenReference, body: &FunctionBody) {
+    fn lower_local_function(&mut self, name: &TokenReference, body: &FunctionBody) {
         let binding = self.declare_token(name);
         let statement = self.statement;
         let value = self.lower_function(body, None);
@@ -283,11 +290,11 @@ impl TreeLowering {
         self.assign_values(&[AssignTarget::Name(binding)], &[value]);
     }
 
-    fn function_declaration(&mut self, it: &FunctionDeclaration) {
+    fn lower_function_declaration(&mut self, it: &FunctionDeclaration) {
         let statement = self.statement;
         let mut names = it.name().names().iter();
-        let first = names.next().map(name_of).unwrap_or_default();
-        let fields: Vec<_> = names.chain(it.name().method_name()).map(name_of).collect();
+        let first = names.next().map(token_name).unwrap_or_default();
+        let fields: Vec<_> = names.chain(it.name().method_name()).map(token_name).collect();
         let binding = self.resolve_name(first);
         let own = it.name().method_name().map(|_| binding);
         let value = self.lower_function(it.body(), own);
@@ -307,7 +314,7 @@ impl TreeLowering {
     fn lower_target(&mut self, variable: &Var) -> AssignTarget {
         match variable {
             Var::Name(name) => {
-                let binding = self.resolve_name(name_of(name));
+                let binding = self.resolve_name(token_name(name));
                 AssignTarget::Name(binding)
             }
             Var::Expression(it) => {
@@ -343,7 +350,7 @@ impl TreeLowering {
                     }
                     if let Some(value) = value {
                         let name = self.tree.binding(binding).name.clone();
-                        self.call_function(value, &name);
+                        self.name_function(value, &name);
                     }
                 }
                 AssignTarget::Field(id) => {
@@ -353,14 +360,14 @@ impl TreeLowering {
                     let value = value.unwrap_or_else(|| self.push_expr(TreeExpr::Varargs));
                     if let Some(name) = self.tree.literal_text(key).cloned() {
                         let root = self.tree.root_binding(base);
-                        self.call_function(value, &name);
+                        self.name_function(value, &name);
                         if let Some(root) = root {
-                            let own = self.tree.own_writes.entry((root, name.clone()));
+                            let own = self.tree.binding_writes.entry((root, name.clone()));
                             own.or_default().push(value);
                         }
                         let write = FieldWrite { root, value };
                         self.tree.field_writes.entry(name).or_default().push(write);
-                    } else if let Some(place) = self.tree.field_place(base) {
+                    } else if let Some(place) = self.tree.field_location(base) {
                         let write = ItemWrite { key: Some(key), value };
                         self.tree.item_writes.entry(place).or_default().push(write);
                     }
@@ -373,7 +380,7 @@ impl TreeLowering {
     }
 
     /// Names a function by what it is assigned to.
-    pub(super) fn call_function(&mut self, value: ExprId, name: &Rc<str>) {
+    pub(super) fn name_function(&mut self, value: ExprId, name: &Rc<str>) {
         if let TreeExpr::Function(function) = *self.tree.expr(value) {
             self.tree.functions[function.0 as usize].name.get_or_insert_with(|| name.clone());
         }
@@ -384,17 +391,17 @@ impl TreeLowering {
 const MAX_CONDITIONS: usize = 64;
 
 /// What is known of a statement's first expression where the next statement runs.
-enum GuardKnowledge {
+enum GuardKind {
     /// It was false, or the block would have been left: `if x then return end`.
-    Not,
+    ConditionFalse,
     /// Its first argument was true: `assert(x)`.
-    Argument,
+    ArgumentTrue,
 }
 
-fn kept_condition(statement: &Stmt) -> Option<GuardKnowledge> {
+fn guard_condition(statement: &Stmt) -> Option<GuardKind> {
     let calls = |it: &Stmt, function: &str| match it {
         Stmt::FunctionCall(call) => {
-            matches!(call.prefix(), Prefix::Name(name) if &*name_of(name) == function)
+            matches!(call.prefix(), Prefix::Name(name) if &*token_name(name) == function)
         }
         _ => false,
     };
@@ -402,8 +409,8 @@ fn kept_condition(statement: &Stmt) -> Option<GuardKnowledge> {
         block.last_stmt().is_some() || block.stmts().last().is_some_and(|it| calls(it, "error"))
     };
     match statement {
-        Stmt::If(it) => leaves(it.block()).then_some(GuardKnowledge::Not),
-        it => calls(it, "assert").then_some(GuardKnowledge::Argument),
+        Stmt::If(it) => leaves(it.block()).then_some(GuardKind::ConditionFalse),
+        it => calls(it, "assert").then_some(GuardKind::ArgumentTrue),
     }
 }
 
@@ -414,11 +421,11 @@ enum AssignTarget {
     Field(ExprId),
 }
 
-pub(super) fn line_of(node: &impl Node) -> u32 {
+pub(super) fn start_line(node: &impl Node) -> u32 {
     node.start_position().map_or(1, |start| start.line() as u32)
 }
 
-pub(super) fn name_of(token: &TokenReference) -> Rc<str> {
+pub(super) fn token_name(token: &TokenReference) -> Rc<str> {
     match token.token_type() {
         TokenType::Identifier { identifier } => identifier.as_str().into(),
         _ => token.token().to_string().into(),

@@ -12,7 +12,7 @@ use full_moon::ast::{
 use full_moon::tokenizer::{StringLiteralQuoteType, TokenReference, TokenType};
 
 use super::escapes::unescape_text;
-use super::lower::{TreeLowering, line_of, name_of};
+use super::lower::{TreeLowering, start_line, token_name};
 use super::tree::{
     BinaryOperator, BindingId, BindingSource, ExprId, FunctionId, FunctionNode, TableField,
     TreeExpr, UnaryOperator,
@@ -65,7 +65,7 @@ impl TreeLowering {
                     _ => TreeExpr::Varargs,
                 })
             }
-            Expression::Var(Var::Name(name)) => self.name(name),
+            Expression::Var(Var::Name(name)) => self.lower_name(name),
             Expression::Var(Var::Expression(it)) => self.lower_chain(it.prefix(), it.suffixes()),
             _ => self.push_expr(TreeExpr::Varargs),
         }
@@ -76,10 +76,10 @@ impl TreeLowering {
         self.line = token.token().start_position().line() as u32;
     }
 
-    fn name(&mut self, name: &TokenReference) -> ExprId {
+    fn lower_name(&mut self, name: &TokenReference) -> ExprId {
         self.set_line(name);
-        let binding = self.resolve_name(name_of(name));
-        self.tree.bindings[binding.0 as usize].reads += 1;
+        let binding = self.resolve_name(token_name(name));
+        self.tree.bindings[binding.0 as usize].read_count += 1;
         self.push_expr(TreeExpr::Name(binding))
     }
 
@@ -106,7 +106,7 @@ impl TreeLowering {
     ) -> ExprId {
         let mut id = match prefix {
             Prefix::Expression(it) => self.lower_expr(it),
-            Prefix::Name(name) => self.name(name),
+            Prefix::Name(name) => self.lower_name(name),
             _ => self.push_expr(TreeExpr::Varargs),
         };
         for suffix in suffixes {
@@ -137,7 +137,7 @@ impl TreeLowering {
 
     fn lower_member(&mut self, base: ExprId, name: &TokenReference) -> ExprId {
         self.set_line(name);
-        let key = self.push_expr(TreeExpr::Text(name_of(name)));
+        let key = self.push_expr(TreeExpr::Text(token_name(name)));
         self.push_expr(TreeExpr::Index { base, key, is_written: false })
     }
 
@@ -151,7 +151,7 @@ impl TreeLowering {
     }
 
     fn lower_table(&mut self, it: &TableConstructor) -> ExprId {
-        let line = line_of(it);
+        let line = start_line(it);
         let fields: Vec<TableField> = it
             .fields()
             .iter()
@@ -160,17 +160,17 @@ impl TreeLowering {
                     let key = self.lower_expr(key);
                     let value = self.lower_expr(value);
                     if let Some(name) = self.tree.literal_text(key).cloned() {
-                        self.tree.constructed.entry(name).or_default().push(value);
+                        self.tree.constructor_fields.entry(name).or_default().push(value);
                     }
                     Some(TableField { key: Some(key), value })
                 }
                 Field::NameKey { key, value, .. } => {
                     self.set_line(key);
-                    let name = name_of(key);
+                    let name = token_name(key);
                     let key = self.push_expr(TreeExpr::Text(name.clone()));
                     let value = self.lower_expr(value);
-                    self.call_function(value, &name);
-                    self.tree.constructed.entry(name).or_default().push(value);
+                    self.name_function(value, &name);
+                    self.tree.constructor_fields.entry(name).or_default().push(value);
                     Some(TableField { key: Some(key), value })
                 }
                 Field::NoKey(value) => {

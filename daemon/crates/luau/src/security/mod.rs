@@ -6,21 +6,21 @@
 //! named. Nothing is run and nothing is fetched, and what a finding leads to is decided elsewhere.
 
 mod api_names;
-mod calls;
+mod call_flow;
 mod encoded_text;
 mod escapes;
 mod evaluator;
-mod fingerprint;
-mod flow;
-mod hidden;
+mod external_access;
+mod hidden_code;
 mod imitation;
-mod library;
-mod lookup;
+mod logical_calls;
 mod lower;
 mod lower_exprs;
 mod network;
-mod reach;
-mod tables;
+mod standard_library;
+mod statement_hash;
+mod table_leaks;
+mod table_lookup;
 mod tree;
 mod value;
 
@@ -31,15 +31,15 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::index::lexer::{Token, TokenKind, tokenize};
-use super::nesting::{self, ParserKind, StackSize, UnfitReason};
+use super::nesting::{self, ParsePurpose, StackSize, UnfitReason};
 
-pub use self::imitation::imitated_service;
+pub use self::imitation::find_imitated_service;
 
-use self::calls::LogicalCall;
+use self::call_flow::CallFlow;
 use self::evaluator::Evaluator;
-use self::fingerprint::StatementHashes;
-use self::flow::CallFlow;
-use self::tables::LeakedTables;
+use self::logical_calls::LogicalCall;
+use self::statement_hash::StatementHashes;
+use self::table_leaks::TableLeaks;
 use self::tree::{ExprId, FunctionId, ScanTree};
 
 /// Findings of one script that a card lists; a person reads no more.
@@ -47,29 +47,29 @@ const MAX_LISTED: usize = 30;
 
 /// Calls of a flagged function that are followed, and functions that one is called through.
 const MAX_CALLERS: usize = 2_000;
-const MAX_THROUGH: usize = 3;
+const MAX_CALL_DEPTH: usize = 3;
 
 /// A place in a script that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScanFinding {
     /// The line number, from 1.
     line: u32,
-    what: String,
+    message: String,
     /// A hash of the code that it is about, without its layout: it tells a change from a move.
-    code: u64,
+    code_hash: u64,
     /// The code that this one calls, where the finding itself is there and this is a call of it.
-    calls: Option<u64>,
+    called_hash: Option<u64>,
 }
 
 impl ScanFinding {
-    fn new(line: u32, what: impl Into<String>, code: u64) -> Self {
-        Self { line, what: what.into(), code, calls: None }
+    fn new(line: u32, what: impl Into<String>, code_hash: u64) -> Self {
+        Self { line, message: what.into(), code_hash, called_hash: None }
     }
 }
 
 impl std::fmt::Display for ScanFinding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Line {} {}.", self.line, self.what)
+        write!(f, "Line {} {}.", self.line, self.message)
     }
 }
 
@@ -78,7 +78,7 @@ struct TokenView<'a> {
     source: &'a str,
     tokens: Vec<Token>,
     /// The line of each token, from 1.
-    lines: Vec<u32>,
+    token_lines: Vec<u32>,
 }
 
 impl<'a> TokenView<'a> {
@@ -91,8 +91,8 @@ impl<'a> TokenView<'a> {
             at = start;
             line
         };
-        let lines = tokens.iter().map(count).collect();
-        Self { source, tokens, lines }
+        let token_lines = tokens.iter().map(count).collect();
+        Self { source, tokens, token_lines }
     }
 
     fn token_text(&self, token: &Token) -> &'a str {
@@ -113,14 +113,14 @@ struct TreeView<'a> {
     parents: Vec<Option<ExprId>>,
     flow: &'a CallFlow,
     evaluator: Evaluator<'a>,
-    fingerprints: StatementHashes<'a>,
+    hashes: StatementHashes<'a>,
     calls: Vec<LogicalCall>,
 }
 
 impl TreeView<'_> {
     /// A finding about an expression and the statement that it stands in.
     fn make_finding(&mut self, at: ExprId, what: impl Into<String>) -> ScanFinding {
-        let code = self.fingerprints.statement_hash(at);
+        let code = self.hashes.statement_hash(at);
         ScanFinding::new(self.tree.node(at).line, what, code)
     }
 }
@@ -129,59 +129,59 @@ impl TreeView<'_> {
 ///
 /// The parser recurses: call it on a thread with at least 64 MB of stack, as proposals are drafted on.
 pub fn scan_script(source: &str) -> Vec<ScanFinding> {
-    added_findings(&[], all_findings(source))
+    added_findings(&[], find_all(source))
 }
 
 /// What a person should look at in a script because it has become another: what stood there before
 /// for the same code is left out, wherever it stands now. A new call of one of the script's own
 /// functions that does something worth a look is worth one itself.
 pub fn scan_change(before: &str, after: &str) -> Vec<ScanFinding> {
-    added_findings(&all_findings(before), all_findings(after))
+    added_findings(&find_all(before), find_all(after))
 }
 
 /// The findings of a script, also those about calls of functions in which something was found.
-fn all_findings(source: &str) -> Vec<ScanFinding> {
+fn find_all(source: &str) -> Vec<ScanFinding> {
     if source.is_empty() {
         return Vec::new();
     }
-    let source = unix_lines(source);
+    let source = normalize_line_ends(source);
     let tokens = TokenView::new(&source);
     let mut found = Vec::new();
-    hidden::find_hidden(&tokens, &mut found);
-    encoded_text::find_literals(&tokens, &mut found);
+    hidden_code::find_hidden_code(&tokens, &mut found);
+    encoded_text::find_encoded_literals(&tokens, &mut found);
     match parse_tree(&source, tokens.tokens.len() - 1) {
         Ok(tree) => scan_tree(&tokens, &tree, &mut found),
         Err(why) => {
-            found.push(ScanFinding::new(1, why, fingerprint::of_text(&source)));
-            reach::find_words(&tokens, &mut found);
+            found.push(ScanFinding::new(1, why, statement_hash::hash_text(&source)));
+            external_access::find_flagged_words(&tokens, &mut found);
         }
     }
     let asks = tokens.tokens.iter().position(|it| tokens.token_text(it) == "IsStudio");
-    if let Some(asks) = asks.filter(|_| found.iter().any(|it| it.calls.is_none())) {
+    if let Some(asks) = asks.filter(|_| found.iter().any(|it| it.called_hash.is_none())) {
         let what = "asks whether it runs in Studio (IsStudio): what is named here may do nothing \
                     before the game is published";
-        found.push(ScanFinding::new(tokens.lines[asks], what, 0));
+        found.push(ScanFinding::new(tokens.token_lines[asks], what, 0));
     }
     found.sort();
-    merge_same(found)
+    merge_equal_findings(found)
 }
 
 fn scan_tree(tokens: &TokenView<'_>, tree: &ScanTree, found: &mut Vec<ScanFinding>) {
     let flow = CallFlow::from_tree(tree);
     let parents = tree.parent_ids();
-    let tables = LeakedTables::from_tree(tree, &parents);
+    let tables = TableLeaks::from_tree(tree, &parents);
     let mut evaluator = Evaluator::new(tree, &flow, &tables);
-    let calls = calls::logical_calls(tree, &mut evaluator);
+    let calls = logical_calls::collect_calls(tree, &mut evaluator);
     let fingerprints = StatementHashes::new(tree, &tables);
     let flow = &flow;
-    let mut view = TreeView { tokens, tree, parents, flow, evaluator, fingerprints, calls };
+    let mut view = TreeView { tokens, tree, parents, flow, evaluator, hashes: fingerprints, calls };
     let mut reached = Vec::new();
-    reach::find_reach(&mut view, &mut reached);
+    external_access::find_external_access(&mut view, &mut reached);
     network::find_requests(&mut view, &mut reached);
     let callers = find_callers(&mut view, &reached);
     found.extend(reached.into_iter().map(|(_, finding)| finding));
     found.extend(callers);
-    encoded_text::find_folded(&mut view, found);
+    encoded_text::find_assembled_text(&mut view, found);
 }
 
 /// The calls of the functions in which something was found.
@@ -194,21 +194,21 @@ fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec
         if callers.len() == MAX_CALLERS {
             break;
         }
-        for _ in 0..MAX_THROUGH {
+        for _ in 0..MAX_CALL_DEPTH {
             let mut next = Vec::new();
             for function in reached {
                 let name = view.tree.function(function).name.clone();
                 let sites = view.flow.sites.get(&function).into_iter().flatten();
-                let mentions = view.flow.mentions.get(&function).into_iter().flatten();
+                let mentions = view.flow.references.get(&function).into_iter().flatten();
                 let calls = sites.map(|site| (site.call, "calls"));
                 for (at, verb) in calls.chain(mentions.map(|at| (*at, "hands on"))) {
-                    if callers.len() == MAX_CALLERS || !seen.insert((at, finding.code)) {
+                    if callers.len() == MAX_CALLERS || !seen.insert((at, finding.code_hash)) {
                         continue;
                     }
                     let name = name.as_deref().unwrap_or("a function");
-                    let what = format!("{verb} {name}, which {}", finding.what);
+                    let what = format!("{verb} {name}, which {}", finding.message);
                     let mut caller = view.make_finding(at, what);
-                    caller.calls = Some(finding.code);
+                    caller.called_hash = Some(finding.code_hash);
                     callers.push(caller);
                     next.extend(view.tree.statement_of(at).function);
                 }
@@ -221,7 +221,7 @@ fn find_callers(view: &mut TreeView<'_>, found: &[(ExprId, ScanFinding)]) -> Vec
 
 /// The text without a mark of the byte order, and with line ends as the parser knows them: Luau ends
 /// comments at a lone carriage return.
-fn unix_lines(source: &str) -> Cow<'_, str> {
+fn normalize_line_ends(source: &str) -> Cow<'_, str> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     if !source.contains('\r') {
         return Cow::Borrowed(source);
@@ -236,10 +236,10 @@ fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
     }
     let too_deep = "is nested too deeply to be looked through: read all of it";
     let unknown = "has syntax that could not be looked through: read all of it";
-    let seen = nesting::check_nesting(source, ParserKind::Outlines, StackSize::Large).map_err(
+    let seen = nesting::check_nesting(source, ParsePurpose::Outline, StackSize::Large).map_err(
         |unfit| match unfit {
-            UnfitReason::TooDeep | UnfitReason::TooMuch => too_deep,
-            UnfitReason::Unknown(..) => unknown,
+            UnfitReason::TooDeep | UnfitReason::TooManyNames => too_deep,
+            UnfitReason::UnknownSyntax(..) => unknown,
         },
     )?;
     // Where two readers disagree about what is code, one of them can be lied to.
@@ -251,22 +251,22 @@ fn parse_tree(source: &str, tokens: usize) -> Result<ScanTree, &'static str> {
         return Err(unknown);
     }
     let mut tree = lower::lower_ast(parsed.ast());
-    tables::add_library_writes(&mut tree);
+    table_leaks::add_library_writes(&mut tree);
     Ok(tree)
 }
 
 /// One finding for each line and sentence; its code is that of all that were merged.
-fn merge_same(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
+fn merge_equal_findings(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
     let mut merged: Vec<ScanFinding> = Vec::new();
     for finding in found {
         match merged.last_mut() {
             Some(last)
                 if last.line == finding.line
-                    && last.what == finding.what
-                    && last.calls == finding.calls =>
+                    && last.message == finding.message
+                    && last.called_hash == finding.called_hash =>
             {
-                if last.code != finding.code {
-                    last.code = last.code.rotate_left(1) ^ finding.code;
+                if last.code_hash != finding.code_hash {
+                    last.code_hash = last.code_hash.rotate_left(1) ^ finding.code_hash;
                 }
             }
             _ => merged.push(finding),
@@ -279,24 +279,24 @@ fn merge_same(found: Vec<ScanFinding>) -> Vec<ScanFinding> {
 fn added_findings(old: &[ScanFinding], new: Vec<ScanFinding>) -> Vec<ScanFinding> {
     let mut known: HashMap<(String, u64), usize> = HashMap::new();
     for finding in old {
-        *known.entry((finding.what.clone(), finding.code)).or_default() += 1;
+        *known.entry((finding.message.clone(), finding.code_hash)).or_default() += 1;
     }
     let mut added = Vec::new();
     for finding in new {
-        match known.get_mut(&(finding.what.clone(), finding.code)) {
+        match known.get_mut(&(finding.message.clone(), finding.code_hash)) {
             Some(left) if *left > 0 => *left -= 1,
             _ => added.push(finding),
         }
     }
     // Where the function itself is named, its calls need not be.
     let named: HashSet<u64> =
-        added.iter().filter(|it| it.calls.is_none()).map(|it| it.code).collect();
-    added.retain(|it| it.calls.is_none_or(|called| !named.contains(&called)));
+        added.iter().filter(|it| it.called_hash.is_none()).map(|it| it.code_hash).collect();
+    added.retain(|it| it.called_hash.is_none_or(|called| !named.contains(&called)));
     added
 }
 
 /// The sentences that a card has room for, with how many more there are.
-pub fn list_findings(findings: Vec<ScanFinding>) -> Vec<String> {
+pub fn format_findings(findings: Vec<ScanFinding>) -> Vec<String> {
     let mut sentences: Vec<String> = findings.iter().map(ToString::to_string).collect();
     let more = sentences.len().saturating_sub(MAX_LISTED);
     sentences.truncate(MAX_LISTED);

@@ -3,7 +3,7 @@
 //! An address is taken to be known where all values that it may have stand in the script. One that is
 //! put together as the script runs, or that others may write, may be anybody's.
 
-use super::calls::LogicalCall;
+use super::logical_calls::LogicalCall;
 use super::tree::{ExprId, TreeExpr};
 use super::value::{MemberOwner, ScanValue, ValueSet, union_values};
 use super::{ScanFinding, TreeView};
@@ -11,18 +11,18 @@ use super::{ScanFinding, TreeView};
 /// Hosts that are no news in a game, themselves and all below them. What is sent to them may reach
 /// whoever has an account there: a request to Roblox with a key is flagged, the key of a game at
 /// gameanalytics.com is not told from another's.
-const USUAL: [(&str, &str); 4] = [
-    (ROBLOX, "Roblox's own services"),
+const EXPECTED_HOSTS: [(&str, &str); 4] = [
+    (ROBLOX_HOST, "Roblox's own services"),
     ("gameanalytics.com", "the analytics of the SDK that most games use"),
     ("localhost", "the developer's own machine, for plugins and tools"),
     ("127.0.0.1", "the same"),
 ];
-const ROBLOX: &str = "roblox.com";
+const ROBLOX_HOST: &str = "roblox.com";
 /// The header by which a request to Roblox is made for somebody's account.
-const KEY: &str = "x-api-key";
+const API_KEY_HEADER: &str = "x-api-key";
 
 /// The methods that send or fetch, and what they do.
-const METHODS: [(&str, &str); 4] = [
+const REQUEST_METHODS: [(&str, &str); 4] = [
     ("RequestAsync", "sends data to"),
     ("PostAsync", "sends data to"),
     ("GetAsync", "fetches from"),
@@ -37,21 +37,21 @@ pub(super) fn find_requests(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, Sc
     // Data stores have a method of the same name.
     let is_open =
         mentions(view, &["HttpService"]) && !mentions(view, &["DataStore", "MemoryStore"]);
-    let has_key = view.tree.ids().any(|id| {
+    let has_key = view.tree.expr_ids().any(|id| {
         view.evaluator.eval(id).iter().any(|value| match value {
-            ScanValue::Text(text) => text.eq_ignore_ascii_case(KEY),
+            ScanValue::Text(text) => text.eq_ignore_ascii_case(API_KEY_HEADER),
             _ => false,
         })
     });
     let calls = std::mem::take(&mut view.calls);
     for call in &calls {
         let Some((method, verb)) = request_method(call) else { continue };
-        let urls = address_values(view, call, method);
+        let urls = url_values(view, call, method);
         let is_url = urls.iter().any(|url| {
             matches!(url, ScanValue::Text(url) | ScanValue::Prefix(url)
             if url.contains("://"))
         });
-        if method == "GetAsync" && !is_url && !is_of_http(view, call, is_open) {
+        if method == "GetAsync" && !is_url && !is_http_call(view, call, is_open) {
             continue;
         }
         if let Some(whom) = describe_recipient(&urls, has_key) {
@@ -63,8 +63,10 @@ pub(super) fn find_requests(view: &mut TreeView<'_>, found: &mut Vec<(ExprId, Sc
 }
 
 fn request_method(call: &LogicalCall) -> Option<(&'static str, &'static str)> {
-    call.values.iter().find_map(|value| match value {
-        ScanValue::Member(_, name) => METHODS.iter().find(|(it, _)| *it == &**name).copied(),
+    call.callee_values.iter().find_map(|value| match value {
+        ScanValue::Member(_, name) => {
+            REQUEST_METHODS.iter().find(|(it, _)| *it == &**name).copied()
+        }
         _ => None,
     })
 }
@@ -78,11 +80,11 @@ fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
             ScanValue::Prefix(url) => Some((url, false)),
             _ => None,
         };
-        match url.and_then(|(url, is_whole)| Some((url, host_of(url, is_whole)?))) {
-            Some((_, host)) if has_key && is_below(&host, ROBLOX) => {
+        match url.and_then(|(url, is_whole)| Some((url, parse_host(url, is_whole)?))) {
+            Some((_, host)) if has_key && is_subdomain(&host, ROBLOX_HOST) => {
                 first.get_or_insert(format!("{host}, with the key of an account,"));
             }
-            Some((_, host)) if is_usual(&host) => {}
+            Some((_, host)) if is_expected_host(&host) => {}
             Some((url, host)) if url.to_ascii_lowercase().contains("webhook") => {
                 first.get_or_insert(format!("a webhook at {host}"));
             }
@@ -96,8 +98,8 @@ fn describe_recipient(urls: &[ScanValue], has_key: bool) -> Option<String> {
 }
 
 /// Whether the method is called on what is HttpService, or may be it where nothing else has it.
-fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
-    let service = call.values.iter().find_map(|value| match value {
+fn is_http_call(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
+    let service = call.callee_values.iter().find_map(|value| match value {
         ScanValue::Member(MemberOwner::Service(service), name) if &**name == "GetAsync" => {
             Some(service.clone())
         }
@@ -107,7 +109,7 @@ fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
         return &*service == "HttpService";
     }
     let owner = match view.tree.expr(call.callee) {
-        TreeExpr::Index { base, .. } => last_name(view, *base),
+        TreeExpr::Index { base, .. } => last_identifier(view, *base),
         _ => String::new(),
     };
     let lower = owner.to_ascii_lowercase();
@@ -116,7 +118,7 @@ fn is_of_http(view: &TreeView<'_>, call: &LogicalCall, is_open: bool) -> bool {
 }
 
 /// The last name in a chain of indexes and calls.
-fn last_name(view: &TreeView<'_>, mut id: ExprId) -> String {
+fn last_identifier(view: &TreeView<'_>, mut id: ExprId) -> String {
     loop {
         match view.tree.expr(id) {
             TreeExpr::Name(binding) => return view.tree.binding(*binding).name.to_string(),
@@ -130,18 +132,18 @@ fn last_name(view: &TreeView<'_>, mut id: ExprId) -> String {
 }
 
 /// What the address of a request may be; never empty.
-fn address_values(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> ValueSet {
+fn url_values(view: &mut TreeView<'_>, call: &LogicalCall, method: &str) -> ValueSet {
     let unknown: ValueSet = [ScanValue::Unknown].into();
     let nth = usize::from(method == "CreateWebStreamClient");
     let Some(arg) = call.method_args().get(nth).copied() else { return unknown };
     if matches!(method, "PostAsync" | "GetAsync") {
         return view.evaluator.eval(arg);
     }
-    union_values(view.evaluator.read_keys(arg, &[ScanValue::Text("Url".into())]))
+    union_values(view.evaluator.lookup_keys(arg, &[ScanValue::Text("Url".into())]))
 }
 
 /// The host of an address; none where it is not plain, or may go on.
-fn host_of(url: &str, is_whole: bool) -> Option<String> {
+fn parse_host(url: &str, is_whole: bool) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     // Readers of addresses do not agree on what a backslash is.
     if url.contains('\\') || !is_whole && !rest.contains(['/', '?', '#']) {
@@ -156,10 +158,10 @@ fn host_of(url: &str, is_whole: bool) -> Option<String> {
     (is_http && is_read).then(|| host.to_ascii_lowercase())
 }
 
-fn is_usual(host: &str) -> bool {
-    USUAL.iter().any(|(usual, _)| is_below(host, usual))
+fn is_expected_host(host: &str) -> bool {
+    EXPECTED_HOSTS.iter().any(|(usual, _)| is_subdomain(host, usual))
 }
 
-fn is_below(host: &str, above: &str) -> bool {
+fn is_subdomain(host: &str, above: &str) -> bool {
     host.strip_suffix(above).is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }

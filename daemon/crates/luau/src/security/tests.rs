@@ -6,7 +6,7 @@ use super::*;
 
 /// What is said of a script, without the lines.
 fn said(source: &str) -> Vec<String> {
-    let sentence = |it: &ScanFinding| format!("{}.", it.what);
+    let sentence = |it: &ScanFinding| format!("{}.", it.message);
     scan_script(source).iter().map(sentence).collect()
 }
 
@@ -286,7 +286,7 @@ fn a_change_within_flagged_code_is_new() {
 
 #[test]
 fn a_card_says_how_much_it_leaves_out() {
-    let said = list_findings(scan_script(&"getfenv()\n".repeat(35)));
+    let said = format_findings(scan_script(&"getfenv()\n".repeat(35)));
     assert_eq!(said.len(), 31);
     assert_eq!(said[30], "5 more places are like these; read all of it.");
 }
@@ -418,7 +418,7 @@ fn names_that_look_like_services() {
         ("TeleportServicee", "TeleportService"),
         ("Ｌighting", "Lighting"),
     ] {
-        assert_eq!(imitated_service(name), Some(known), "{name}");
+        assert_eq!(find_imitated_service(name), Some(known), "{name}");
     }
     for name in [
         "HttpService",
@@ -445,7 +445,7 @@ fn names_that_look_like_services() {
         "SoundServiceClient",
         "RunServices",
     ] {
-        assert_eq!(imitated_service(name), None, "{name}");
+        assert_eq!(find_imitated_service(name), None, "{name}");
     }
 }
 
@@ -491,6 +491,6 @@ fn what_it_looks_through_has_no_end_in_any_shape() {
             source.push_str(pieces[(state >> 9) as usize % pieces.len()]);
         }
         scan_script(&source);
-        imitated_service(&source);
+        find_imitated_service(&source);
     }
 }

@@ -131,7 +131,7 @@ pub(super) struct TreeBinding {
     pub(super) is_global: bool,
     pub(super) definitions: Vec<BindingSource>,
     /// How often it is read.
-    pub(super) reads: u32,
+    pub(super) read_count: u32,
 }
 
 /// What gives a variable a value.
@@ -163,7 +163,7 @@ pub(super) struct StatementNode {
     /// Targets first, then values.
     pub(super) roots: Vec<ExprId>,
     /// The names that it declares.
-    pub(super) names: Vec<Rc<str>>,
+    pub(super) declared_names: Vec<Rc<str>>,
     /// Whether it gives back what the script, or a function of it, returns.
     pub(super) is_return: bool,
     /// The function in whose body it stands.
@@ -182,12 +182,12 @@ pub(super) struct ScanTree {
     /// What is assigned to fields, by the field's name: `a.name = value`, `function a.name()`.
     pub(super) field_writes: HashMap<Rc<str>, Vec<FieldWrite>>,
     /// The same, by the variable in front as well.
-    pub(super) own_writes: HashMap<(BindingId, Rc<str>), Vec<ExprId>>,
+    pub(super) binding_writes: HashMap<(BindingId, Rc<str>), Vec<ExprId>>,
     /// What is assigned under keys that are no names: `a[1] = value`, `a[key] = value`.
     /// By the variable, and by the last name behind it: `list` of `a.list[1]`.
     pub(super) item_writes: HashMap<(BindingId, Rc<str>), Vec<ItemWrite>>,
     /// The values that constructors of tables give to fields, by the field's name.
-    pub(super) constructed: HashMap<Rc<str>, Vec<ExprId>>,
+    pub(super) constructor_fields: HashMap<Rc<str>, Vec<ExprId>>,
 }
 
 /// An assignment under a key that is no name.
@@ -214,7 +214,7 @@ impl ScanTree {
         &self.exprs[id.0 as usize]
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
+    pub(super) fn expr_ids(&self) -> impl Iterator<Item = ExprId> + use<> {
         (0..self.exprs.len() as u32).map(ExprId)
     }
 
@@ -250,14 +250,14 @@ impl ScanTree {
     }
 
     /// The values that a field behind a variable is given.
-    pub(super) fn own_writes(&self, base: ExprId, name: &Rc<str>) -> &[ExprId] {
+    pub(super) fn binding_writes(&self, base: ExprId, name: &Rc<str>) -> &[ExprId] {
         let root = self.root_binding(base);
-        let writes = root.and_then(|root| self.own_writes.get(&(root, name.clone())));
+        let writes = root.and_then(|root| self.binding_writes.get(&(root, name.clone())));
         writes.map_or(&[], Vec::as_slice)
     }
 
     /// The variable and the last name of a chain of indexes.
-    pub(super) fn field_place(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
+    pub(super) fn field_location(&self, base: ExprId) -> Option<(BindingId, Rc<str>)> {
         let root = self.root_binding(base)?;
         let name = match self.expr(base) {
             TreeExpr::Index { key, .. } => self.literal_text(*key).cloned().unwrap_or_default(),
@@ -267,14 +267,14 @@ impl ScanTree {
     }
 
     pub(super) fn item_writes(&self, base: ExprId) -> &[ItemWrite] {
-        let writes = self.field_place(base).and_then(|place| self.item_writes.get(&place));
+        let writes = self.field_location(base).and_then(|place| self.item_writes.get(&place));
         writes.map_or(&[], Vec::as_slice)
     }
 
     /// The expression that each is an operand of.
     pub(super) fn parent_ids(&self) -> Vec<Option<ExprId>> {
         let mut parents = vec![None; self.exprs.len()];
-        for id in self.ids() {
+        for id in self.expr_ids() {
             self.visit_operands(id, |operand| parents[operand.0 as usize] = Some(id));
         }
         parents

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::flow::{DataSource, property_source};
+use super::call_flow::{DataSource, property_source};
 use super::lower_exprs;
 use super::tree::{BinaryOperator, ExprId, FunctionId, UnaryOperator};
 
@@ -13,7 +13,7 @@ pub(super) enum ScanValue {
     Bool(bool),
     Number(f64),
     /// A number that is worked out as the script runs.
-    SomeNumber,
+    UnknownNumber,
     Text(Rc<str>),
     /// A text that begins so, and goes on in a way that is not known.
     Prefix(Rc<str>),
@@ -32,9 +32,9 @@ pub(super) enum ScanValue {
     /// What another module of the place supplies.
     Imported,
     /// What a player, a store or another program says.
-    Outside(DataSource),
+    Untrusted(DataSource),
     /// Beside the other values there may be more, which the scan does not follow.
-    Open,
+    Incomplete,
     Unknown,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum MemberOwner {
 }
 
 /// The globals that are instances.
-const INSTANCES: [&str; 6] = ["script", "game", "workspace", "plugin", "Game", "Workspace"];
+const INSTANCE_GLOBALS: [&str; 6] = ["script", "game", "workspace", "plugin", "Game", "Workspace"];
 
 /// Whether a value is an instance of the place, if it is anything.
 pub(super) fn is_instance(value: &ScanValue) -> bool {
@@ -57,11 +57,11 @@ pub(super) fn is_instance(value: &ScanValue) -> bool {
         ScanValue::Instance
         | ScanValue::Service(_)
         | ScanValue::Member(MemberOwner::Instance | MemberOwner::Service(_), _) => true,
-        ScanValue::Builtin(name) => INSTANCES.contains(&&**name),
+        ScanValue::Builtin(name) => INSTANCE_GLOBALS.contains(&&**name),
         ScanValue::Nil
         | ScanValue::Bool(_)
         | ScanValue::Number(_)
-        | ScanValue::SomeNumber
+        | ScanValue::UnknownNumber
         | ScanValue::Text(_)
         | ScanValue::Prefix(_)
         | ScanValue::Table(_)
@@ -69,8 +69,8 @@ pub(super) fn is_instance(value: &ScanValue) -> bool {
         | ScanValue::Function(_)
         | ScanValue::Member(MemberOwner::Unknown | MemberOwner::Imported, _)
         | ScanValue::Imported
-        | ScanValue::Outside(_)
-        | ScanValue::Open
+        | ScanValue::Untrusted(_)
+        | ScanValue::Incomplete
         | ScanValue::Unknown => false,
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn union_values(mut values: Vec<ScanValue>) -> ValueSet {
             continue;
         }
         if kept.len() == MAX_VALUES {
-            kept.push(if is_unknown { ScanValue::Unknown } else { ScanValue::Open });
+            kept.push(if is_unknown { ScanValue::Unknown } else { ScanValue::Incomplete });
             break;
         }
         kept.push(value);
@@ -121,33 +121,33 @@ pub(super) fn combine_values(
 
 fn value_rank(value: &ScanValue) -> u8 {
     match value {
-        ScanValue::Builtin(_) | ScanValue::Outside(_) => 0,
-        ScanValue::Number(_) | ScanValue::SomeNumber => 1,
+        ScanValue::Builtin(_) | ScanValue::Untrusted(_) => 0,
+        ScanValue::Number(_) | ScanValue::UnknownNumber => 1,
         ScanValue::Service(_) | ScanValue::Member(..) | ScanValue::Function(_) => 2,
         ScanValue::Text(_) | ScanValue::Prefix(_) | ScanValue::Table(_) | ScanValue::List(_) => 3,
         ScanValue::Instance | ScanValue::Imported => 4,
         ScanValue::Bool(_) => 5,
         ScanValue::Nil => 6,
-        ScanValue::Open => 7,
+        ScanValue::Incomplete => 7,
         ScanValue::Unknown => 8,
     }
 }
 
 /// Whether a value counts as true, where that is known.
-pub(super) fn is_true(value: &ScanValue) -> Option<bool> {
+pub(super) fn truth_value(value: &ScanValue) -> Option<bool> {
     match value {
         ScanValue::Nil | ScanValue::Bool(false) => Some(false),
         ScanValue::Unknown
-        | ScanValue::Open
+        | ScanValue::Incomplete
         | ScanValue::Instance
         | ScanValue::Imported
-        | ScanValue::Outside(_)
+        | ScanValue::Untrusted(_)
         | ScanValue::Member(..)
         | ScanValue::Builtin(_)
         | ScanValue::Service(_) => None,
         ScanValue::Bool(true)
         | ScanValue::Number(_)
-        | ScanValue::SomeNumber
+        | ScanValue::UnknownNumber
         | ScanValue::Text(_)
         | ScanValue::Prefix(_)
         | ScanValue::Table(_)
@@ -156,31 +156,31 @@ pub(super) fn is_true(value: &ScanValue) -> Option<bool> {
     }
 }
 
-pub(super) fn unary_value(operator: UnaryOperator, operand: &ScanValue) -> ScanValue {
+pub(super) fn apply_unary(operator: UnaryOperator, operand: &ScanValue) -> ScanValue {
     match operator {
         UnaryOperator::Negate => match to_number(operand) {
             Some(it) => ScanValue::Number(-it),
-            None => some_number(operand),
+            None => unknown_number(operand),
         },
         UnaryOperator::Not => {
-            is_true(operand).map_or(ScanValue::Unknown, |it| ScanValue::Bool(!it))
+            truth_value(operand).map_or(ScanValue::Unknown, |it| ScanValue::Bool(!it))
         }
         UnaryOperator::Length => match operand {
             // Characters beyond ASCII may have been single bytes.
             ScanValue::Text(text) if text.is_ascii() => ScanValue::Number(text.len() as f64),
-            _ => some_number(operand),
+            _ => unknown_number(operand),
         },
     }
 }
 
 /// A number of which only its source is known.
-pub(super) fn some_number(from: &ScanValue) -> ScanValue {
+pub(super) fn unknown_number(from: &ScanValue) -> ScanValue {
     match from {
-        ScanValue::Outside(source) => ScanValue::Outside(source),
+        ScanValue::Untrusted(source) => ScanValue::Untrusted(source),
         ScanValue::Member(_, name) => {
-            property_source(name).map_or(ScanValue::SomeNumber, ScanValue::Outside)
+            property_source(name).map_or(ScanValue::UnknownNumber, ScanValue::Untrusted)
         }
-        _ => ScanValue::SomeNumber,
+        _ => ScanValue::UnknownNumber,
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) fn to_number(value: &ScanValue) -> Option<f64> {
     }
 }
 
-pub(super) fn apply_operator(
+pub(super) fn apply_binary(
     operator: BinaryOperator,
     left: &ScanValue,
     right: &ScanValue,
@@ -202,8 +202,8 @@ pub(super) fn apply_operator(
         return concat_values(left, right);
     }
     let (Some(a), Some(b)) = (to_number(left), to_number(right)) else {
-        let outside = [left, right].into_iter().find(|it| matches!(it, ScanValue::Outside(_)));
-        return outside.map_or(ScanValue::SomeNumber, Clone::clone);
+        let outside = [left, right].into_iter().find(|it| matches!(it, ScanValue::Untrusted(_)));
+        return outside.map_or(ScanValue::UnknownNumber, Clone::clone);
     };
     ScanValue::Number(match operator {
         BinaryOperator::Add => a + b,
@@ -223,14 +223,14 @@ pub(super) fn to_text(value: &ScanValue) -> Option<Rc<str>> {
         ScanValue::Text(text) => Some(text.clone()),
         // Others are written in ways that differ between versions.
         ScanValue::Number(number) if *number == 0.0 || (1e-4..1e15).contains(&number.abs()) => {
-            Some(show_number(*number).into())
+            Some(format_number(*number).into())
         }
         _ => None,
     }
 }
 
 /// A number as Luau writes it.
-pub(super) fn show_number(number: f64) -> String {
+pub(super) fn format_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{}", number as i64)
     } else {
@@ -239,7 +239,7 @@ pub(super) fn show_number(number: f64) -> String {
 }
 
 /// A text, cut where it is longer than the scan follows.
-pub(super) fn bounded_text(text: &str) -> ScanValue {
+pub(super) fn truncate_text(text: &str) -> ScanValue {
     if text.len() <= MAX_TEXT {
         return ScanValue::Text(text.into());
     }
@@ -250,8 +250,8 @@ pub(super) fn bounded_text(text: &str) -> ScanValue {
 pub(super) fn concat_values(left: &ScanValue, right: &ScanValue) -> ScanValue {
     let Some(start) = to_text(left) else {
         return match (left, right) {
-            (ScanValue::Prefix(_) | ScanValue::Outside(_), _) => left.clone(),
-            (_, ScanValue::Outside(source)) => ScanValue::Outside(source),
+            (ScanValue::Prefix(_) | ScanValue::Untrusted(_), _) => left.clone(),
+            (_, ScanValue::Untrusted(source)) => ScanValue::Untrusted(source),
             _ => ScanValue::Prefix(Rc::default()),
         };
     };
@@ -259,9 +259,9 @@ pub(super) fn concat_values(left: &ScanValue, right: &ScanValue) -> ScanValue {
         ScanValue::Prefix(rest) => ScanValue::Prefix(
             format!("{start}{rest}").chars().take(MAX_TEXT).collect::<String>().into(),
         ),
-        ScanValue::Outside(source) if start.is_empty() => ScanValue::Outside(source),
+        ScanValue::Untrusted(source) if start.is_empty() => ScanValue::Untrusted(source),
         right => match to_text(right) {
-            Some(rest) => bounded_text(&format!("{start}{rest}")),
+            Some(rest) => truncate_text(&format!("{start}{rest}")),
             None => ScanValue::Prefix(start),
         },
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rbx_dom_weak::{Ustr, ustr};
 use rbx_types::{Ref, Tags, Variant};
 use rustc_hash::FxHashSet;
-use vector_text_edit::{MergePart, marked_text, merge_parts};
+use vector_text_edit::{MergePart, format_conflicts, merge_parts};
 
 use super::{ConflictNodes, MergeConflict, SceneMerge, lookup, union_keys};
 use crate::change::is_shadowed;
@@ -270,7 +270,7 @@ impl SceneMerge<'_> {
             self.conflicts.push(MergeConflict::Script {
                 path: ours.path(Node(own)),
                 class: ours.class(Node(own)).to_owned(),
-                text: marked_text(&parts),
+                text: format_conflicts(&parts),
                 parts,
             });
         } else {

@@ -2,12 +2,12 @@
 //!
 //! Only what cannot be meant is taken away here. Which lines are hunks is `parse`'s business.
 
-use super::super::space::{indentation_of, strip_invisible};
+use super::super::whitespace::{indentation_of, strip_invisible};
 use super::PatchError;
 
 /// A line of a patch and its number, from 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NumberedLine<'a> {
+pub(super) struct PatchLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
@@ -15,7 +15,7 @@ pub(super) struct NumberedLine<'a> {
 /// A patch without the noise around it.
 #[derive(Debug)]
 pub(super) struct CleanPatch<'a> {
-    pub(super) lines: Vec<NumberedLine<'a>>,
+    pub(super) lines: Vec<PatchLine<'a>>,
     /// Whether its last line has no end, or a fence is open: something may be missing.
     pub(super) is_open: bool,
 }
@@ -30,14 +30,14 @@ pub(super) fn clean_patch(patch: &str) -> Result<CleanPatch<'_>, PatchError> {
         let line = line.strip_suffix('\n').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
     });
-    let lines = lines.zip(1..).map(|(text, number)| NumberedLine { number, text }).collect();
-    let (mut lines, is_fence_open) = without_fences(lines);
+    let lines = lines.zip(1..).map(|(text, number)| PatchLine { number, text }).collect();
+    let (mut lines, is_fence_open) = strip_fences(lines);
     dedent_lines(&mut lines);
     Ok(CleanPatch { lines, is_open: !patch.ends_with('\n') || is_fence_open })
 }
 
 /// Whether a line can be the first one of a patch.
-pub(super) fn is_start(line: &str, next: Option<&str>) -> bool {
+pub(super) fn is_patch_start(line: &str, next: Option<&str>) -> bool {
     let line = strip_invisible(line);
     let next = || strip_invisible(next.unwrap_or_default()).trim_start().to_owned();
     line.starts_with("@@")
@@ -49,9 +49,9 @@ pub(super) fn is_start(line: &str, next: Option<&str>) -> bool {
         || line.starts_with("+++ ") && next().starts_with("@@")
 }
 
-fn start_of(lines: &[NumberedLine<'_>]) -> Option<usize> {
+fn find_start(lines: &[PatchLine<'_>]) -> Option<usize> {
     let next = |at: usize| lines.get(at + 1).map(|line| line.text);
-    lines.iter().enumerate().position(|(at, line)| is_start(line.text.trim_start(), next(at)))
+    lines.iter().enumerate().position(|(at, line)| is_patch_start(line.text.trim_start(), next(at)))
 }
 
 fn parse_fence(line: &str) -> Option<(&str, &str)> {
@@ -61,9 +61,9 @@ fn parse_fence(line: &str) -> Option<(&str, &str)> {
 }
 
 /// What stands inside of fences, where the patch does; says whether the last one is open.
-fn without_fences(lines: Vec<NumberedLine<'_>>) -> (Vec<NumberedLine<'_>>, bool) {
+fn strip_fences(lines: Vec<PatchLine<'_>>) -> (Vec<PatchLine<'_>>, bool) {
     let first = lines.iter().position(|line| parse_fence(line.text).is_some());
-    let Some(first) = first.filter(|at| start_of(&lines).is_none_or(|start| *at < start)) else {
+    let Some(first) = first.filter(|at| find_start(&lines).is_none_or(|start| *at < start)) else {
         return (lines, false);
     };
     let (mut kept, mut is_open) = (Vec::new(), false);
@@ -72,11 +72,11 @@ fn without_fences(lines: Vec<NumberedLine<'_>>) -> (Vec<NumberedLine<'_>>, bool)
         let (margin, info) = parse_fence(rest[at].text).unwrap_or_default();
         let block = &rest[at + 1..];
         // A line of the patch has a sign before it, so that its own fences stand further in.
-        let is_end = |line: &NumberedLine<'_>| parse_fence(line.text) == Some((margin, ""));
+        let is_end = |line: &PatchLine<'_>| parse_fence(line.text) == Some((margin, ""));
         let end = block.iter().position(is_end);
         let inside = &block[..end.unwrap_or(block.len())];
         let has_signs = || inside.iter().any(|line| line.text.trim_start().starts_with(['+', '-']));
-        let is_patch = start_of(inside).is_some()
+        let is_patch = find_start(inside).is_some()
             || (matches!(info, "diff" | "patch" | "udiff") || lines.len() == inside.len() + 2)
                 && has_signs();
         if is_patch {
@@ -89,9 +89,9 @@ fn without_fences(lines: Vec<NumberedLine<'_>>) -> (Vec<NumberedLine<'_>>, bool)
 }
 
 /// Moves a patch that is indented as a whole back to the margin.
-fn dedent_lines(lines: &mut [NumberedLine<'_>]) {
-    let start = start_of(lines);
-    let is_signed = |line: &&NumberedLine<'_>| line.text.trim_start().starts_with(['+', '-']);
+fn dedent_lines(lines: &mut [PatchLine<'_>]) {
+    let start = find_start(lines);
+    let is_signed = |line: &&PatchLine<'_>| line.text.trim_start().starts_with(['+', '-']);
     let margins = lines.iter().filter(is_signed).map(|line| indentation_of(line.text));
     let least = || margins.min_by_key(|margin| margin.len());
     let margin = start.map_or_else(least, |start| Some(indentation_of(lines[start].text)));

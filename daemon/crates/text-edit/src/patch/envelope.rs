@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::apply_edits;
+use super::hunk_place::BaseText;
 use super::parse::{FileAction, FilePatch};
-use super::place::BaseText;
-use super::{PatchError, apply_file_patch, clean, parse, without_mark};
+use super::{PatchError, apply_file_patch, clean, parse, strip_bom};
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct FileChange {
     /// The text after; none where the file goes.
     pub text: Option<String>,
     /// Whether somebody should look again.
-    pub confirm: bool,
+    pub should_review: bool,
 }
 
 /// What a patch does to files, by their names; files that it does not name are left out. All of it
@@ -39,14 +39,14 @@ pub fn apply_to_files(
             Some(change) => change.text.is_some(),
             None => files.contains_key(name),
         };
-        if let Some(to) = file.moved.filter(|to| is_taken(to)) {
+        if let Some(to) = file.renamed_to.filter(|to| is_taken(to)) {
             let (name, what) = (to.to_owned(), "is there already, so nothing can be moved to it");
             return Err(PatchError::File { name, what, instead: "Choose another name." });
         }
-        let change = change_of(&file, &name, now.as_deref())?;
-        let moved = file.moved.map(str::to_owned);
+        let change = build_file_change(&file, &name, now.as_deref())?;
+        let moved = file.renamed_to.map(str::to_owned);
         if let Some(to) = moved {
-            changed.insert(name, FileChange { text: None, confirm: false });
+            changed.insert(name, FileChange { text: None, should_review: false });
             changed.insert(to, change);
         } else {
             changed.insert(name, change);
@@ -55,7 +55,7 @@ pub fn apply_to_files(
     Ok(changed)
 }
 
-fn change_of(
+fn build_file_change(
     file: &FilePatch<'_>,
     name: &str,
     now: Option<&str>,
@@ -65,20 +65,20 @@ fn change_of(
         PatchError::File { name, what: "is not there", instead }
     };
     match (file.action, now) {
-        (FileAction::Delete, Some(_)) => Ok(FileChange { text: None, confirm: false }),
+        (FileAction::Delete, Some(_)) => Ok(FileChange { text: None, should_review: false }),
         (FileAction::Delete, None) => Err(missing("Leave it out, or correct its name.")),
         (FileAction::Update, None) => {
             Err(missing("Correct its name, or add it with `*** Add File:`."))
         }
-        (FileAction::Update, Some(text)) if file.hunks.is_empty() && file.moved.is_some() => {
-            Ok(FileChange { text: Some(text.to_owned()), confirm: false })
+        (FileAction::Update, Some(text)) if file.hunks.is_empty() && file.renamed_to.is_some() => {
+            Ok(FileChange { text: Some(text.to_owned()), should_review: false })
         }
         (FileAction::Update, Some(_)) if file.hunks.is_empty() => Err(PatchError::NoHunks),
         (FileAction::Add | FileAction::Update, text) => {
             let text = text.unwrap_or_default();
-            let patched = apply_file_patch(&BaseText::new(without_mark(text)), file, text)?;
+            let patched = apply_file_patch(&BaseText::new(strip_bom(text)), file, text)?;
             let after = apply_edits(text, &patched.edits).unwrap_or_else(|_| text.to_owned());
-            Ok(FileChange { text: Some(after), confirm: patched.confirm })
+            Ok(FileChange { text: Some(after), should_review: patched.should_review })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::super::nearest::NearestText;
+use super::super::nearest_text::NearestText;
 
 /// A refused patch. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

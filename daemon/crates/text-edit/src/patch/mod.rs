@@ -8,12 +8,12 @@
 //! The line ends of the text stay as they are, line by line, whatever the patch has; so does the
 //! end of the last line, unless the patch speaks of it.
 
-mod build;
 mod clean;
 mod envelope;
 mod error;
+mod hunk_edits;
+mod hunk_place;
 mod parse;
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -22,24 +22,24 @@ use scene_schemas::text::TextEdit;
 pub use envelope::{FileChange, apply_to_files};
 pub use error::PatchError;
 
-use self::build::Change;
 use self::clean::CleanPatch;
+use self::hunk_edits::HunkChange;
+use self::hunk_place::{BaseIndexes, BaseText, HunkDrift};
 use self::parse::{FileAction, FilePatch, LineSign};
-use self::place::{BaseIndexes, BaseText, HunkDrift};
 use super::elision::find_elision;
-use super::space::{has_invisible, strip_invisible};
+use super::whitespace::{has_invisible, strip_invisible};
 
 /// How many lines stay behind the last change of a hunk that is whole.
-const CONTEXT: usize = 3;
+const FULL_CONTEXT: usize = 3;
 /// By how many lines a header may be wrong.
-const MISCOUNTED: usize = 3;
+const MAX_MISCOUNT: usize = 3;
 
-const ENTITIES: &str = "it has entities of XML where the script has the characters themselves";
-const OTHER_END: &str =
+const ENTITIES_NOTE: &str = "it has entities of XML where the script has the characters themselves";
+const END_MISMATCH_NOTE: &str =
     "its `\\ No newline at end of file` does not agree with where the script ends";
 
 /// An offset above this needs a second look.
-const SURE_OFFSET: usize = 10;
+const MAX_SURE_OFFSET: usize = 10;
 
 /// What had to be forgiven for a patch to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +82,7 @@ pub struct PatchResult {
     pub offset: isize,
     /// Whether somebody should look again: a stage above the first, an offset over 10 lines, or
     /// lines that were repaired.
-    pub confirm: bool,
+    pub should_review: bool,
     /// Further reasons to look again, in words.
     pub notes: Vec<&'static str>,
 }
@@ -90,12 +90,12 @@ pub struct PatchResult {
 impl PatchResult {
     /// Edits that say exactly what they mean.
     pub fn from_exact(edits: Vec<TextEdit>) -> Self {
-        Self { edits, stage: MatchStage::Exact, offset: 0, confirm: false, notes: Vec::new() }
+        Self { edits, stage: MatchStage::Exact, offset: 0, should_review: false, notes: Vec::new() }
     }
 
     /// Asks for another look, for this reason.
-    fn ask_for(&mut self, note: &'static str) {
-        self.confirm = true;
+    fn add_doubt(&mut self, note: &'static str) {
+        self.should_review = true;
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -110,10 +110,11 @@ impl PatchResult {
             MatchStage::Fuzz2 => Some("the two outermost lines of its context differ"),
         };
         let away = self.offset.unsigned_abs();
-        let offset = (away > SURE_OFFSET).then(|| format!("it is {away} lines from where it says"));
+        let offset =
+            (away > MAX_SURE_OFFSET).then(|| format!("it is {away} lines from where it says"));
         let mut doubts: Vec<String> = stage.map(str::to_owned).into_iter().chain(offset).collect();
         doubts.extend(self.notes.iter().map(|note| (*note).to_owned()));
-        if doubts.is_empty() && self.confirm {
+        if doubts.is_empty() && self.should_review {
             doubts.push("lines of it had to be repaired".to_owned());
         }
         doubts
@@ -134,7 +135,7 @@ pub fn apply_patch(text: &str, patch: &str, targets: &[&str]) -> Result<PatchRes
     // They may be meant: a script can be about XML. Where they are not, the lines do not fit.
     match place_hunks(text, patch, targets) {
         Ok(mut patched) if patched.stage == MatchStage::Exact => {
-            patched.ask_for(ENTITIES);
+            patched.add_doubt(ENTITIES_NOTE);
             Ok(patched)
         }
         _ => Err(PatchError::Entities { entity }),
@@ -144,7 +145,7 @@ pub fn apply_patch(text: &str, patch: &str, targets: &[&str]) -> Result<PatchRes
 /// Finds the place of each hunk of a patch.
 fn place_hunks(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult, PatchError> {
     let cleaned;
-    let (base, mut source) = (BaseText::new(without_mark(text)), patch);
+    let (base, mut source) = (BaseText::new(strip_bom(text)), patch);
     let is_tainted = has_invisible(patch);
     if is_tainted {
         // They may be meant. Where they are not, they would not fit.
@@ -152,23 +153,23 @@ fn place_hunks(text: &str, patch: &str, targets: &[&str]) -> Result<PatchResult,
             parse_single(source, targets).and_then(|file| apply_file_patch(&base, &file, text));
         match exact {
             Ok(patched) if patched.stage == MatchStage::Exact => return Ok(patched),
-            _ => cleaned = without_invisible(patch),
+            _ => cleaned = strip_all_invisible(patch),
         }
         source = &cleaned;
     }
     let file = parse_single(source, targets)?;
     let mut patched = apply_file_patch(&base, &file, text)?;
     let is_added = |line: &str| line.starts_with('+') && has_invisible(line);
-    patched.confirm |= is_tainted && patch.lines().any(is_added);
+    patched.should_review |= is_tainted && patch.lines().any(is_added);
     Ok(patched)
 }
 
 /// A byte order mark is no part of a file's first line.
-fn without_mark(text: &str) -> &str {
+fn strip_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn without_invisible(patch: &str) -> String {
+fn strip_all_invisible(patch: &str) -> String {
     patch.split_inclusive('\n').map(strip_invisible).collect()
 }
 
@@ -202,7 +203,7 @@ fn check_action(file: &FilePatch<'_>) -> Result<(), PatchError> {
         FileAction::Delete => ("deletes", "Use delete_instance for that."),
         _ if is_null(&file.new) => ("deletes", "Use delete_instance for that."),
         _ if is_null(&file.old) => ("creates", create),
-        _ if file.moved.is_some() => ("renames", "Use rename_instance for that."),
+        _ if file.renamed_to.is_some() => ("renames", "Use rename_instance for that."),
         _ => return Ok(()),
     };
     Err(PatchError::NotAnUpdate { what, instead })
@@ -215,7 +216,7 @@ fn check_target(file: &FilePatch<'_>, targets: &[&str]) -> Result<(), PatchError
         return Ok(());
     };
     let is_one = file.old.is_none() || file.new.is_none() || file.old == file.new;
-    if !is_one || is_placeholder(name) || targets.iter().any(|target| is_name_of(name, target)) {
+    if !is_one || is_placeholder(name) || targets.iter().any(|target| is_same_file(name, target)) {
         return Ok(());
     }
     Err(PatchError::OtherTarget { name: name.to_owned(), target: (*target).to_owned() })
@@ -241,7 +242,7 @@ fn is_placeholder(name: &str) -> bool {
 
 /// Whether two names of files end alike: one may have more folders than the other, and one of two
 /// scripts the suffixes of its file.
-fn is_name_of(name: &str, target: &str) -> bool {
+fn is_same_file(name: &str, target: &str) -> bool {
     let mut names = name.trim_start_matches("./").rsplit('/');
     let mut targets = target.trim_start_matches("./").rsplit('/');
     let (Some(last), Some(other)) = (names.next(), targets.next()) else {
@@ -278,9 +279,10 @@ fn apply_file_patch(
 ) -> Result<PatchResult, PatchError> {
     check_elisions(file, text)?;
     if file.action == FileAction::Add {
-        return Ok(build::overwrite(base, &file.hunks));
+        return Ok(hunk_edits::overwrite_text(base, &file.hunks));
     }
-    let (mut changes, mut drift): (Vec<Change<'_>>, HunkDrift) = (Vec::new(), HunkDrift::default());
+    let (mut changes, mut drift): (Vec<HunkChange<'_>>, HunkDrift) =
+        (Vec::new(), HunkDrift::default());
     // Where the hunk before says that it begins.
     let mut before = 0;
     let mut patched = PatchResult::from_exact(Vec::new());
@@ -289,15 +291,15 @@ fn apply_file_patch(
         let is_last = number == file.hunks.len();
         if hunk.lines.iter().all(|line| line.sign == LineSign::Context) {
             if is_last {
-                check_whole(base, hunk, None)?;
+                check_hunk_complete(base, hunk, None)?;
             }
             continue;
         }
         let is_in_order = hunk.start.is_some_and(|start| start > before);
         drift.floor = if is_in_order { drift.floor } else { 0 };
-        let place = place::find_place(&indexes, hunk, number, drift)?;
+        let place = hunk_place::find_place(&indexes, hunk, number, drift)?;
         if is_last {
-            patched.confirm |= check_whole(base, hunk, Some(&place))?;
+            patched.should_review |= check_hunk_complete(base, hunk, Some(&place))?;
         }
         let old =
             hunk.lines[place.lines.clone()].iter().filter(|line| line.sign != LineSign::Added);
@@ -306,23 +308,23 @@ fn apply_file_patch(
             before = start;
         }
         if let Some(doubt) = place.doubt {
-            patched.ask_for(doubt);
+            patched.add_doubt(doubt);
         }
-        if build::contradicts_end(base, hunk, &place) {
-            patched.ask_for(OTHER_END);
+        if hunk_edits::has_false_end_mark(base, hunk, &place) {
+            patched.add_doubt(END_MISMATCH_NOTE);
         }
         patched.stage = patched.stage.max(place.stage);
         if place.offset.unsigned_abs() > patched.offset.unsigned_abs() {
             patched.offset = place.offset;
         }
         let is_bare = |line: &parse::HunkLine<'_>| line.is_bare && !line.text.is_empty();
-        patched.confirm |= hunk.lines.iter().any(is_bare) || is_guessed(hunk, &place);
-        changes.extend(build::changes(base, hunk, number, &place)?);
+        patched.should_review |= hunk.lines.iter().any(is_bare) || has_guessed_end(hunk, &place);
+        changes.extend(hunk_edits::build_changes(base, hunk, number, &place)?);
     }
-    patched.confirm |=
-        patched.stage > MatchStage::Exact || patched.offset.unsigned_abs() > SURE_OFFSET;
-    patched.edits = build::edits(base, changes, text)?;
-    if changes_nothing(base, text, &patched.edits) {
+    patched.should_review |=
+        patched.stage > MatchStage::Exact || patched.offset.unsigned_abs() > MAX_SURE_OFFSET;
+    patched.edits = hunk_edits::build_edits(base, changes, text)?;
+    if is_no_op(base, text, &patched.edits) {
         return Err(PatchError::ChangesNothing);
     }
     Ok(patched)
@@ -330,12 +332,12 @@ fn apply_file_patch(
 
 /// Refuses a last hunk that has fewer lines than it says, and too few behind its last change: more was
 /// to come. Otherwise it may be miscounted, and somebody should look.
-fn check_whole(
+fn check_hunk_complete(
     base: &BaseText<'_>,
     hunk: &parse::PatchHunk<'_>,
-    place: Option<&place::HunkPlace>,
+    place: Option<&hunk_place::HunkPlace>,
 ) -> Result<bool, PatchError> {
-    let lets_go = |place: &place::HunkPlace| {
+    let lets_go = |place: &hunk_place::HunkPlace| {
         let mut dropped = hunk.lines[place.lines.end..].iter();
         dropped.any(|line| place.stage.fuzz_level().is_some() || !line.is_bare)
     };
@@ -344,17 +346,18 @@ fn check_whole(
         return Err(PatchError::CutOff { how });
     }
     let (old, new) = hunk.line_counts();
-    let missing =
-        hunk.counts.map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
+    let missing = hunk
+        .header_counts
+        .map_or(0, |said| said.0.saturating_sub(old).max(said.1.saturating_sub(new)));
     // Whoever writes diffs leaves three lines at the end, where there are as many.
     let is_whole = place.is_some_and(|place| {
         let lines = &hunk.lines[place.lines.clone()];
         let stays = |line: &&parse::HunkLine<'_>| line.sign == LineSign::Context;
         let tail = lines.iter().rev().take_while(stays).count();
         let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
-        tail >= CONTEXT || tail > 0 && place.at + old == base.lines.len()
+        tail >= FULL_CONTEXT || tail > 0 && place.at + old == base.lines.len()
     });
-    if missing > 0 && !(is_whole && missing <= MISCOUNTED) {
+    if missing > 0 && !(is_whole && missing <= MAX_MISCOUNT) {
         let how = "its last hunk has fewer lines than it says".to_owned();
         return Err(PatchError::CutOff { how });
     }
@@ -363,11 +366,11 @@ fn check_whole(
 
 /// Whether a hunk has other counts than it says, and blank lines at its end besides that are no part
 /// of it.
-fn is_guessed(hunk: &parse::PatchHunk<'_>, place: &place::HunkPlace) -> bool {
+fn has_guessed_end(hunk: &parse::PatchHunk<'_>, place: &hunk_place::HunkPlace) -> bool {
     let dropped = hunk.lines.len() - place.lines.end;
     let is_blank = |line: &&parse::HunkLine<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
-    let is_miscounted = hunk.counts.is_some_and(|(old, new)| {
+    let is_miscounted = hunk.header_counts.is_some_and(|(old, new)| {
         let size = hunk.line_counts();
         (0..=blanks).all(|less| (old, new) != (size.0 - less, size.1 - less))
     });
@@ -375,7 +378,7 @@ fn is_guessed(hunk: &parse::PatchHunk<'_>, place: &place::HunkPlace) -> bool {
 }
 
 /// Whether the text after is the text before.
-fn changes_nothing(base: &BaseText<'_>, text: &str, edits: &[TextEdit]) -> bool {
+fn is_no_op(base: &BaseText<'_>, text: &str, edits: &[TextEdit]) -> bool {
     let ends = |text: &str| text.matches('\n').count();
     let come: usize = edits.iter().map(|edit| ends(&edit.text)).sum();
     let go: usize = edits.iter().map(|edit| (edit.end.line - edit.start.line) as usize).sum();

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::super::space::strip_invisible;
+use super::super::whitespace::strip_invisible;
 use super::PatchError;
-use super::clean::{CleanPatch, NumberedLine};
+use super::clean::{CleanPatch, PatchLine};
 
 /// What a line of a hunk is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct HunkLine<'a> {
     /// It stands there without a sign, as lines do that stay.
     pub(super) is_bare: bool,
     /// `\ No newline at end of file` follows.
-    pub(super) is_last: bool,
+    pub(super) has_no_newline: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct PatchHunk<'a> {
     /// Where its header says that it begins, from 1; none where it does not say.
     pub(super) start: Option<usize>,
     /// How many lines it has before and after, as its header says.
-    pub(super) counts: Option<(usize, usize)>,
+    pub(super) header_counts: Option<(usize, usize)>,
     /// A line that stands above it.
     pub(super) anchor: Option<&'a str>,
     /// Whether it says that the file ends behind it.
@@ -46,13 +46,13 @@ pub(super) struct PatchHunk<'a> {
 }
 
 impl PatchHunk<'_> {
-    fn count_lines(&self, sign: LineSign) -> usize {
+    fn count_lines_without(&self, sign: LineSign) -> usize {
         self.lines.iter().filter(|line| line.sign != sign).count()
     }
 
     /// How many lines it has before and after.
     pub(super) fn line_counts(&self) -> (usize, usize) {
-        (self.count_lines(LineSign::Added), self.count_lines(LineSign::Removed))
+        (self.count_lines_without(LineSign::Added), self.count_lines_without(LineSign::Removed))
     }
 
     fn has_changes(&self) -> bool {
@@ -76,13 +76,13 @@ pub(super) struct FilePatch<'a> {
     pub(super) new: Option<Cow<'a, str>>,
     pub(super) action: FileAction,
     /// The name that it is given.
-    pub(super) moved: Option<&'a str>,
+    pub(super) renamed_to: Option<&'a str>,
     pub(super) hunks: Vec<PatchHunk<'a>>,
 }
 
 impl<'a> FilePatch<'a> {
     fn new(old: Option<Cow<'a, str>>, new: Option<Cow<'a, str>>, action: FileAction) -> Self {
-        Self { old, new, action, moved: None, hunks: Vec::new() }
+        Self { old, new, action, renamed_to: None, hunks: Vec::new() }
     }
 
     fn with_name(name: &'a str, action: FileAction) -> Self {
@@ -102,7 +102,7 @@ pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a
     let mut parser = PatchParser {
         lines: &clean.lines,
         at: 0,
-        speaking: 0,
+        next_signed: 0,
         files: Vec::new(),
         is_enveloped: false,
         is_ended: false,
@@ -113,14 +113,14 @@ pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a
         return Err(PatchError::CutOff { how: "its last hunk has no lines".to_owned() });
     }
     if clean.is_open {
-        check_end(&mut parser.files)?;
+        check_last_hunk(&mut parser.files)?;
     }
     if parser.is_enveloped && !parser.is_ended {
         return Err(PatchError::CutOff { how: "`*** End Patch` is missing".to_owned() });
     }
     let mut files = parser.files;
     if files.is_empty() {
-        files.extend(without_headers(&clean.lines));
+        files.extend(parse_headerless(&clean.lines));
     }
     if files.is_empty() {
         let why = if parser.is_enveloped { PatchError::NoHunks } else { PatchError::NoPatch };
@@ -130,12 +130,12 @@ pub(super) fn parse_patch<'a>(clean: &CleanPatch<'a>) -> Result<Vec<FilePatch<'a
 }
 
 /// Refuses a patch whose last line has no end where its last hunk is shorter than it says.
-fn check_end(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
+fn check_last_hunk(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
     let Some(hunk) = files.last_mut().and_then(|file| file.hunks.last_mut()) else {
         return Ok(());
     };
     hunk.is_open = true;
-    let Some(counts) = hunk.counts else {
+    let Some(counts) = hunk.header_counts else {
         return Ok(());
     };
     let (old, new) = hunk.line_counts();
@@ -151,10 +151,10 @@ fn check_end(files: &mut [FilePatch<'_>]) -> Result<(), PatchError> {
 }
 
 /// Lines with signs and nothing else are a hunk.
-fn without_headers<'a>(lines: &[NumberedLine<'a>]) -> Option<FilePatch<'a>> {
+fn parse_headerless<'a>(lines: &[PatchLine<'a>]) -> Option<FilePatch<'a>> {
     let mut hunk = PatchHunk {
         start: None,
-        counts: None,
+        header_counts: None,
         anchor: None,
         is_at_end: false,
         is_open: false,
@@ -186,7 +186,7 @@ fn without_headers<'a>(lines: &[NumberedLine<'a>]) -> Option<FilePatch<'a>> {
 }
 
 /// A line by its sign; a blank one is a blank line that stays.
-fn parse_line(line: NumberedLine<'_>) -> Option<HunkLine<'_>> {
+fn parse_line(line: PatchLine<'_>) -> Option<HunkLine<'_>> {
     let (sign, text, is_bare) = match line.text.as_bytes().first() {
         None => (LineSign::Context, "", true),
         Some(b' ') => (LineSign::Context, &line.text[1..], false),
@@ -194,14 +194,14 @@ fn parse_line(line: NumberedLine<'_>) -> Option<HunkLine<'_>> {
         Some(b'+') => (LineSign::Added, &line.text[1..], false),
         Some(_) => return None,
     };
-    Some(HunkLine { sign, text, number: line.number, is_bare, is_last: false })
+    Some(HunkLine { sign, text, number: line.number, is_bare, has_no_newline: false })
 }
 
 struct PatchParser<'p, 'a> {
-    lines: &'p [NumberedLine<'a>],
+    lines: &'p [PatchLine<'a>],
     at: usize,
     /// The next line with a sign or of a header, once it was looked for.
-    speaking: usize,
+    next_signed: usize,
     files: Vec<FilePatch<'a>>,
     is_enveloped: bool,
     is_ended: bool,
@@ -210,7 +210,7 @@ struct PatchParser<'p, 'a> {
 }
 
 /// `path` of `--- path<tab>time`.
-fn header_name(header: &str) -> Cow<'static, str> {
+fn parse_header_name(header: &str) -> Cow<'static, str> {
     let header = strip_invisible(header);
     let name = header.split('\t').next().unwrap_or_default().trim();
     // Some write the time behind spaces.
@@ -225,7 +225,7 @@ impl<'a> PatchParser<'_, 'a> {
         self.lines.get(self.at + ahead).map(|line| line.text)
     }
 
-    fn is_start(&self, ahead: usize, with: &str) -> bool {
+    fn has_prefix(&self, ahead: usize, with: &str) -> bool {
         self.peek_text(ahead).is_some_and(|line| strip_invisible(line).starts_with(with))
     }
 
@@ -240,11 +240,11 @@ impl<'a> PatchParser<'_, 'a> {
                     return Err(PatchError::OtherKind { what: "a combined diff of a merge" });
                 }
                 self.at += 1;
-                self.parse_hunk(header_of(line.text));
+                self.parse_hunk(parse_hunk_header(line.text));
             } else if self.is_bare_hunk() {
                 self.parse_hunk(HunkHeader::default());
             } else {
-                self.file_header(line)?;
+                self.parse_file_header(line)?;
                 self.at += 1;
             }
         }
@@ -256,41 +256,42 @@ impl<'a> PatchParser<'_, 'a> {
         let is_first = self.files.last().is_some_and(|file| {
             file.hunks.is_empty() && file.action == FileAction::Update && file.name().is_some()
         });
-        is_first && !self.is_names(0) && self.starts_signed()
+        is_first && !self.is_name_pair(0) && self.has_signed_line()
     }
 
-    fn starts_signed(&self) -> bool {
+    fn has_signed_line(&self) -> bool {
         self.peek_text(0).is_some_and(|line| line.starts_with([' ', '+', '-']))
     }
 
     /// Whether two lines name a file before and after.
-    fn is_names(&self, ahead: usize) -> bool {
-        self.is_start(ahead, "--- ") && self.is_start(ahead + 1, "+++ ")
+    fn is_name_pair(&self, ahead: usize) -> bool {
+        self.has_prefix(ahead, "--- ") && self.has_prefix(ahead + 1, "+++ ")
     }
 
-    fn file_header(&mut self, line: NumberedLine<'a>) -> Result<(), PatchError> {
+    fn parse_file_header(&mut self, line: PatchLine<'a>) -> Result<(), PatchError> {
         let seen = strip_invisible(line.text);
         let open = |file: &&mut FilePatch<'a>| file.hunks.is_empty();
         if let Some(names) = seen.strip_prefix("diff --git ") {
-            let name = names.rsplit_once(' ').map(|(_, name)| header_name(name));
+            let name = names.rsplit_once(' ').map(|(_, name)| parse_header_name(name));
             self.files.push(FilePatch::new(name.clone(), name, FileAction::Update));
         } else if let Some(name) = seen.strip_prefix("Index: ") {
-            let name = Some(header_name(name));
+            let name = Some(parse_header_name(name));
             self.files.push(FilePatch::new(name.clone(), name, FileAction::Update));
         } else if let Some(old) = seen.strip_prefix("--- ")
-            && (self.is_names(0) || self.is_start(1, "@@"))
+            && (self.is_name_pair(0) || self.has_prefix(1, "@@"))
         {
-            let old = Some(header_name(old));
-            let new = self.peek_text(1).filter(|_| self.is_names(0));
-            let new =
-                new.and_then(|new| Some(header_name(strip_invisible(new).strip_prefix("+++ ")?)));
+            let old = Some(parse_header_name(old));
+            let new = self.peek_text(1).filter(|_| self.is_name_pair(0));
+            let new = new.and_then(|new| {
+                Some(parse_header_name(strip_invisible(new).strip_prefix("+++ ")?))
+            });
             self.at += usize::from(new.is_some());
             match self.files.last_mut().filter(open) {
                 Some(file) => (file.old, file.new) = (old, new),
                 None => self.files.push(FilePatch::new(old, new, FileAction::Update)),
             }
         } else if let Some(new) = seen.strip_prefix("+++ ") {
-            let new = Some(header_name(new));
+            let new = Some(parse_header_name(new));
             match self.files.last_mut().filter(open) {
                 Some(file) => file.new = new,
                 None => self.files.push(FilePatch::new(None, new, FileAction::Update)),
@@ -313,8 +314,8 @@ impl<'a> PatchParser<'_, 'a> {
     }
 
     /// Reads a line of the envelope; false where it is none.
-    fn parse_marker(&mut self, line: NumberedLine<'a>) -> Result<bool, PatchError> {
-        let Some(marker) = marker_of(line.text) else {
+    fn parse_marker(&mut self, line: PatchLine<'a>) -> Result<bool, PatchError> {
+        let Some(marker) = envelope_marker(line.text) else {
             return Ok(false);
         };
         self.at += 1;
@@ -328,7 +329,7 @@ impl<'a> PatchParser<'_, 'a> {
             if self
                 .peek_text(0)
                 .is_some_and(|line| line.is_empty() || line.starts_with(['+', '-', ' ']))
-                && self.peek_text(0).and_then(marker_of).is_none()
+                && self.peek_text(0).and_then(envelope_marker).is_none()
             {
                 self.parse_hunk(HunkHeader::default());
             }
@@ -339,7 +340,7 @@ impl<'a> PatchParser<'_, 'a> {
             self.parse_hunk(HunkHeader::default());
         } else if let Some(name) = marker.strip_prefix("Move to:") {
             if let Some(file) = self.files.last_mut() {
-                file.moved = Some(name.trim());
+                file.renamed_to = Some(name.trim());
             }
         } else if marker == "End of File" {
             let hunk = self.files.last_mut().and_then(|file| file.hunks.last_mut());
@@ -360,7 +361,7 @@ impl<'a> PatchParser<'_, 'a> {
         let HunkHeader { start, counts, anchor } = header;
         let mut hunk = PatchHunk {
             start,
-            counts,
+            header_counts: counts,
             anchor,
             is_at_end: false,
             is_open: false,
@@ -372,24 +373,30 @@ impl<'a> PatchParser<'_, 'a> {
             let is_full = counts.is_some_and(|counts| old >= counts.0 && new >= counts.1);
             // Two lines that look like names may be a removed comment, and what comes for it.
             let has_room = counts.is_some_and(|counts| old < counts.0 && new < counts.1);
-            if self.ends_hunk(line.text, is_full, has_room) {
+            if self.is_hunk_end(line.text, is_full, has_room) {
                 break;
             }
             self.at += 1;
             if line.text.starts_with("\\ ") {
                 if let Some(last) = hunk.lines.last_mut() {
-                    last.is_last = true;
+                    last.has_no_newline = true;
                 }
             } else if let Some(line) = parse_line(line) {
                 old += usize::from(line.sign != LineSign::Added);
                 new += usize::from(line.sign != LineSign::Removed);
                 hunk.lines.push(line);
-            } else if is_full || is_prose(line.text) && self.is_over() {
+            } else if is_full || is_prose(line.text) && self.is_hunk_over() {
                 break;
             } else {
-                let NumberedLine { number, text } = line;
+                let PatchLine { number, text } = line;
                 let sign = LineSign::Context;
-                hunk.lines.push(HunkLine { sign, text, number, is_bare: true, is_last: false });
+                hunk.lines.push(HunkLine {
+                    sign,
+                    text,
+                    number,
+                    is_bare: true,
+                    has_no_newline: false,
+                });
                 (old, new) = (old + 1, new + 1);
             }
         }
@@ -405,32 +412,32 @@ impl<'a> PatchParser<'_, 'a> {
     }
 
     /// Whether a line belongs to what follows a hunk.
-    fn ends_hunk(&self, line: &str, is_full: bool, has_room: bool) -> bool {
+    fn is_hunk_end(&self, line: &str, is_full: bool, has_room: bool) -> bool {
         let seen = strip_invisible(line);
         seen.starts_with("@@")
             || seen.starts_with("diff --git ")
             || seen.starts_with("Index: ")
-            || marker_of(line).is_some()
-            || self.is_names(0) && (is_full || !has_room && self.is_start(2, "@@"))
+            || envelope_marker(line).is_some()
+            || self.is_name_pair(0) && (is_full || !has_room && self.has_prefix(2, "@@"))
             // The signature of a mail.
             || is_full && line == "-- "
     }
 
     /// Whether no line with a sign comes before the next header.
-    fn is_over(&mut self) -> bool {
-        if self.speaking < self.at {
+    fn is_hunk_over(&mut self) -> bool {
+        if self.next_signed < self.at {
             let rest = &self.lines[self.at..];
-            let speaks = |line: &NumberedLine<'_>| {
+            let speaks = |line: &PatchLine<'_>| {
                 line.text.starts_with(['+', '-', ' ']) || line.text.starts_with("@@")
             };
-            self.speaking = self.at + rest.iter().position(speaks).unwrap_or(rest.len());
+            self.next_signed = self.at + rest.iter().position(speaks).unwrap_or(rest.len());
         }
-        self.lines.get(self.speaking).is_none_or(|line| line.text.starts_with('@'))
+        self.lines.get(self.next_signed).is_none_or(|line| line.text.starts_with('@'))
     }
 }
 
 /// What stands behind `*** ` of a line of the envelope.
-fn marker_of(line: &str) -> Option<&str> {
+fn envelope_marker(line: &str) -> Option<&str> {
     let marker = line.trim().strip_prefix("*** ")?.trim();
     let known = ["Begin Patch", "End Patch", "End of File"];
     let named = ["Update File:", "Add File:", "Delete File:", "Move to:"];
@@ -454,9 +461,9 @@ struct HunkHeader<'a> {
 }
 
 /// Reads `@@ -1,2 +3,4 @@ anything`, and forms of it that say less.
-fn header_of(line: &str) -> HunkHeader<'_> {
+fn parse_hunk_header(line: &str) -> HunkHeader<'_> {
     let behind =
-        line.trim_start_matches(|c| c == '@' || super::super::space::is_invisible(c)).trim();
+        line.trim_start_matches(|c| c == '@' || super::super::whitespace::is_invisible(c)).trim();
     let seen = strip_invisible(behind);
     let numbers = seen.split("@@").next().unwrap_or_default();
     if let Some((old, new)) = parse_ranges(numbers) {

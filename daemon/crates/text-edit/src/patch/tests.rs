@@ -19,14 +19,17 @@ fn patched(text: &str, patch: &str) -> (String, PatchResult) {
 #[track_caller]
 fn check(text: &str, patch: &str, after: &str) {
     let (found, patched) = patched(text, patch);
-    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, MatchStage::Exact, false));
+    assert_eq!(
+        (found.as_str(), patched.stage, patched.should_review),
+        (after, MatchStage::Exact, false)
+    );
 }
 
 /// A patch that fits, and at which somebody should look again.
 #[track_caller]
 fn doubted(text: &str, patch: &str, after: &str, stage: MatchStage) {
     let (found, patched) = patched(text, patch);
-    assert_eq!((found.as_str(), patched.stage, patched.confirm), (after, stage, true));
+    assert_eq!((found.as_str(), patched.stage, patched.should_review), (after, stage, true));
 }
 
 #[track_caller]
@@ -80,7 +83,7 @@ fn forgives_what_models_write() {
     ] {
         let (found, patched) = patched(SCRIPT, &patch);
         assert_eq!((found.as_str(), patched.stage), (after.as_str(), MatchStage::Exact), "{patch}");
-        assert!(!patched.confirm, "{patch}");
+        assert!(!patched.should_review, "{patch}");
     }
 }
 
@@ -134,9 +137,9 @@ fn anchors_choose_among_places() {
 fn measures_how_far_it_is() {
     let text = format!("{}b\n", "a\n".repeat(60));
     let (_, patched) = patched(&text, "@@ -53 +53 @@\n-b\n+c\n");
-    assert_eq!((patched.offset, patched.confirm), (8, false));
+    assert_eq!((patched.offset, patched.should_review), (8, false));
     let (_, patched) = self::patched(&text, "@@ -50 +50 @@\n-b\n+c\n");
-    assert_eq!((patched.offset, patched.confirm), (11, true));
+    assert_eq!((patched.offset, patched.should_review), (11, true));
     refused(&text, "@@ -10 +10 @@\n-b\n+c\n", "says line 10 and fits at line 61, 51 lines away");
 }
 

@@ -72,7 +72,7 @@ fn segment_class(piece: Option<HighlightKind>, is_marked: bool) -> Option<&'stat
         HighlightKind::Constant => ("n", "n m"),
         HighlightKind::Global => ("g", "g m"),
         HighlightKind::Type => ("t", "t m"),
-        HighlightKind::Called => ("f", "f m"),
+        HighlightKind::Function => ("f", "f m"),
     };
     Some(if is_marked { marked } else { plain })
 }

@@ -109,7 +109,7 @@ fn one_script_may_require_very_often() {
     let name = "n".repeat(900);
     let mut text = format!("local p = script.{name}\n");
     text.push_str(&"require(p)".repeat(many));
-    let script = index::summarize(&text);
+    let script = index::summarize_script(&text);
     assert_eq!(script.requires.len(), many);
     let scene = place(&[
         ("ReplicatedStorage/Main", "ModuleScript", &text),

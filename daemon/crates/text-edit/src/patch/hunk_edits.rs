@@ -9,15 +9,15 @@ use std::ops::Range;
 
 use scene_schemas::text::{Position, TextEdit};
 
-use super::super::lines::{LineEnd, before_line, split_end};
-use super::super::space::{indentation_of, reindent_lines, squeeze_space};
+use super::super::lines::{LineEnd, line_start_position, split_line_end};
+use super::super::whitespace::{collapse_whitespace, indentation_of, reindent_lines};
+use super::hunk_place::{BaseText, HunkPlace};
 use super::parse::{HunkLine, LineSign, PatchHunk};
-use super::place::{BaseText, HunkPlace};
 use super::{MatchStage, PatchError, PatchResult};
 
 /// Lines that give way to others. One of both may be empty.
 #[derive(Debug)]
-pub(super) struct Change<'a> {
+pub(super) struct HunkChange<'a> {
     /// Which lines of the text, from 0.
     old: Range<usize>,
     new: Vec<Cow<'a, str>>,
@@ -27,23 +27,23 @@ pub(super) struct Change<'a> {
 }
 
 /// The changes of a hunk that has its place.
-pub(super) fn changes<'a>(
+pub(super) fn build_changes<'a>(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'a>,
     number: usize,
     place: &HunkPlace,
-) -> Result<Vec<Change<'a>>, PatchError> {
+) -> Result<Vec<HunkChange<'a>>, PatchError> {
     let lines = &hunk.lines[place.lines.clone()];
-    let added = added(base, lines, place);
+    let added = added_lines(base, lines, place);
     let added = added.ok_or(PatchError::Indentation { hunk: number, line: place.at + 1 })?;
     let mut added = added.into_iter();
     // A mark on either side is said of both; on both sides it changes nothing.
-    let is_marked = lines.iter().any(|line| line.is_last);
+    let is_marked = lines.iter().any(|line| line.has_no_newline);
     let last = |other: LineSign| lines.iter().rfind(|line| line.sign != other);
-    let is_last = |other: LineSign| last(other).is_some_and(|line| line.is_last);
+    let is_last = |other: LineSign| last(other).is_some_and(|line| line.has_no_newline);
     let stays = is_last(LineSign::Added) && is_last(LineSign::Removed);
     let is_ended = (is_marked && !stays).then(|| !is_last(LineSign::Removed));
-    let mut changes: Vec<Change<'a>> = Vec::new();
+    let mut changes: Vec<HunkChange<'a>> = Vec::new();
     let mut at = place.at;
     let mut is_open = false;
     for line in lines {
@@ -53,7 +53,7 @@ pub(super) fn changes<'a>(
             continue;
         }
         if !is_open {
-            changes.push(Change { old: at..at, new: Vec::new(), is_ended, hunk: number });
+            changes.push(HunkChange { old: at..at, new: Vec::new(), is_ended, hunk: number });
             is_open = true;
         }
         let Some(change) = changes.last_mut() else { continue };
@@ -68,7 +68,7 @@ pub(super) fn changes<'a>(
 }
 
 /// Whether a hunk marks a line as the last one, without an end, that is not so in the text.
-pub(super) fn contradicts_end(
+pub(super) fn has_false_end_mark(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'_>,
     place: &HunkPlace,
@@ -78,17 +78,17 @@ pub(super) fn contradicts_end(
         let is_old = line.sign != LineSign::Added;
         let there = base.lines.get(at).filter(|_| is_old);
         at += usize::from(is_old);
-        let has_end = there.is_some_and(|there| split_end(there).1 != LineEnd::None);
-        if line.is_last && has_end {
+        let has_end = there.is_some_and(|there| split_line_end(there).1 != LineEnd::None);
+        if line.has_no_newline && has_end {
             return true;
         }
     }
-    let is_marked = hunk.lines[place.lines.clone()].iter().any(|line| line.is_last);
+    let is_marked = hunk.lines[place.lines.clone()].iter().any(|line| line.has_no_newline);
     is_marked && at < base.lines.len()
 }
 
 /// The lines that are put in, as they are to be written.
-fn added<'a>(
+fn added_lines<'a>(
     base: &BaseText<'_>,
     lines: &[HunkLine<'a>],
     place: &HunkPlace,
@@ -100,7 +100,7 @@ fn added<'a>(
     let old = lines.iter().filter(|line| line.sign != LineSign::Added).map(|line| line.text);
     let there = base.line_contents().get(place.at..).unwrap_or_default().iter().copied();
     let both: Vec<(&str, &str)> =
-        old.zip(there).filter(|(line, _)| !squeeze_space(line).is_empty()).collect();
+        old.zip(there).filter(|(line, _)| !collapse_whitespace(line).is_empty()).collect();
     let mut pairs: Vec<_> =
         both.iter().map(|(line, there)| (indentation_of(line), indentation_of(there))).collect();
     if is_unsigned(base, lines, place) {
@@ -134,20 +134,20 @@ fn is_unsigned(base: &BaseText<'_>, lines: &[HunkLine<'_>], place: &HunkPlace) -
 }
 
 /// What an envelope that adds a file does to one that is there.
-pub(super) fn overwrite(base: &BaseText<'_>, hunks: &[PatchHunk<'_>]) -> PatchResult {
+pub(super) fn overwrite_text(base: &BaseText<'_>, hunks: &[PatchHunk<'_>]) -> PatchResult {
     let lines =
         hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == LineSign::Added);
     let text: String = lines.flat_map(|line| [line.text, "\n"]).collect();
     let start = Position { line: 0, character: 0 };
-    let end = before_line(&base.lines, base.lines.len());
+    let end = line_start_position(&base.lines, base.lines.len());
     let edits = vec![TextEdit { start, end, text }];
-    PatchResult { confirm: !base.lines.is_empty(), ..PatchResult::from_exact(edits) }
+    PatchResult { should_review: !base.lines.is_empty(), ..PatchResult::from_exact(edits) }
 }
 
 /// The edits of all changes, in order.
-pub(super) fn edits(
+pub(super) fn build_edits(
     base: &BaseText<'_>,
-    mut changes: Vec<Change<'_>>,
+    mut changes: Vec<HunkChange<'_>>,
     text: &str,
 ) -> Result<Vec<TextEdit>, PatchError> {
     changes.sort_by_key(|change| (change.old.start, change.old.end));
@@ -162,18 +162,18 @@ pub(super) fn edits(
     }
     // The mark is no part of the first line, but positions count it.
     let shift = u32::from(text.starts_with('\u{feff}'));
-    let edits = changes.iter().filter_map(|change| edit(base, change, shift));
+    let edits = changes.iter().filter_map(|change| build_edit(base, change, shift));
     Ok(edits.collect())
 }
 
-fn edit(base: &BaseText<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit> {
+fn build_edit(base: &BaseText<'_>, change: &HunkChange<'_>, shift: u32) -> Option<TextEdit> {
     let lines = &base.lines;
-    let end_of = |at: usize| lines.get(at).map(|line| split_end(line).1);
+    let end_of = |at: usize| lines.get(at).map(|line| split_line_end(line).1);
     let reaches_end = change.old.end == lines.len();
-    let is_ended = lines.last().is_none_or(|line| split_end(line).1 != LineEnd::None);
+    let is_ended = lines.last().is_none_or(|line| split_line_end(line).1 != LineEnd::None);
     let wants_end = change.is_ended.unwrap_or(is_ended || lines.is_empty());
     let mut text = String::new();
-    let mut usual = usual_end(base, change.old.start);
+    let mut usual = nearby_line_end(base, change.old.start);
     for (at, line) in change.new.iter().enumerate() {
         let own = if at < change.old.len() { end_of(change.old.start + at) } else { None };
         usual = own.filter(|end| *end != LineEnd::None).unwrap_or(usual);
@@ -184,17 +184,17 @@ fn edit(base: &BaseText<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit
         }
     }
     let (mut start, end) =
-        (before_line(lines, change.old.start), before_line(lines, change.old.end));
+        (line_start_position(lines, change.old.start), line_start_position(lines, change.old.end));
     let is_behind = change.old.start == lines.len() && !lines.is_empty() && !is_ended;
     if is_behind && !change.new.is_empty() {
         text.insert_str(0, usual.as_str());
     }
     // What is left may lose the end of its last line, or have lost it with the lines that went.
     if reaches_end && change.new.is_empty() && change.is_ended == Some(false) {
-        start = end_of_line(lines, change.old.start);
+        start = line_end_position(lines, change.old.start);
     }
     let before: String = lines.get(change.old.clone())?.concat();
-    if text == before && start == before_line(lines, change.old.start) {
+    if text == before && start == line_start_position(lines, change.old.start) {
         return None;
     }
     let moved = |at: Position| match at.line {
@@ -209,17 +209,18 @@ fn edit(base: &BaseText<'_>, change: &Change<'_>, shift: u32) -> Option<TextEdit
 }
 
 /// Behind the text of the line before this one.
-fn end_of_line(lines: &[&str], at: usize) -> Position {
+fn line_end_position(lines: &[&str], at: usize) -> Position {
     let Some(before) = at.checked_sub(1).and_then(|before| lines.get(before)) else {
-        return before_line(lines, at);
+        return line_start_position(lines, at);
     };
-    let character = split_end(before).0.encode_utf16().count() as u32;
+    let character = split_line_end(before).0.encode_utf16().count() as u32;
     Position { line: at as u32 - 1, character }
 }
 
 /// How lines around a place end.
-fn usual_end(base: &BaseText<'_>, at: usize) -> LineEnd {
-    let above = base.lines[..at.min(base.lines.len())].iter().rev().map(|line| split_end(line).1);
-    let below = base.lines.get(at..).unwrap_or_default().iter().map(|line| split_end(line).1);
+fn nearby_line_end(base: &BaseText<'_>, at: usize) -> LineEnd {
+    let above =
+        base.lines[..at.min(base.lines.len())].iter().rev().map(|line| split_line_end(line).1);
+    let below = base.lines.get(at..).unwrap_or_default().iter().map(|line| split_line_end(line).1);
     above.chain(below).find(|end| *end != LineEnd::None).unwrap_or(LineEnd::Lf)
 }

@@ -4,7 +4,7 @@ use super::ByteSpan;
 use super::lexer::{Token, TokenKind, tokenize};
 
 /// How many local variables may stand for each other.
-const LOCALS: usize = 4;
+const MAX_LOCALS: usize = 4;
 
 /// A name in a script, and what stands in its place for another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub fn find_replacements(
 ) -> Vec<NameReplacement> {
     let tokens = tokenize(source);
     let (mut found, mut span) = (Vec::new(), within);
-    for _ in 0..LOCALS {
+    for _ in 0..MAX_LOCALS {
         let is_in = |it: &Token| span.start <= it.start && it.end <= span.end;
         let first = tokens.partition_point(|it| it.start < span.start);
         let inside =
@@ -33,8 +33,8 @@ pub fn find_replacements(
             let before = at.checked_sub(1).map(|it| inside[it].kind);
             found.extend(replace_token(source, *token, before, old, new));
         }
-        let Some(next) =
-            path_root(inside, source).and_then(|name| local_value(&tokens[..first], source, name))
+        let Some(next) = path_root(inside, source)
+            .and_then(|name| find_local_value(&tokens[..first], source, name))
         else {
             break;
         };
@@ -52,10 +52,10 @@ fn replace_token(
     new: &str,
 ) -> Option<NameReplacement> {
     let Token { kind, start, end } = token;
-    let text = ByteSpan { start, end }.of(source);
+    let text = ByteSpan { start, end }.text_in(source);
     match kind {
-        TokenKind::Name if text == old && before == Some(TokenKind::Sign(b'.')) => {
-            Some(if is_name(new) {
+        TokenKind::Name if text == old && before == Some(TokenKind::Symbol(b'.')) => {
+            Some(if is_identifier(new) {
                 NameReplacement { span: ByteSpan { start, end }, text: new.to_owned() }
             } else {
                 // The dot goes with it.
@@ -97,16 +97,16 @@ fn replace_token(
 /// The variable that a path begins with: the first name that is no call of `require` or `pcall`.
 fn path_root<'s>(tokens: &[Token], source: &'s str) -> Option<&'s str> {
     let mut names = tokens.iter().filter(|it| it.kind == TokenKind::Name);
-    let names = names.by_ref().map(|it| ByteSpan { start: it.start, end: it.end }.of(source));
+    let names = names.by_ref().map(|it| ByteSpan { start: it.start, end: it.end }.text_in(source));
     names.into_iter().find(|name| !matches!(*name, "require" | "pcall"))
 }
 
 /// What a local variable was given last: behind `local NAME =`, to the end of the line.
-fn local_value(tokens: &[Token], source: &str, name: &str) -> Option<ByteSpan> {
+fn find_local_value(tokens: &[Token], source: &str, name: &str) -> Option<ByteSpan> {
     let is_it = |it: &[Token]| {
         it[0].kind == TokenKind::Local
-            && ByteSpan { start: it[1].start, end: it[1].end }.of(source) == name
-            && it[2].kind == TokenKind::Sign(b'=')
+            && ByteSpan { start: it[1].start, end: it[1].end }.text_in(source) == name
+            && it[2].kind == TokenKind::Symbol(b'=')
     };
     let at = tokens.windows(3).rposition(is_it)?;
     let start = tokens[at + 2].end;
@@ -116,7 +116,7 @@ fn local_value(tokens: &[Token], source: &str, name: &str) -> Option<ByteSpan> {
 }
 
 /// Whether a name can stand behind a dot.
-fn is_name(text: &str) -> bool {
+fn is_identifier(text: &str) -> bool {
     let tokens = tokenize(text);
     let is_whole = |it: &Token| it.kind == TokenKind::Name && it.end as usize == text.len();
     tokens.first().is_some_and(is_whole)

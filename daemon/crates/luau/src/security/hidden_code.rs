@@ -2,35 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use super::{ScanFinding, TokenKind, TokenView, fingerprint};
+use super::{ScanFinding, TokenKind, TokenView, statement_hash};
 
 /// Columns without code before code on the same line; a window shows fewer.
-const FAR: usize = 140;
+const MIN_BLANK_COLUMNS: usize = 140;
 /// Empty lines before code: several screens.
-const DEEP: usize = 150;
+const MIN_EMPTY_LINES: usize = 150;
 /// Characters of a line that nobody reads to its end, and the names in it that make it code and no
 /// list of values.
-const LONG: usize = 1_500;
-const CROWDED: usize = 80;
+const MIN_LONG_LINE: usize = 1_500;
+const MIN_LINE_NAMES: usize = 80;
 /// Letters of a name that is made of look-alikes only.
-const ALIKE: usize = 8;
+const MIN_ALIKE_LETTERS: usize = 8;
 
-pub(super) fn find_hidden(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
-    find_far(view, found);
-    find_long(view, found);
+pub(super) fn find_hidden_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    find_offscreen_code(view, found);
+    find_long_lines(view, found);
     find_look_alikes(view, found);
     for (at, line) in view.source.lines().enumerate() {
         // A mark of the byte order is no part of the text.
         let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
-        let code = fingerprint::of_text(line.trim());
-        found.extend(describe_hidden(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)));
+        let code = statement_hash::hash_text(line.trim());
+        found.extend(
+            describe_odd_characters(line).map(|what| ScanFinding::new(at as u32 + 1, what, code)),
+        );
     }
 }
 
 /// Code behind a run of blanks, or behind screens of empty lines.
-fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+fn find_offscreen_code(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut end = 0;
-    for (token, at) in view.tokens.iter().zip(&view.lines) {
+    for (token, at) in view.tokens.iter().zip(&view.token_lines) {
         if token.kind == TokenKind::Eof {
             break;
         }
@@ -41,40 +43,40 @@ fn find_far(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
         // Neither the rest of the line before nor the beginning of this one is a line.
         let empty = between.split('\n').filter(|line| line.trim().is_empty()).count();
         let empty = empty.saturating_sub(2);
-        let what = if columns >= FAR {
+        let what = if columns >= MIN_BLANK_COLUMNS {
             format!("has code {columns} columns to the right, out of sight")
-        } else if empty >= DEEP {
+        } else if empty >= MIN_EMPTY_LINES {
             format!("has code behind {empty} empty lines")
         } else {
             continue;
         };
-        found.push(ScanFinding::new(*at, what, line_code(view, *at)));
+        found.push(ScanFinding::new(*at, what, line_hash(view, *at)));
     }
 }
 
 /// The code of a line without its layout.
-fn line_code(view: &TokenView<'_>, line: u32) -> u64 {
-    let from = view.lines.partition_point(|it| *it < line);
-    let to = view.lines.partition_point(|it| *it <= line);
+fn line_hash(view: &TokenView<'_>, line: u32) -> u64 {
+    let from = view.token_lines.partition_point(|it| *it < line);
+    let to = view.token_lines.partition_point(|it| *it <= line);
     let texts: Vec<&str> = view.tokens[from..to].iter().map(|it| view.token_text(it)).collect();
-    fingerprint::of_text(&texts.join(" "))
+    statement_hash::hash_text(&texts.join(" "))
 }
 
-fn find_long(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+fn find_long_lines(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let mut names: BTreeMap<u32, usize> = BTreeMap::new();
-    for (token, line) in view.tokens.iter().zip(&view.lines) {
+    for (token, line) in view.tokens.iter().zip(&view.token_lines) {
         if !matches!(
             token.kind,
-            TokenKind::Text | TokenKind::Number | TokenKind::Sign(_) | TokenKind::Eof
+            TokenKind::Text | TokenKind::Number | TokenKind::Symbol(_) | TokenKind::Eof
         ) {
             *names.entry(*line).or_default() += 1;
         }
     }
     for (at, line) in view.source.lines().enumerate() {
-        let is_crowded = names.get(&(at as u32 + 1)).is_some_and(|count| *count >= CROWDED);
-        if line.len() >= LONG && is_crowded {
+        let is_crowded = names.get(&(at as u32 + 1)).is_some_and(|count| *count >= MIN_LINE_NAMES);
+        if line.len() >= MIN_LONG_LINE && is_crowded {
             let what = format!("has {} characters of code, too long to read", line.len());
-            found.push(ScanFinding::new(at as u32 + 1, what, fingerprint::of_text(line)));
+            found.push(ScanFinding::new(at as u32 + 1, what, statement_hash::hash_text(line)));
         }
     }
 }
@@ -82,11 +84,11 @@ fn find_long(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 /// Names such as `IlIIlIlI`, as obfuscators give them.
 fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
     let is_alike = |name: &str| {
-        name.len() >= ALIKE
+        name.len() >= MIN_ALIKE_LETTERS
             && name.bytes().all(|byte| b"Il1O0_".contains(&byte))
             && name.bytes().any(|byte| b"Il".contains(&byte))
     };
-    let mut names = view.tokens.iter().zip(&view.lines);
+    let mut names = view.tokens.iter().zip(&view.token_lines);
     if let Some((token, line)) =
         names.find(|(token, _)| token.kind == TokenKind::Name && is_alike(view.token_text(token)))
     {
@@ -97,19 +99,19 @@ fn find_look_alikes(view: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
 }
 
 /// What is said of a line for its characters: those that reorder it, then those without a shape.
-fn describe_hidden(line: &str) -> Option<String> {
+fn describe_odd_characters(line: &str) -> Option<String> {
     if line.is_ascii() {
         return None;
     }
     let code = |c: char| format!("U+{:04X}", c as u32);
-    if let Some(c) = line.chars().find(|c| is_reordering(*c)) {
+    if let Some(c) = line.chars().find(|c| is_bidi_control(*c)) {
         return Some(format!("has the character {}, which shows text in another order", code(c)));
     }
     let mut last = ' ';
     for c in line.chars() {
         // Flags of regions end with them.
         let is_flag = matches!(last, '\u{1f3f4}' | '\u{e0000}'..='\u{e007f}');
-        if has_no_shape(c) && !(is_flag && matches!(c, '\u{e0000}'..='\u{e007f}')) {
+        if is_invisible(c) && !(is_flag && matches!(c, '\u{e0000}'..='\u{e007f}')) {
             return Some(format!("has the invisible character {}", code(c)));
         }
         last = c;
@@ -118,13 +120,13 @@ fn describe_hidden(line: &str) -> Option<String> {
 }
 
 /// Whether a character makes what follows look as if it stood elsewhere.
-fn is_reordering(c: char) -> bool {
+fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a character takes no room. Those that join letters and signs (U+200C, U+200D) and the marks
 /// of direction are part of how people write.
-fn has_no_shape(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}'

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// In longer texts, of bytes, white space is not forgiven: no script of Studio has a tenth of it.
-pub(super) const MAX_LOOSE: usize = 1 << 21;
+pub(super) const MAX_LOOSE_BYTES: usize = 1 << 21;
 
 /// Whether a character is neither seen nor takes room: they come along when text is copied.
 pub(super) fn is_invisible(c: char) -> bool {
@@ -37,7 +37,7 @@ pub(super) fn strip_invisible(text: &str) -> Cow<'_, str> {
 
 /// What two lines have in common that differ only in white space: each run of it counts as one
 /// space, and none at either end.
-pub(super) fn squeeze_space(line: &str) -> Cow<'_, str> {
+pub(super) fn collapse_whitespace(line: &str) -> Cow<'_, str> {
     let is_plain = |bytes: &[u8]| {
         let mut before = b' ';
         bytes.iter().all(|byte| {
@@ -62,7 +62,7 @@ pub(super) fn squeeze_space(line: &str) -> Cow<'_, str> {
 }
 
 /// A line without any white space.
-pub(super) fn without_space(line: &str) -> String {
+pub(super) fn remove_whitespace(line: &str) -> String {
     if !line.is_ascii() {
         return line.split_whitespace().collect();
     }
@@ -100,7 +100,7 @@ enum IndentRule {
 
 impl IndentRule {
     /// All that turn each first indentation into the second one.
-    fn rules_between(pairs: &[(&str, &str)]) -> Vec<Self> {
+    fn find_rules(pairs: &[(&str, &str)]) -> Vec<Self> {
         let Some((from, to)) = pairs.first() else {
             return vec![Self::Same];
         };
@@ -175,7 +175,7 @@ pub(super) fn reindent_lines(
     pairs.sort_unstable();
     pairs.dedup();
     let is_blank = |line: &&&str| line.trim().is_empty();
-    let rules = IndentRule::rules_between(&pairs);
+    let rules = IndentRule::find_rules(&pairs);
     let is_mixed = |line: &&str| {
         let own = indentation_of(line);
         pairs.iter().any(|(_, there)| *there == own)
@@ -205,10 +205,10 @@ mod tests {
         assert_eq!(strip_invisible("a\u{200b}b\u{feff}"), "ab");
         assert_eq!(strip_invisible("👩\u{200d}💻"), "👩\u{200d}💻");
         assert_eq!(strip_invisible("a\u{200d}b"), "ab");
-        assert_eq!(squeeze_space("\ta\u{a0}\t b  "), "a b");
-        assert_eq!(squeeze_space("a b"), "a b");
-        assert_eq!(squeeze_space(" \u{200b} "), "");
-        assert_eq!(squeeze_space(" x\u{200b}"), "x");
+        assert_eq!(collapse_whitespace("\ta\u{a0}\t b  "), "a b");
+        assert_eq!(collapse_whitespace("a b"), "a b");
+        assert_eq!(collapse_whitespace(" \u{200b} "), "");
+        assert_eq!(collapse_whitespace(" x\u{200b}"), "x");
     }
 
     #[track_caller]

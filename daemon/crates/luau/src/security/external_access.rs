@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::api_names::{PROMPTS, TELEPORTS, describe_name, describe_switch};
-use super::calls::LogicalCall;
-use super::flow::{CLIENT, DataSource};
+use super::api_names::{PROMPT_METHODS, TELEPORT_METHODS, describe_name, describe_property};
+use super::call_flow::{CLIENT, DataSource};
+use super::logical_calls::LogicalCall;
 use super::tree::{BinaryOperator, BindingId, BindingSource, ExprId, TreeExpr, UnaryOperator};
-use super::value::{MemberOwner, ScanValue, is_instance, show_number, to_number, to_text};
-use super::{ScanFinding, TokenKind, TokenView, TreeView, fingerprint};
+use super::value::{MemberOwner, ScanValue, format_number, is_instance, to_number, to_text};
+use super::{ScanFinding, TokenKind, TokenView, TreeView, statement_hash};
 
 /// Functions that may be given `require` without handing it on.
-const ASKS_ABOUT: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
+const INSPECTION_FUNCTIONS: [&str; 6] = ["type", "typeof", "print", "tostring", "warn", "rawequal"];
 
 /// Functions that are worth a look wherever they are handed on.
 const LOADERS: [&str; 2] = ["require", "loadstring"];
@@ -19,27 +19,28 @@ const LOADERS: [&str; 2] = ["require", "loadstring"];
 const DECODERS: [&str; 6] = ["byte", "char", "concat", "format", "gsub", "reverse"];
 
 /// The services by which a script reaches outside of the place.
-const REACHING: [&str; 3] = ["HttpService", "InsertService", "AssetService"];
+const EXTERNAL_SERVICES: [&str; 3] = ["HttpService", "InsertService", "AssetService"];
 
 /// Numbers of items have more digits; smaller ones are amounts.
-const LEAST_ITEM: f64 = 1_000.0;
+const MIN_ITEM_ID: f64 = 1_000.0;
 
 /// A finding, and the expression that it is about.
-type ReachFinding = (ExprId, ScanFinding);
+type LocatedFinding = (ExprId, ScanFinding);
 
-pub(super) fn find_reach(view: &mut TreeView<'_>, found: &mut Vec<ReachFinding>) {
-    for at in view.tree.ids() {
+pub(super) fn find_external_access(view: &mut TreeView<'_>, found: &mut Vec<LocatedFinding>) {
+    for at in view.tree.expr_ids() {
         let said = match view.tree.expr(at) {
             TreeExpr::Name(binding) => {
                 let binding = view.tree.binding(*binding);
                 let name = Some(binding.name.clone()).filter(|_| binding.is_global);
                 let said = name.as_deref().and_then(|name| describe_name(name, false));
-                said.map(ToOwned::to_owned).or_else(|| passed_on(view, at))
+                said.map(ToOwned::to_owned).or_else(|| check_passed_loader(view, at))
             }
             TreeExpr::Index { base, key, is_written } => {
-                check_member(view, at, *base, *key, *is_written).or_else(|| passed_on(view, at))
+                check_member(view, at, *base, *key, *is_written)
+                    .or_else(|| check_passed_loader(view, at))
             }
-            TreeExpr::Table(_) => switch_in_table(view, at),
+            TreeExpr::Table(_) => check_table_properties(view, at),
             _ => None,
         };
         let said = said.map(|what| (at, view.make_finding(at, what)));
@@ -56,7 +57,7 @@ pub(super) fn find_reach(view: &mut TreeView<'_>, found: &mut Vec<ReachFinding>)
         let more = [
             check_prompt(view, call),
             check_teleport(view, call, teleports),
-            check_dispatch(view, call),
+            check_dynamic_call(view, call),
         ];
         for what in said.into_iter().chain(more).flatten() {
             found.push((call.at, view.make_finding(call.at, what)));
@@ -66,13 +67,13 @@ pub(super) fn find_reach(view: &mut TreeView<'_>, found: &mut Vec<ReachFinding>)
 }
 
 /// What the words of a script say that has no tree.
-pub(super) fn find_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
-    for (token, line) in tokens.tokens.iter().zip(&tokens.lines) {
+pub(super) fn find_flagged_words(tokens: &TokenView<'_>, found: &mut Vec<ScanFinding>) {
+    for (token, line) in tokens.tokens.iter().zip(&tokens.token_lines) {
         let word = tokens.token_text(token);
         let word =
             if token.kind == TokenKind::Name { word } else { word.trim_matches(['"', '\'', '`']) };
         if let Some(what) = describe_name(word, true) {
-            found.push(ScanFinding::new(*line, what, fingerprint::of_text(word)));
+            found.push(ScanFinding::new(*line, what, statement_hash::hash_text(word)));
         }
     }
 }
@@ -87,10 +88,11 @@ fn check_member(
 ) -> Option<String> {
     let keys = view.evaluator.eval(key);
     if is_written {
-        let named = keys.iter().find_map(|key| to_text(key).and_then(|key| describe_switch(&key)));
-        let source = keys.iter().find_map(outside_source);
+        let named =
+            keys.iter().find_map(|key| to_text(key).and_then(|key| describe_property(&key)));
+        let source = keys.iter().find_map(untrusted_source);
         let owner = view.evaluator.eval(base);
-        let set = source.filter(|_| owner.iter().any(is_of_client));
+        let set = source.filter(|_| owner.iter().any(is_client_value));
         let set = set.map(|source| format!("sets a property that {source} names"));
         return named.map(ToOwned::to_owned).or(set);
     }
@@ -109,7 +111,7 @@ fn check_member(
     let owner = view.evaluator.eval(base);
     let is_known = keys.iter().all(|key| to_text(key).is_some());
     let is_reaching = |owner: &ScanValue| match owner {
-        ScanValue::Service(name) => REACHING.contains(&&**name),
+        ScanValue::Service(name) => EXTERNAL_SERVICES.contains(&&**name),
         _ => false,
     };
     if !is_known && owner.iter().any(is_reaching) {
@@ -130,16 +132,16 @@ fn check_member(
 }
 
 /// `{ LinkedSource = ... }`, as properties are given.
-fn switch_in_table(view: &TreeView<'_>, at: ExprId) -> Option<String> {
+fn check_table_properties(view: &TreeView<'_>, at: ExprId) -> Option<String> {
     let TreeExpr::Table(fields) = view.tree.expr(at) else { return None };
     let key = |key: Option<ExprId>| key.and_then(|key| view.tree.literal_text(key));
-    let named = fields.iter().find_map(|field| key(field.key).and_then(|it| describe_switch(it)));
+    let named = fields.iter().find_map(|field| key(field.key).and_then(|it| describe_property(it)));
     named.map(ToOwned::to_owned)
 }
 
 /// `require` or `loadstring` that is a value and not called, under any name: whoever gets it can load
 /// code from outside.
-fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
+fn check_passed_loader(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
     let is_read = match view.tree.expr(at) {
         TreeExpr::Name(_) => true,
         TreeExpr::Index { is_written, .. } => !is_written,
@@ -168,8 +170,8 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
                 let is_usual = *callee == child
                     || values.iter().any(|value| match value {
                         ScanValue::Builtin(name) => {
-                            ASKS_ABOUT.contains(&&**name)
-                                || super::flow::forwarded_arguments(name)
+                            INSPECTION_FUNCTIONS.contains(&&**name)
+                                || super::call_flow::forwarding_offsets(name)
                                     .is_some_and(|(at, _)| args.get(at) == Some(&child))
                         }
                         _ => false,
@@ -188,14 +190,14 @@ fn passed_on(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
         }
     }
     // `local load = require` is followed by its name.
-    let is_alias = parent.is_none() && !view.tree.statement_of(at).names.is_empty();
+    let is_alias = parent.is_none() && !view.tree.statement_of(at).declared_names.is_empty();
     (!is_alias)
         .then(|| format!("passes on {name} itself, by which code can be loaded from outside"))
 }
 
 /// A call of what another name stands for: `local run = loadstring run(text)`.
 fn check_alias_call(call: &LogicalCall) -> Option<String> {
-    let named = call.values.iter().find_map(|value| match value {
+    let named = call.callee_values.iter().find_map(|value| match value {
         ScanValue::Builtin(name) | ScanValue::Member(_, name) => describe_name(name, true),
         _ => None,
     });
@@ -204,7 +206,7 @@ fn check_alias_call(call: &LogicalCall) -> Option<String> {
 
 /// A module by its number, or by what somebody else says.
 fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
-    let is_require = call.values.iter().any(|value| match value {
+    let is_require = call.callee_values.iter().any(|value| match value {
         ScanValue::Builtin(name) | ScanValue::Member(MemberOwner::Unknown, name) => {
             &**name == "require"
         }
@@ -213,18 +215,18 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
     let what = call.args.first().filter(|_| is_require)?;
     let values = view.evaluator.eval(*what);
     let asset = values.iter().find_map(|value| match value {
-        ScanValue::Number(id) => Some(show_number(*id)),
+        ScanValue::Number(id) => Some(format_number(*id)),
         _ => None,
     });
     if let Some(id) = asset {
         return Some(format!("requires the asset {id}, code from outside the place"));
     }
-    if let Some(source) = values.iter().find_map(outside_source) {
+    if let Some(source) = values.iter().find_map(untrusted_source) {
         return Some(format!(
             "requires a module that comes from {source}, which can be code from outside the place"
         ));
     }
-    if values.contains(&ScanValue::SomeNumber) {
+    if values.contains(&ScanValue::UnknownNumber) {
         let said = "requires an asset by a number that is worked out as it runs, code from outside \
                     the place";
         return Some(said.to_owned());
@@ -235,11 +237,11 @@ fn check_require(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> 
     }
     let said =
         "requires what is not shown to be a module of the place, which can be code from outside";
-    (!is_module(view, *what, &values)).then(|| said.to_owned())
+    (!is_place_module(view, *what, &values)).then(|| said.to_owned())
 }
 
 /// Whether what is required can be a module of the place only, as far as the script says.
-fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> bool {
+fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> bool {
     let is_known = |value: &ScanValue| match value {
         ScanValue::Text(_)
         | ScanValue::Prefix(_)
@@ -250,10 +252,10 @@ fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> boo
         | ScanValue::Table(_)
         | ScanValue::List(_)
         | ScanValue::Function(_)
-        | ScanValue::Open => true,
+        | ScanValue::Incomplete => true,
         value => is_instance(value),
     };
-    if values.iter().all(|value| *value == ScanValue::Open) {
+    if values.iter().all(|value| *value == ScanValue::Incomplete) {
         return false;
     }
     let mut fields: Vec<Rc<str>> = Vec::new();
@@ -265,16 +267,16 @@ fn is_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) -> boo
         }
     }
     let mut is_given = fields.iter().all(|name| {
-        let given = view.evaluator.values_of_name(name);
+        let given = view.evaluator.named_field_values(name);
         !given.is_empty() && given.iter().all(is_known)
     });
     // A table that others know may be written to by the same name elsewhere.
-    if values.contains(&ScanValue::Open) {
-        is_given &= match view.tree.expr(super::flow::follow_alias(view.tree, what)) {
+    if values.contains(&ScanValue::Incomplete) {
+        is_given &= match view.tree.expr(super::call_flow::resolve_alias(view.tree, what)) {
             TreeExpr::Index { key, .. } => view
                 .tree
                 .literal_text(*key)
-                .is_none_or(|name| view.evaluator.values_of_name(name).iter().all(is_known)),
+                .is_none_or(|name| view.evaluator.named_field_values(name).iter().all(is_known)),
             TreeExpr::Call { .. } => false,
             _ => true,
         };
@@ -296,12 +298,12 @@ fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
     };
     let others = definitions.iter().filter(is_other).count();
     let conditions = &view.tree.statement_of(what).conditions;
-    others == 1 && conditions.iter().any(|it| proves_instance(view, *it, *binding, true))
+    others == 1 && conditions.iter().any(|it| is_instance_guard(view, *it, *binding, true))
 }
 
 /// Whether a condition that holds, or does not, says that a variable holds an instance.
-fn proves_instance(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
-    let proves = |id: ExprId, holds: bool| proves_instance(view, id, binding, holds);
+fn is_instance_guard(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: bool) -> bool {
+    let proves = |id: ExprId, holds: bool| is_instance_guard(view, id, binding, holds);
     match view.tree.expr(id) {
         TreeExpr::Unary { operator: UnaryOperator::Not, operand } => proves(*operand, !holds),
         TreeExpr::Binary { operator: BinaryOperator::And, left, right } if holds => {
@@ -312,58 +314,60 @@ fn proves_instance(view: &TreeView<'_>, id: ExprId, binding: BindingId, holds: b
         }
         // `typeof(module) == "Instance"`
         TreeExpr::Binary { operator: BinaryOperator::Equal, left, right } if holds => {
-            is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
+            is_typeof_check(view, *left, *right, binding) || has_member_access(view, *left, binding)
         }
         TreeExpr::Binary { operator: BinaryOperator::NotEqual, left, right } if !holds => {
-            is_type_of(view, *left, *right, binding) || is_asked(view, *left, binding)
+            is_typeof_check(view, *left, *right, binding) || has_member_access(view, *left, binding)
         }
-        _ => is_asked(view, id, binding),
+        _ => has_member_access(view, id, binding),
     }
 }
 
-fn is_type_of(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: BindingId) -> bool {
+fn is_typeof_check(view: &TreeView<'_>, left: ExprId, right: ExprId, binding: BindingId) -> bool {
     let TreeExpr::Call { callee, args, .. } = view.tree.expr(left) else { return false };
-    let name = super::flow::global_name(view.tree, *callee);
+    let name = super::call_flow::global_name(view.tree, *callee);
     name.as_deref() == Some("typeof")
         && view.tree.literal_text(right).is_some_and(|text| &**text == "Instance")
-        && args.first().is_some_and(|it| is_name(view, *it, binding))
+        && args.first().is_some_and(|it| is_reference_to(view, *it, binding))
 }
 
 /// Whether an expression begins with a member of a variable, which fails where that is a number.
-fn is_asked(view: &TreeView<'_>, mut id: ExprId, binding: BindingId) -> bool {
+fn has_member_access(view: &TreeView<'_>, mut id: ExprId, binding: BindingId) -> bool {
     loop {
         id = match view.tree.expr(id) {
             TreeExpr::Binary { left, .. } => *left,
             TreeExpr::Unary { operand, .. } => *operand,
             TreeExpr::Call { callee, .. } => *callee,
-            TreeExpr::Index { base, .. } if is_name(view, *base, binding) => return true,
+            TreeExpr::Index { base, .. } if is_reference_to(view, *base, binding) => return true,
             TreeExpr::Index { base, .. } => *base,
             _ => return false,
         }
     }
 }
 
-fn is_name(view: &TreeView<'_>, id: ExprId, binding: BindingId) -> bool {
+fn is_reference_to(view: &TreeView<'_>, id: ExprId, binding: BindingId) -> bool {
     matches!(view.tree.expr(id), TreeExpr::Name(it) if *it == binding)
 }
 
 /// Where a value comes from, where somebody else says it.
-fn outside_source(value: &ScanValue) -> Option<DataSource> {
+fn untrusted_source(value: &ScanValue) -> Option<DataSource> {
     match value {
-        ScanValue::Outside(source) => Some(source),
+        ScanValue::Untrusted(source) => Some(source),
         _ => None,
     }
 }
 
 /// Whether a client says a value: it can name any instance of the place so.
-fn is_of_client(value: &ScanValue) -> bool {
-    *value == ScanValue::Outside(CLIENT)
+fn is_client_value(value: &ScanValue) -> bool {
+    *value == ScanValue::Untrusted(CLIENT)
 }
 
 /// Functions of `debug` that give code of others.
 fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let is = |name: &str| {
-        call.values.iter().any(|it| matches!(it, ScanValue::Builtin(builtin) if &**builtin == name))
+        call.callee_values
+            .iter()
+            .any(|it| matches!(it, ScanValue::Builtin(builtin) if &**builtin == name))
     };
     if is("debug.loadmodule") {
         return Some("uses debug.loadmodule, which runs a module's code again".to_owned());
@@ -380,29 +384,30 @@ fn check_debug_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<Strin
 }
 
 /// The method that a call calls, of those that are asked for.
-fn called_method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
-    call.values.iter().find_map(|value| match value {
+fn match_method<'a>(call: &LogicalCall, names: &[&'a str]) -> Option<&'a str> {
+    call.callee_values.iter().find_map(|value| match value {
         ScanValue::Member(_, name) => names.iter().find(|it| **it == &**name).copied(),
         _ => None,
     })
 }
 
 fn check_prompt(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
-    let name = called_method(call, &PROMPTS)?;
-    let id = call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(item_name));
+    let name = match_method(call, &PROMPT_METHODS)?;
+    let id =
+        call.args.iter().find_map(|arg| view.evaluator.eval(*arg).iter().find_map(format_item_id));
     let what = id.map_or_else(|| "something".to_owned(), |id| format!("the item {id}"));
     Some(format!("asks players to buy {what} ({name}); see who is paid for it"))
 }
 
-fn item_name(value: &ScanValue) -> Option<String> {
+fn format_item_id(value: &ScanValue) -> Option<String> {
     let id = to_number(value).filter(|_| matches!(value, ScanValue::Number(_)))?;
-    (id >= LEAST_ITEM).then(|| show_number(id))
+    (id >= MIN_ITEM_ID).then(|| format_number(id))
 }
 
 /// A teleport; `is_named` says whether the script names TeleportService at all.
 fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -> Option<String> {
-    let name = called_method(call, &TELEPORTS)?;
-    let service = call.values.iter().find_map(|value| match value {
+    let name = match_method(call, &TELEPORT_METHODS)?;
+    let service = call.callee_values.iter().find_map(|value| match value {
         ScanValue::Member(MemberOwner::Service(service), _) => Some(service.clone()),
         _ => None,
     });
@@ -411,18 +416,18 @@ fn check_teleport(view: &mut TreeView<'_>, call: &LogicalCall, is_named: bool) -
     let first = call.method_args().first().or(call.args.first()).filter(|_| is_service)?;
     let values = view.evaluator.eval(*first);
     let id = values.iter().find_map(|value| match value {
-        ScanValue::Number(id) => Some(show_number(*id)),
+        ScanValue::Number(id) => Some(format_number(*id)),
         _ => None,
     });
     let id = id.map(|id| format!("sends players to the place {id} ({name})"));
     id.or_else(|| {
-        let source = values.iter().find_map(outside_source)?;
+        let source = values.iter().find_map(untrusted_source)?;
         Some(format!("sends players to a place that comes from {source} ({name})"))
     })
 }
 
 /// A function that is chosen by what somebody else says, or by a name that is not in this script.
-fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
+fn check_dynamic_call(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String> {
     let TreeExpr::Index { base, key, .. } = view.tree.expr(call.callee) else { return None };
     let (owners, keys) = (view.evaluator.eval(*base), view.evaluator.eval(*key));
     let is_game = owners.iter().any(|owner| match owner {
@@ -430,9 +435,9 @@ fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String>
         ScanValue::Service(_) => true,
         _ => false,
     });
-    let is_theirs = owners.iter().any(is_of_client);
+    let is_theirs = owners.iter().any(is_client_value);
     let source = keys.iter().find_map(|key| match key {
-        ScanValue::Outside(source) => Some(source),
+        ScanValue::Untrusted(source) => Some(source),
         _ => None,
     });
     if let Some(source) = source.filter(|_| is_game || is_theirs) {
@@ -457,11 +462,12 @@ fn check_dispatch(view: &mut TreeView<'_>, call: &LogicalCall) -> Option<String>
         matches!((view.tree.expr(*base), view.tree.expr(*first)),
             (TreeExpr::Name(owner), TreeExpr::Name(first)) if owner == first)
     });
-    let is_open = owners.iter().any(|it| matches!(it, ScanValue::Unknown | ScanValue::Open));
+    let is_open = owners.iter().any(|it| matches!(it, ScanValue::Unknown | ScanValue::Incomplete));
     let is_any_service = owners.contains(&ScanValue::Service(Rc::default()));
     let is_named = |view: &TreeView<'_>| {
         let tokens = &view.tokens;
-        let names = |it| REACHING.contains(&tokens.token_text(it).trim_matches(['"', '\'']));
+        let names =
+            |it| EXTERNAL_SERVICES.contains(&tokens.token_text(it).trim_matches(['"', '\'']));
         tokens.tokens.iter().any(names)
     };
     (is_own && !is_known && (is_any_service || is_open && is_named(view)))

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::evaluator::Evaluator;
 use super::tree::{ExprId, TreeExpr};
 use super::value::{
-    MAX_VALUES, ScanValue, ValueSet, bounded_text, combine_values, concat_values, some_number,
-    to_number, to_text, union_values,
+    MAX_VALUES, ScanValue, ValueSet, combine_values, concat_values, to_number, to_text,
+    truncate_text, union_values, unknown_number,
 };
 
 const LIBRARIES: [&str; 12] = [
@@ -53,7 +53,7 @@ pub(super) fn is_string_method(name: &str) -> bool {
 }
 
 /// Whether a function gives one value and no more.
-pub(super) fn gives_one(name: &str) -> bool {
+pub(super) fn is_single_valued(name: &str) -> bool {
     let is_plain =
         matches!(name, "tonumber" | "tostring" | "type" | "typeof" | "rawget" | "require");
     is_plain
@@ -68,7 +68,7 @@ pub(super) fn gives_one(name: &str) -> bool {
 }
 
 /// Whether a function puts a text together out of others, or out of numbers.
-pub(super) fn makes_text(name: &str) -> bool {
+pub(super) fn is_text_builder(name: &str) -> bool {
     matches!(
         name,
         "string.char"
@@ -87,7 +87,7 @@ pub(super) fn makes_text(name: &str) -> bool {
 }
 
 /// What a call of a global function may give.
-pub(super) fn call_global(
+pub(super) fn eval_global_call(
     evaluator: &mut Evaluator<'_>,
     name: &str,
     args: &[ExprId],
@@ -112,7 +112,7 @@ pub(super) fn call_global(
         "rawget" => {
             let [table, key] = args else { return vec![ScanValue::Unknown] };
             let keys = evaluator.eval(*key);
-            return evaluator.read_keys(*table, &keys);
+            return evaluator.lookup_keys(*table, &keys);
         }
         "table.unpack" | "unpack" | "table.remove" => {
             return args.first().map(|it| evaluator.item_values(*it)).unwrap_or_default();
@@ -121,20 +121,20 @@ pub(super) fn call_global(
             let items = args.first().map(|it| evaluator.item_values(*it)).unwrap_or_default();
             return items.into_iter().chain([ScanValue::Unknown]).collect();
         }
-        "table.find" => return vec![ScanValue::SomeNumber, ScanValue::Nil],
+        "table.find" => return vec![ScanValue::UnknownNumber, ScanValue::Nil],
         "table.concat" => return join_values(evaluator, args),
         _ => {}
     }
-    let mut values = each_fold(evaluator, name, args);
+    let mut values = fold_combinations(evaluator, name, args);
     let is_listed = matches!(name, "string.char" | "utf8.char");
-    if !is_whole || is_listed && args.last().is_some_and(|it| evaluator.may_give_more(*it)) {
+    if !is_whole || is_listed && args.last().is_some_and(|it| evaluator.can_return_several(*it)) {
         values.push(ScanValue::Unknown);
     }
     values
 }
 
 /// What a function makes of all that its arguments may be, as far as that is bounded.
-fn each_fold(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<ScanValue> {
+fn fold_combinations(evaluator: &mut Evaluator<'_>, name: &str, args: &[ExprId]) -> Vec<ScanValue> {
     let choices: Vec<ValueSet> = args.iter().map(|it| evaluator.eval(*it)).collect();
     let mut rows: Vec<Vec<ScanValue>> = vec![Vec::with_capacity(args.len())];
     let mut is_cut = false;
@@ -189,8 +189,8 @@ fn join_values(evaluator: &mut Evaluator<'_>, args: &[ExprId]) -> Vec<ScanValue>
             }
             ScanValue::Table(id) => table_items(evaluator, *id),
             ScanValue::List(items) => items.iter().map(|it| [it.clone()].into()).collect(),
-            ScanValue::Outside(source) => {
-                values.push(ScanValue::Outside(source));
+            ScanValue::Untrusted(source) => {
+                values.push(ScanValue::Untrusted(source));
                 continue;
             }
             _ => {
@@ -219,15 +219,15 @@ fn table_items(evaluator: &mut Evaluator<'_>, table: ExprId) -> Vec<ValueSet> {
     let is_name = |key: Option<ExprId>| key.is_none_or(|key| tree.literal_text(key).is_some());
     let is_plain = fields.len() <= MAX_FOLDED && fields.iter().all(|field| is_name(field.key));
     let last = fields.last().filter(|last| last.key.is_none());
-    let may_be_more = last.is_some_and(|last| evaluator.may_give_more(last.value));
-    if !is_plain || may_be_more || !evaluator.is_closed(table) {
+    let may_be_more = last.is_some_and(|last| evaluator.can_return_several(last.value));
+    if !is_plain || may_be_more || !evaluator.is_private_table(table) {
         items.push([ScanValue::Unknown].into());
     }
     items
 }
 
 fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
-    if let Some(outside) = args.iter().find(|it| matches!(it, ScanValue::Outside(_)))
+    if let Some(outside) = args.iter().find(|it| matches!(it, ScanValue::Untrusted(_)))
         && (name.starts_with("string.") || matches!(name, "tostring" | "utf8.char"))
     {
         return outside.clone();
@@ -235,14 +235,14 @@ fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
     match (name, args) {
         ("tostring", [value, ..]) => to_text(value).map_or(ScanValue::Unknown, ScanValue::Text),
         ("tonumber", [value]) => {
-            to_number(value).map_or_else(|| some_number(value), ScanValue::Number)
+            to_number(value).map_or_else(|| unknown_number(value), ScanValue::Number)
         }
         ("tonumber", [value, base]) => {
             let read = to_text(value).zip(to_number(base)).and_then(|(text, base)| {
                 let is_base = (2.0..=36.0).contains(&base);
                 is_base.then(|| i64::from_str_radix(text.trim(), base as u32).ok()).flatten()
             });
-            read.map_or_else(|| some_number(value), |it| ScanValue::Number(it as f64))
+            read.map_or_else(|| unknown_number(value), |it| ScanValue::Number(it as f64))
         }
         ("string.char" | "utf8.char", codes) => {
             // Above them `string.char` gives bytes, which are no characters.
@@ -250,7 +250,7 @@ fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
             let code = |code: &ScanValue| to_number(code).filter(|it| (0.0..=most).contains(it));
             let char = |value: &ScanValue| char::from_u32(code(value)? as u32);
             let all: Option<String> = codes.iter().map(char).collect();
-            all.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| bounded_text(&it))
+            all.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| truncate_text(&it))
         }
         ("string.split", [ScanValue::Text(whole), between]) => {
             let between = to_text(between).filter(|it| !it.is_empty());
@@ -259,11 +259,11 @@ fn fold_call(name: &str, args: &[ScanValue]) -> ScanValue {
         }
         ("string.split", [ScanValue::Text(whole)]) => text_list(whole.split(',')),
         (name, [ScanValue::Text(whole), rest @ ..]) if name.starts_with("string.") => {
-            on_text(name, whole, rest)
+            fold_string_method(name, whole, rest)
         }
-        (name, args) if name.starts_with("math.") => math_value(name, args),
-        (name, args) if name.starts_with("bit32.") => bit_value(name, args),
-        _ if makes_text(name) => ScanValue::Prefix(Rc::default()),
+        (name, args) if name.starts_with("math.") => fold_math(name, args),
+        (name, args) if name.starts_with("bit32.") => fold_bit32(name, args),
+        _ if is_text_builder(name) => ScanValue::Prefix(Rc::default()),
         _ => ScanValue::Unknown,
     }
 }
@@ -278,20 +278,20 @@ fn text_list<'t>(items: impl Iterator<Item = &'t str>) -> ScanValue {
     ScanValue::List(all.into())
 }
 
-fn on_text(name: &str, whole: &str, rest: &[ScanValue]) -> ScanValue {
+fn fold_string_method(name: &str, whole: &str, rest: &[ScanValue]) -> ScanValue {
     match (name, rest) {
         // Luau counts bytes.
         ("string.reverse" | "string.sub", _) if !whole.is_ascii() => {
             ScanValue::Prefix(Rc::default())
         }
-        ("string.len" | "string.byte", _) if !whole.is_ascii() => ScanValue::SomeNumber,
-        ("string.reverse", _) => bounded_text(&whole.chars().rev().collect::<String>()),
-        ("string.lower", _) => bounded_text(&whole.to_ascii_lowercase()),
-        ("string.upper", _) => bounded_text(&whole.to_ascii_uppercase()),
+        ("string.len" | "string.byte", _) if !whole.is_ascii() => ScanValue::UnknownNumber,
+        ("string.reverse", _) => truncate_text(&whole.chars().rev().collect::<String>()),
+        ("string.lower", _) => truncate_text(&whole.to_ascii_lowercase()),
+        ("string.upper", _) => truncate_text(&whole.to_ascii_uppercase()),
         ("string.len", _) => ScanValue::Number(whole.len() as f64),
         ("string.byte", _) => {
             let Some(at) = rest.first().map_or(Some(1.0), to_number) else {
-                return ScanValue::SomeNumber;
+                return ScanValue::UnknownNumber;
             };
             let at = if at < 0.0 { at + whole.len() as f64 } else { at - 1.0 };
             let code = whole.as_bytes().get(at as usize).filter(|_| at >= 0.0);
@@ -299,24 +299,24 @@ fn on_text(name: &str, whole: &str, rest: &[ScanValue]) -> ScanValue {
         }
         ("string.rep", [count]) => match to_number(count) {
             Some(count) if count * (whole.len() as f64) < 1_000.0 => {
-                bounded_text(&whole.repeat(count.max(0.0) as usize))
+                truncate_text(&whole.repeat(count.max(0.0) as usize))
             }
             _ => ScanValue::Prefix(whole.into()),
         },
-        ("string.sub", [from, to @ ..]) => substring_value(whole, from, to.first()),
-        ("string.format", args) => format_value(whole, args),
+        ("string.sub", [from, to @ ..]) => fold_substring(whole, from, to.first()),
+        ("string.format", args) => fold_format(whole, args),
         ("string.gsub", [ScanValue::Text(pattern), ScanValue::Text(with)]) => {
             let kept = replace_plain(whole, pattern, with);
-            kept.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| bounded_text(&it))
+            kept.map_or_else(|| ScanValue::Prefix(Rc::default()), |it| truncate_text(&it))
         }
-        ("string.find", _) => ScanValue::SomeNumber,
+        ("string.find", _) => ScanValue::UnknownNumber,
         ("string.match" | "string.pack", _) => ScanValue::Prefix(Rc::default()),
-        _ if makes_text(name) => ScanValue::Prefix(Rc::default()),
+        _ if is_text_builder(name) => ScanValue::Prefix(Rc::default()),
         _ => ScanValue::Unknown,
     }
 }
 
-fn substring_value(whole: &str, from: &ScanValue, to: Option<&ScanValue>) -> ScanValue {
+fn fold_substring(whole: &str, from: &ScanValue, to: Option<&ScanValue>) -> ScanValue {
     let chars: Vec<char> = whole.chars().collect();
     let count = chars.len() as f64;
     let place = |at: f64| if at < 0.0 { count + at + 1.0 } else { at };
@@ -327,11 +327,11 @@ fn substring_value(whole: &str, from: &ScanValue, to: Option<&ScanValue>) -> Sca
     if to < from {
         return ScanValue::Text(Rc::default());
     }
-    bounded_text(&chars[from as usize - 1..to as usize].iter().collect::<String>())
+    truncate_text(&chars[from as usize - 1..to as usize].iter().collect::<String>())
 }
 
 /// `string.format` with `%s`, `%d`, `%c` and `%%`, without widths and precisions.
-fn format_value(whole: &str, args: &[ScanValue]) -> ScanValue {
+fn fold_format(whole: &str, args: &[ScanValue]) -> ScanValue {
     let mut made = ScanValue::Text(Rc::default());
     let mut args = args.iter();
     let mut rest = whole;
@@ -350,7 +350,7 @@ fn format_value(whole: &str, args: &[ScanValue]) -> ScanValue {
             Some(b's') => args.next().cloned().unwrap_or(ScanValue::Unknown),
             Some(b'd') => match args.next() {
                 Some(ScanValue::Number(it)) if it.fract() == 0.0 => ScanValue::Number(*it),
-                Some(ScanValue::Outside(source)) => ScanValue::Outside(source),
+                Some(ScanValue::Untrusted(source)) => ScanValue::Untrusted(source),
                 _ => ScanValue::Unknown,
             },
             _ => return concat_values(&made, &ScanValue::Unknown),
@@ -399,10 +399,10 @@ fn replace_plain(whole: &str, pattern: &str, with: &str) -> Option<String> {
     Some(whole.split(belongs).collect::<Vec<_>>().join(with))
 }
 
-fn math_value(name: &str, args: &[ScanValue]) -> ScanValue {
+fn fold_math(name: &str, args: &[ScanValue]) -> ScanValue {
     let numbers: Option<Vec<f64>> = args.iter().map(to_number).collect();
     let Some(numbers) = numbers else {
-        return args.first().map_or(ScanValue::SomeNumber, some_number);
+        return args.first().map_or(ScanValue::UnknownNumber, unknown_number);
     };
     ScanValue::Number(match (name, &numbers[..]) {
         ("math.floor", [a]) => a.floor(),
@@ -415,16 +415,16 @@ fn math_value(name: &str, args: &[ScanValue]) -> ScanValue {
         ("math.max", [first, rest @ ..]) => rest.iter().copied().fold(*first, f64::max),
         ("math.min", [first, rest @ ..]) => rest.iter().copied().fold(*first, f64::min),
         ("math.clamp", [a, low, high]) => a.max(*low).min(*high),
-        _ => return ScanValue::SomeNumber,
+        _ => return ScanValue::UnknownNumber,
     })
 }
 
-fn bit_value(name: &str, args: &[ScanValue]) -> ScanValue {
+fn fold_bit32(name: &str, args: &[ScanValue]) -> ScanValue {
     let whole = |it: &f64| it.fract() == 0.0 && (0.0..4_294_967_296.0).contains(it);
     let numbers: Option<Vec<u32>> =
         args.iter().map(|it| to_number(it).filter(whole).map(|it| it as u32)).collect();
     let Some(numbers) = numbers else {
-        return args.first().map_or(ScanValue::SomeNumber, some_number);
+        return args.first().map_or(ScanValue::UnknownNumber, unknown_number);
     };
     let folded = match (name, &numbers[..]) {
         ("bit32.bxor", all) => all.iter().fold(0, |a, b| a ^ b),
@@ -433,7 +433,7 @@ fn bit_value(name: &str, args: &[ScanValue]) -> ScanValue {
         ("bit32.bnot", [a]) => !a,
         ("bit32.lshift", [a, by]) => a.checked_shl(*by).unwrap_or(0),
         ("bit32.rshift", [a, by]) => a.checked_shr(*by).unwrap_or(0),
-        _ => return ScanValue::SomeNumber,
+        _ => return ScanValue::UnknownNumber,
     };
     ScanValue::Number(f64::from(folded))
 }

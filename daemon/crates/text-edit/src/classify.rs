@@ -7,10 +7,10 @@
 use scene_schemas::proposal::Class;
 
 use super::diff::{LineChange, line_changes};
-use super::lines::with_ends;
+use super::lines::split_lines;
 
 /// How many bytes of lines are compared word by word. What lies behind counts as changed.
-const MAX_LOOKED_AT: usize = 1_000_000;
+const MAX_COMPARED_BYTES: usize = 1_000_000;
 
 /// The class of a change of prose.
 ///
@@ -19,14 +19,14 @@ const MAX_LOOKED_AT: usize = 1_000_000;
 ///   overwritten, which means that less than half of its lines stay and none of those says
 ///   anything (`end` and the like do not).
 /// - Modifying: everything else.
-pub fn change_class(before: &str, after: &str) -> Class {
+pub fn classify_change(before: &str, after: &str) -> Class {
     if is_insertion(before, after) {
         return Class::Additive;
     }
-    let (old, new) = (with_ends(before), with_ends(after));
+    let (old, new) = (split_lines(before), split_lines(after));
     let changes = line_changes(&old, &new);
     let mut looked_at = 0;
-    if changes.iter().all(|change| only_inserts(&old, &new, change, &mut looked_at)) {
+    if changes.iter().all(|change| is_pure_insertion(&old, &new, change, &mut looked_at)) {
         return Class::Additive;
     }
     class_of_loss(&old, &changes)
@@ -34,8 +34,8 @@ pub fn change_class(before: &str, after: &str) -> Class {
 
 /// The class of a change of which something else has said that it does not only add: destructive
 /// or modifying, as [`change_class`] says.
-pub fn loss_class(before: &str, after: &str) -> Class {
-    let (old, new) = (with_ends(before), with_ends(after));
+pub fn classify_loss(before: &str, after: &str) -> Class {
+    let (old, new) = (split_lines(before), split_lines(after));
     class_of_loss(&old, &line_changes(&old, &new))
 }
 
@@ -59,11 +59,16 @@ fn is_insertion(before: &str, after: &str) -> bool {
 
 /// Whether a run of lines is still there in the run that replaces it, each line in order inside of
 /// another one. `looked_at` counts the bytes of which words were compared.
-fn only_inserts(old: &[&str], new: &[&str], change: &LineChange, looked_at: &mut usize) -> bool {
+fn is_pure_insertion(
+    old: &[&str],
+    new: &[&str],
+    change: &LineChange,
+    looked_at: &mut usize,
+) -> bool {
     let mut candidates = new[change.new.clone()].iter();
     let mut has_grown = |line: &str, wider: &str| {
         *looked_at += line.len() + wider.len();
-        *looked_at <= MAX_LOOKED_AT && is_widened(line, wider)
+        *looked_at <= MAX_COMPARED_BYTES && is_widened(line, wider)
     };
     let in_order = old[change.old.clone()].iter().all(|line| {
         candidates.by_ref().any(|wider| is_insertion(line, wider) || has_grown(line, wider))
@@ -124,7 +129,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str, class: Class) {
-        assert_eq!(change_class(before, after), class);
+        assert_eq!(classify_change(before, after), class);
     }
 
     #[test]

@@ -19,7 +19,7 @@ const INTERNET: DataSource = "the internet";
 const MESSAGE: DataSource = "a message of another server";
 
 /// Events and callbacks whose parameters are what somebody else says, from this parameter on.
-const HANDLERS: [(&str, usize, DataSource); 12] = [
+const HANDLER_SOURCES: [(&str, usize, DataSource); 12] = [
     ("OnServerEvent", 1, CLIENT),
     ("OnServerInvoke", 1, CLIENT),
     ("OnClientEvent", 0, SERVER),
@@ -35,7 +35,7 @@ const HANDLERS: [(&str, usize, DataSource); 12] = [
 ];
 
 /// Methods that give what somebody else has written.
-const RESULTS: [(&str, DataSource); 31] = [
+const RESULT_SOURCES: [(&str, DataSource); 31] = [
     ("GetAsync", STORE),
     ("GetVersionAsync", STORE),
     ("GetVersionAtTimeAsync", STORE),
@@ -70,7 +70,7 @@ const RESULTS: [(&str, DataSource); 31] = [
 ];
 
 /// Properties that hold what anybody may have written.
-const PROPERTIES: [(&str, DataSource); 6] = [
+const PROPERTY_SOURCES: [(&str, DataSource); 6] = [
     ("Value", "a value object"),
     ("Text", "a text on the screen"),
     ("Name", "a name"),
@@ -81,12 +81,12 @@ const PROPERTIES: [(&str, DataSource); 6] = [
 
 /// What a method gives that somebody else has written.
 pub(super) fn result_source(name: &str) -> Option<DataSource> {
-    RESULTS.iter().find(|(method, _)| *method == name).map(|(_, source)| *source)
+    RESULT_SOURCES.iter().find(|(method, _)| *method == name).map(|(_, source)| *source)
 }
 
 /// What a property holds that somebody else may have written.
 pub(super) fn property_source(name: &str) -> Option<DataSource> {
-    PROPERTIES.iter().find(|(property, _)| *property == name).map(|(_, source)| *source)
+    PROPERTY_SOURCES.iter().find(|(property, _)| *property == name).map(|(_, source)| *source)
 }
 
 /// A call of one of the script's functions.
@@ -94,13 +94,13 @@ pub(super) fn property_source(name: &str) -> Option<DataSource> {
 pub(super) struct CallSite {
     pub(super) call: ExprId,
     /// How many arguments stand before those of the function, as in `pcall(f, ...)`.
-    skip: usize,
+    argument_offset: usize,
 }
 
 impl CallSite {
     pub(super) fn arguments(self, tree: &ScanTree) -> &[ExprId] {
         match tree.expr(self.call) {
-            TreeExpr::Call { args, .. } => args.get(self.skip..).unwrap_or_default(),
+            TreeExpr::Call { args, .. } => args.get(self.argument_offset..).unwrap_or_default(),
             _ => &[],
         }
     }
@@ -111,13 +111,13 @@ impl CallSite {
 pub(super) struct CallFlow {
     pub(super) sites: HashMap<FunctionId, Vec<CallSite>>,
     /// The functions that nobody but these sites can call.
-    pub(super) closed: HashSet<FunctionId>,
+    pub(super) fully_known: HashSet<FunctionId>,
     /// Where a function is named other than by a call of that name: as an alias, as an argument.
-    pub(super) mentions: HashMap<FunctionId, Vec<ExprId>>,
+    pub(super) references: HashMap<FunctionId, Vec<ExprId>>,
     /// Parameters that are given what comes from elsewhere.
-    pub(super) sources: HashMap<BindingId, DataSource>,
+    pub(super) parameter_sources: HashMap<BindingId, DataSource>,
     /// How many calls name a function themselves.
-    direct: HashMap<FunctionId, usize>,
+    direct_calls: HashMap<FunctionId, usize>,
 }
 
 /// Functions of one name that a call by that name may mean.
@@ -126,7 +126,7 @@ const MAX_NAMESAKES: usize = 8;
 const MAX_SITES: usize = 2_000;
 
 /// How many arguments of these stand before the function that they call, and before its own.
-pub(super) fn forwarded_arguments(name: &str) -> Option<(usize, usize)> {
+pub(super) fn forwarding_offsets(name: &str) -> Option<(usize, usize)> {
     Some(match name {
         "pcall" | "ypcall" | "spawn" | "task.spawn" | "task.defer" | "coroutine.wrap"
         | "coroutine.create" | "coroutine.resume" => (0, 1),
@@ -140,39 +140,42 @@ impl CallFlow {
     pub(super) fn from_tree(tree: &ScanTree) -> Self {
         let mut flow = Self::default();
         let mut called = HashSet::new();
-        for id in tree.ids() {
+        for id in tree.expr_ids() {
             if let TreeExpr::Call { callee, args, is_method } = tree.expr(id) {
                 called.insert(*callee);
-                flow.note_call(tree, id, *callee, args, *is_method);
+                flow.record_call(tree, id, *callee, args, *is_method);
             }
         }
-        for id in tree.ids().filter(|id| !called.contains(id)) {
+        for id in tree.expr_ids().filter(|id| !called.contains(id)) {
             let is_read = match tree.expr(id) {
                 TreeExpr::Name(_) => true,
                 TreeExpr::Index { is_written, .. } => !is_written,
                 _ => false,
             };
-            for function in functions_of(tree, id).into_iter().filter(|_| is_read) {
-                flow.mentions.entry(function).or_default().push(id);
+            for function in resolve_functions(tree, id).into_iter().filter(|_| is_read) {
+                flow.references.entry(function).or_default().push(id);
             }
         }
-        for (name, skip, source) in HANDLERS {
+        for (name, skip, source) in HANDLER_SOURCES {
             for write in tree.field_writes.get(name).into_iter().flatten() {
-                flow.note_handler(tree, write.value, skip, source);
+                flow.record_handler(tree, write.value, skip, source);
             }
         }
         for binding in tree.bindings.iter().filter(|binding| !binding.is_global) {
             if let [BindingSource::Value(value)] = binding.definitions[..]
-                && let Some(function) = function_of(tree, value)
-                && flow.direct.get(&function).is_some_and(|it| *it == binding.reads as usize)
+                && let Some(function) = function_literal(tree, value)
+                && flow
+                    .direct_calls
+                    .get(&function)
+                    .is_some_and(|it| *it == binding.read_count as usize)
             {
-                flow.closed.insert(function);
+                flow.fully_known.insert(function);
             }
         }
         flow
     }
 
-    fn note_call(
+    fn record_call(
         &mut self,
         tree: &ScanTree,
         call: ExprId,
@@ -180,19 +183,19 @@ impl CallFlow {
         args: &[ExprId],
         is_method: bool,
     ) {
-        for function in functions_of(tree, callee) {
-            self.note_site(function, CallSite { call, skip: 0 });
+        for function in resolve_functions(tree, callee) {
+            self.add_call_site(function, CallSite { call, argument_offset: 0 });
         }
-        self.note_direct(tree, callee);
+        self.record_direct_call(tree, callee);
         // What these make is called elsewhere, with other arguments.
         let is_made = |name: &str| matches!(name, "coroutine.wrap" | "coroutine.create");
         let name = global_name(tree, callee).filter(|name| !is_made(name));
-        if let Some((at, skip)) = name.and_then(|name| forwarded_arguments(&name))
+        if let Some((at, skip)) = name.and_then(|name| forwarding_offsets(&name))
             && let Some(function) = args.get(at)
         {
-            self.note_direct(tree, *function);
-            for function in functions_of(tree, *function) {
-                self.note_site(function, CallSite { call, skip });
+            self.record_direct_call(tree, *function);
+            for function in resolve_functions(tree, *function) {
+                self.add_call_site(function, CallSite { call, argument_offset: skip });
             }
         }
         let TreeExpr::Index { base, key, .. } = tree.expr(callee) else { return };
@@ -202,17 +205,17 @@ impl CallFlow {
                 let TreeExpr::Index { key: event, .. } = tree.expr(*base) else { return };
                 let event = tree.literal_text(*event).and_then(|name| handler_source(name));
                 if let (Some((skip, source)), Some(function)) = (event, args.first()) {
-                    self.note_handler(tree, *function, skip, source);
+                    self.record_handler(tree, *function, skip, source);
                 }
             }
             "SubscribeAsync" => {
                 for arg in args {
-                    self.note_handler(tree, *arg, 0, MESSAGE);
+                    self.record_handler(tree, *arg, 0, MESSAGE);
                 }
             }
             "UpdateAsync" => {
                 for arg in args {
-                    self.note_handler(tree, *arg, 0, STORE);
+                    self.record_handler(tree, *arg, 0, STORE);
                 }
             }
             _ => {}
@@ -220,37 +223,40 @@ impl CallFlow {
     }
 
     /// Notes a call by the name that a function was declared with, or of what is made of it.
-    fn note_direct(&mut self, tree: &ScanTree, callee: ExprId) {
+    fn record_direct_call(&mut self, tree: &ScanTree, callee: ExprId) {
         let named = wrapped_function(tree, callee).unwrap_or(callee);
         if let TreeExpr::Name(binding) = tree.expr(named)
             && let [BindingSource::Value(value)] = tree.binding(*binding).definitions[..]
-            && let Some(function) = function_of(tree, value)
+            && let Some(function) = function_literal(tree, value)
         {
-            *self.direct.entry(function).or_default() += 1;
+            *self.direct_calls.entry(function).or_default() += 1;
         }
     }
 
-    fn note_site(&mut self, function: FunctionId, site: CallSite) {
+    fn add_call_site(&mut self, function: FunctionId, site: CallSite) {
         let sites = self.sites.entry(function).or_default();
         if sites.len() < MAX_SITES {
             sites.push(site);
         }
     }
 
-    fn note_handler(&mut self, tree: &ScanTree, value: ExprId, skip: usize, source: DataSource) {
-        for function in functions_of(tree, value) {
+    fn record_handler(&mut self, tree: &ScanTree, value: ExprId, skip: usize, source: DataSource) {
+        for function in resolve_functions(tree, value) {
             for parameter in tree.function(function).parameters.iter().skip(skip) {
-                self.sources.insert(*parameter, source);
+                self.parameter_sources.insert(*parameter, source);
             }
         }
     }
 }
 
 fn handler_source(name: &str) -> Option<(usize, DataSource)> {
-    HANDLERS.iter().find(|(event, ..)| *event == name).map(|(_, skip, source)| (*skip, *source))
+    HANDLER_SOURCES
+        .iter()
+        .find(|(event, ..)| *event == name)
+        .map(|(_, skip, source)| (*skip, *source))
 }
 
-fn function_of(tree: &ScanTree, id: ExprId) -> Option<FunctionId> {
+fn function_literal(tree: &ScanTree, id: ExprId) -> Option<FunctionId> {
     match tree.expr(id) {
         TreeExpr::Function(function) => Some(*function),
         _ => None,
@@ -265,18 +271,18 @@ fn wrapped_function(tree: &ScanTree, id: ExprId) -> Option<ExprId> {
 }
 
 /// The functions of the script that an expression names, also by other names that they are given.
-pub(super) fn functions_of(tree: &ScanTree, id: ExprId) -> Vec<FunctionId> {
+pub(super) fn resolve_functions(tree: &ScanTree, id: ExprId) -> Vec<FunctionId> {
     let mut found = Vec::new();
-    let mut left = MAX_LOOKED_AT;
-    find_functions(tree, id, MAX_ALIASES, &mut left, &mut found);
+    let mut left = MAX_VISITED;
+    collect_functions(tree, id, MAX_ALIASES, &mut left, &mut found);
     if found.len() > MAX_NAMESAKES { Vec::new() } else { found }
 }
 
 /// Names in a row that stand for one function, and values that are looked at for one call.
 const MAX_ALIASES: usize = 4;
-const MAX_LOOKED_AT: usize = 40;
+const MAX_VISITED: usize = 40;
 
-fn find_functions(
+fn collect_functions(
     tree: &ScanTree,
     id: ExprId,
     aliases: usize,
@@ -287,10 +293,10 @@ fn find_functions(
         return;
     }
     *left -= 1;
-    let mut follow = |value: ExprId, left: &mut usize| match function_of(tree, value) {
+    let mut follow = |value: ExprId, left: &mut usize| match function_literal(tree, value) {
         Some(function) if found.contains(&function) => {}
         Some(function) => found.push(function),
-        None if aliases > 0 => find_functions(tree, value, aliases - 1, left, found),
+        None if aliases > 0 => collect_functions(tree, value, aliases - 1, left, found),
         None => {}
     };
     match tree.expr(id) {
@@ -307,7 +313,7 @@ fn find_functions(
             // `CFrame.new` is not the script's own.
             let is_foreign = |binding: BindingId| {
                 let global = tree.binding(binding);
-                let is_written = tree.own_writes.contains_key(&(binding, name.clone()));
+                let is_written = tree.binding_writes.contains_key(&(binding, name.clone()));
                 global.is_global && global.definitions.is_empty() && !is_written
             };
             if let TreeExpr::Name(binding) = tree.expr(*base)
@@ -316,7 +322,7 @@ fn find_functions(
                 return;
             }
             let writes = tree.field_writes.get(name).into_iter().flatten().map(|it| it.value);
-            let constructed = tree.constructed.get(name).into_iter().flatten().copied();
+            let constructed = tree.constructor_fields.get(name).into_iter().flatten().copied();
             for value in writes.chain(constructed).take(MAX_NAMESAKES + 1) {
                 follow(value, left);
             }
@@ -331,14 +337,14 @@ fn find_functions(
 
 /// The name of a global function, also of a library's, and also where it has a local name.
 pub(super) fn global_name(tree: &ScanTree, id: ExprId) -> Option<Rc<str>> {
-    let id = follow_alias(tree, id);
+    let id = resolve_alias(tree, id);
     match tree.expr(id) {
         TreeExpr::Name(binding) => {
             let binding = tree.binding(*binding);
             (binding.is_global && binding.definitions.is_empty()).then(|| binding.name.clone())
         }
         TreeExpr::Index { base, key, .. } => {
-            let base = follow_alias(tree, *base);
+            let base = resolve_alias(tree, *base);
             let owner = match tree.expr(base) {
                 TreeExpr::Name(_) => global_name(tree, base)?,
                 _ => return None,
@@ -350,7 +356,7 @@ pub(super) fn global_name(tree: &ScanTree, id: ExprId) -> Option<Rc<str>> {
 }
 
 /// What a variable stands for that is given one value, as far as that is followed.
-pub(super) fn follow_alias(tree: &ScanTree, mut id: ExprId) -> ExprId {
+pub(super) fn resolve_alias(tree: &ScanTree, mut id: ExprId) -> ExprId {
     for _ in 0..MAX_ALIASES {
         let TreeExpr::Name(binding) = tree.expr(id) else { break };
         let binding = tree.binding(*binding);

@@ -16,7 +16,7 @@ const MAX_PAIRS: usize = 400;
 /// Pairs of words that are compared in all.
 const MAX_WORK: usize = 6_000_000;
 /// Of a hundred bytes of two lines, how many they share at least if one became the other.
-const ALIKE: usize = 40;
+const MIN_LIKENESS_PERCENT: usize = 40;
 
 /// The lines of a hunk that stand beside each other. A line that stays stands beside itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +31,12 @@ pub struct LinePair {
 #[derive(Debug)]
 pub struct WordDiff {
     /// How much may still be done.
-    left: usize,
+    work_left: usize,
 }
 
 impl Default for WordDiff {
     fn default() -> Self {
-        Self { left: MAX_WORK }
+        Self { work_left: MAX_WORK }
     }
 }
 
@@ -79,10 +79,10 @@ impl WordDiff {
         let new: Vec<Vec<&str>> = new.iter().map(|it| sorted_words(line_text(it))).collect();
         let length = |lines: &[Vec<&str>]| lines.iter().map(Vec::len).sum::<usize>();
         let work = length(&old) * new.len() + length(&new) * old.len();
-        let Some(left) = self.left.checked_sub(work) else {
+        let Some(left) = self.work_left.checked_sub(work) else {
             return Vec::new();
         };
-        self.left = left;
+        self.work_left = left;
         match_likeliest(&old, &new)
     }
 
@@ -111,10 +111,10 @@ impl WordDiff {
         let (Some(a), Some(b)) = (split_words(old), split_words(new)) else {
             return none;
         };
-        let Some(left) = self.left.checked_sub(a.len() * b.len()) else {
+        let Some(left) = self.work_left.checked_sub(a.len() * b.len()) else {
             return none;
         };
-        self.left = left;
+        self.work_left = left;
         let changes = line_changes(&a, &b);
         let (gone, come) = (
             merge_ranges(old, &a, changes.iter().map(|it: &LineChange| it.old.clone())),
@@ -122,7 +122,11 @@ impl WordDiff {
         );
         let length = |marks: &[Range<usize>]| marks.iter().map(Range::len).sum::<usize>();
         let shared = (old.len() - length(&gone)) + (new.len() - length(&come));
-        if shared * 100 < ALIKE * (old.len() + new.len()) { none } else { (gone, come) }
+        if shared * 100 < MIN_LIKENESS_PERCENT * (old.len() + new.len()) {
+            none
+        } else {
+            (gone, come)
+        }
     }
 }
 
@@ -177,7 +181,7 @@ fn sorted_words(line: &str) -> Vec<&str> {
 }
 
 /// How many bytes of a hundred two lines share, by their words in any order.
-fn likeness(old: &[&str], new: &[&str]) -> usize {
+fn word_likeness(old: &[&str], new: &[&str]) -> usize {
     let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
     let (mut a, mut b, mut shared) = (0, 0, 0);
     while let (Some(x), Some(y)) = (old.get(a), new.get(b)) {
@@ -198,9 +202,12 @@ fn match_likeliest(old: &[Vec<&str>], new: &[Vec<&str>]) -> Vec<(usize, usize)> 
     let mut is_pair = vec![false; most.len()];
     for a in (0..old.len()).rev() {
         for b in (0..new.len()).rev() {
-            let likeness = likeness(&old[a], &new[b]);
-            let paired =
-                if likeness < ALIKE { 0 } else { likeness + most[(a + 1) * width + b + 1] };
+            let likeness = word_likeness(&old[a], &new[b]);
+            let paired = if likeness < MIN_LIKENESS_PERCENT {
+                0
+            } else {
+                likeness + most[(a + 1) * width + b + 1]
+            };
             let skipped = most[(a + 1) * width + b].max(most[a * width + b + 1]);
             most[a * width + b] = paired.max(skipped);
             is_pair[a * width + b] = paired > skipped;

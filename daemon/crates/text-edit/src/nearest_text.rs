@@ -8,26 +8,26 @@ use std::hash::Hasher;
 
 use serde::Serialize;
 
-use super::class::{is_significant, split_words};
+use super::classify::{is_significant, split_words};
 use super::lines::{NumberedLines, prefix_lengths};
-use super::space::without_space as squeezed;
+use super::whitespace::remove_whitespace as squeezed;
 
 /// How many lines of a text are looked at, and how much of each is compared.
 const MAX_LINES: usize = 50_000;
 /// How much of a text is looked at, in bytes: no script of Studio has a fifth of it.
-const MAX_TEXT: usize = 1 << 20;
-const MAX_COMPARED: usize = 300;
+const MAX_TEXT_BYTES: usize = 1 << 20;
+const MAX_COMPARED_CHARS: usize = 300;
 /// Longer lines are not compared word by word to say what differs, in bytes.
-const MAX_DIFFERING: usize = 10_000;
+const MAX_DIFFED_BYTES: usize = 10_000;
 /// How many lines of a search are compared.
-const MAX_SEARCHED: usize = 200;
+const MAX_SEARCH_LINES: usize = 200;
 /// How much of a line is shown.
-const SHOWN: usize = 160;
+const MAX_SHOWN_CHARS: usize = 160;
 /// Below this likeness a line is no help.
-const LIKE: f64 = 0.4;
+const MIN_LIKENESS: f64 = 0.4;
 /// What it counts that two lines begin and end alike.
-const ENDS: f64 = 0.25;
-const AGAIN: &str = "Read the script again and copy the lines exactly.";
+const ENDS_WEIGHT: f64 = 0.25;
+const READ_AGAIN: &str = "Read the script again and copy the lines exactly.";
 
 /// What stands in a text instead of what was searched for. It prints as a sentence or two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ impl fmt::Display for NearestText {
 }
 
 impl NearestText {
-    pub(super) fn nothing_near(sentence: String) -> Self {
+    pub(super) fn without_line(sentence: String) -> Self {
         Self { sentence, ..Self::default() }
     }
 
@@ -63,49 +63,49 @@ impl NearestText {
 
 /// The nearest real lines and what differs. Both texts have LF alone.
 pub(super) fn find_nearest(text: &str, search: &str) -> NearestText {
-    let mut room = MAX_TEXT;
+    let mut room = MAX_TEXT_BYTES;
     let is_near = |line: &&str| {
         room = room.saturating_sub(line.len());
         room > 0
     };
     let lines: Vec<&str> = text.split('\n').take(MAX_LINES).take_while(is_near).collect();
     let wanted = search.split('\n').skip_while(|line| line.trim().is_empty());
-    let wanted: Vec<&str> = wanted.take(MAX_SEARCHED).collect();
+    let wanted: Vec<&str> = wanted.take(MAX_SEARCH_LINES).collect();
     let Some(first) = wanted.first() else {
-        return NearestText::nothing_near(format!("It is only white space. {AGAIN}"));
+        return NearestText::without_line(format!("It is only white space. {READ_AGAIN}"));
     };
-    let Some((at, agreeing)) = best_run(&lines, &wanted) else {
-        return match most_like(&lines, first) {
+    let Some((at, agreeing)) = find_best_run(&lines, &wanted) else {
+        return match find_most_alike(&lines, first) {
             Some(at) => {
-                let differs = token_difference(lines[at], first).unwrap_or_default();
+                let differs = describe_token_difference(lines[at], first).unwrap_or_default();
                 let sentence = format!(
-                    "The nearest line is {}: `{}`{differs}. {AGAIN}",
+                    "The nearest line is {}: `{}`{differs}. {READ_AGAIN}",
                     at + 1,
                     shorten_line(lines[at])
                 );
                 NearestText::at_line(at + 1, lines[at], differs, sentence)
             }
-            None => NearestText::nothing_near(format!(
-                "No line is like its first one, `{}`. {AGAIN}",
+            None => NearestText::without_line(format!(
+                "No line is like its first one, `{}`. {READ_AGAIN}",
                 shorten_line(first)
             )),
         };
     };
     if let Some(other) = wanted.get(agreeing) {
-        return breaking_off(&lines, at, agreeing, other);
+        return describe_break(&lines, at, agreeing, other);
     }
     let run = format!("lines {} to {}", at + 1, at + agreeing);
     let differing =
         (0..agreeing).find(|&n| !is_line_match(lines[at + n], wanted[n], n, agreeing - 1));
     let Some(n) = differing else {
-        return NearestText::nothing_near(format!(
-            "Only the blank lines that it starts with differ from {run}. {AGAIN}"
+        return NearestText::without_line(format!(
+            "Only the blank lines that it starts with differ from {run}. {READ_AGAIN}"
         ));
     };
     let line = lines[at + n];
     let differs = describe_difference(line, wanted[n]).to_owned();
     let sentence = format!(
-        "It differs only in white space from {run}: line {} is `{}`{differs}. {AGAIN}",
+        "It differs only in white space from {run}: line {} is `{}`{differs}. {READ_AGAIN}",
         at + n + 1,
         shorten_line(line),
     );
@@ -113,7 +113,7 @@ pub(super) fn find_nearest(text: &str, search: &str) -> NearestText {
 }
 
 /// Lines that agree at first, and then do not.
-fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> NearestText {
+fn describe_break(lines: &[&str], at: usize, agreeing: usize, other: &str) -> NearestText {
     let from = if agreeing == 1 {
         format!("Line {} agrees with its first line", at + 1)
     } else {
@@ -121,15 +121,15 @@ fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Near
     };
     let Some(line) = lines.get(at + agreeing) else {
         let sentence = format!(
-            "{from}, but then the script ended there where it has `{}`. {AGAIN}",
+            "{from}, but then the script ended there where it has `{}`. {READ_AGAIN}",
             shorten_line(other)
         );
-        return NearestText::nothing_near(sentence);
+        return NearestText::without_line(sentence);
     };
     let number = at + agreeing + 1;
-    let differs = token_difference(line, other).unwrap_or_default();
+    let differs = describe_token_difference(line, other).unwrap_or_default();
     let sentence = format!(
-        "{from}, but then line {number} is `{}` where it has `{}`{differs}. {AGAIN}",
+        "{from}, but then line {number} is `{}` where it has `{}`{differs}. {READ_AGAIN}",
         shorten_line(line),
         shorten_line(other)
     );
@@ -137,8 +137,8 @@ fn breaking_off(lines: &[&str], at: usize, agreeing: usize, other: &str) -> Near
 }
 
 /// Which word or sign differs, where it is just one.
-fn token_difference(line: &str, wanted: &str) -> Option<String> {
-    if line.len().max(wanted.len()) > MAX_DIFFERING {
+fn describe_token_difference(line: &str, wanted: &str) -> Option<String> {
+    if line.len().max(wanted.len()) > MAX_DIFFED_BYTES {
         return None;
     }
     let (there, here) = (split_words(line.trim()), split_words(wanted.trim()));
@@ -166,7 +166,7 @@ fn is_line_match(line: &str, wanted: &str, n: usize, last: usize) -> bool {
 }
 
 /// The first place where most lines agree but for white space, and how many do.
-fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
+fn find_best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
     let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
     let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let last = wanted.len() - 1;
@@ -195,7 +195,7 @@ fn best_run(lines: &[&str], wanted: &[&str]) -> Option<(usize, usize)> {
 }
 
 /// The line that has most words in common with another one, and enough.
-fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
+fn find_most_alike(lines: &[&str], wanted: &str) -> Option<usize> {
     let (mut words, mut line) = (Vec::new(), Vec::new());
     word_hashes(wanted, &mut words);
     words.sort_unstable();
@@ -204,7 +204,7 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
         |shared: usize, count: usize| 2.0 * shared as f64 / (count + words.len()).max(1) as f64;
     // By word, the line that has it, so that none counts twice.
     let mut seen = vec![usize::MAX; words.len()];
-    let mut best = (LIKE, None);
+    let mut best = (MIN_LIKENESS, None);
     for (at, text) in lines.iter().enumerate() {
         word_hashes(text, &mut line);
         let mut shared = 0;
@@ -213,10 +213,10 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
             seen[word] = at;
         }
         let mut likeness = likeness(shared, line.len());
-        if likeness <= LIKE || likeness + ENDS <= best.0 || !is_significant(text) {
+        if likeness <= MIN_LIKENESS || likeness + ENDS_WEIGHT <= best.0 || !is_significant(text) {
             continue;
         }
-        likeness += ENDS * alike_at_the_ends(text.trim(), wanted.trim());
+        likeness += ENDS_WEIGHT * ends_likeness(text.trim(), wanted.trim());
         if likeness > best.0 {
             best = (likeness, Some(at));
         }
@@ -225,7 +225,7 @@ fn most_like(lines: &[&str], wanted: &str) -> Option<usize> {
 }
 
 /// How much of the longer of two lines both begin and end with, from 0 to 1.
-fn alike_at_the_ends(one: &str, other: &str) -> f64 {
+fn ends_likeness(one: &str, other: &str) -> f64 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let start = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let (rest, rest_other) = (one[start..].iter().rev(), other[start..].iter().rev());
@@ -235,10 +235,10 @@ fn alike_at_the_ends(one: &str, other: &str) -> f64 {
 
 /// The hashes of the words that a line begins with.
 fn word_hashes(line: &str, hashes: &mut Vec<u64>) {
-    let end = if line.len() <= MAX_COMPARED {
+    let end = if line.len() <= MAX_COMPARED_CHARS {
         line.len()
     } else {
-        line.char_indices().nth(MAX_COMPARED).map_or(line.len(), |(end, _)| end)
+        line.char_indices().nth(MAX_COMPARED_CHARS).map_or(line.len(), |(end, _)| end)
     };
     let is_part = |c: char| !c.is_alphanumeric() && c != '_';
     let words = line[..end].split(is_part).filter(|word| !word.is_empty());
@@ -273,7 +273,7 @@ fn describe_difference(line: &str, wanted: &str) -> &'static str {
 }
 
 fn shorten_line(line: &str) -> String {
-    match line.char_indices().nth(SHOWN) {
+    match line.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }

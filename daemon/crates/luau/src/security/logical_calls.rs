@@ -1,7 +1,7 @@
 //! Calls as they take place: also those that `pcall`, `task.spawn` and their like make for a script.
 
+use super::call_flow::forwarding_offsets;
 use super::evaluator::Evaluator;
-use super::flow::forwarded_arguments;
 use super::tree::{ExprId, ScanTree, TreeExpr};
 use super::value::{ScanValue, ValueSet};
 
@@ -11,7 +11,7 @@ pub(super) struct LogicalCall {
     /// The expression of the call as it is written.
     pub(super) at: ExprId,
     pub(super) callee: ExprId,
-    pub(super) values: ValueSet,
+    pub(super) callee_values: ValueSet,
     pub(super) args: Vec<ExprId>,
     /// Whether the owner of the function stands in front of a colon, and not among the arguments.
     pub(super) is_method: bool,
@@ -29,20 +29,25 @@ impl LogicalCall {
 const MAX_FORWARDED: usize = 4;
 
 /// All calls of a script.
-pub(super) fn logical_calls(tree: &ScanTree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
+pub(super) fn collect_calls(tree: &ScanTree, evaluator: &mut Evaluator<'_>) -> Vec<LogicalCall> {
     let mut calls = Vec::new();
-    for at in tree.ids() {
+    for at in tree.expr_ids() {
         let TreeExpr::Call { callee, args, is_method } = tree.expr(at) else { continue };
         let mut callee = *callee;
         let mut args: Vec<ExprId> = args.to_vec();
         let mut is_method = *is_method;
         for _ in 0..MAX_FORWARDED {
             let values = evaluator.eval(callee);
-            let call =
-                LogicalCall { at, callee, values: values.clone(), args: args.clone(), is_method };
+            let call = LogicalCall {
+                at,
+                callee,
+                callee_values: values.clone(),
+                args: args.clone(),
+                is_method,
+            };
             calls.push(call);
             let through = values.iter().find_map(|value| match value {
-                ScanValue::Builtin(name) if &**name != "select" => forwarded_arguments(name),
+                ScanValue::Builtin(name) if &**name != "select" => forwarding_offsets(name),
                 _ => None,
             });
             let Some((function, skip)) = through else { break };

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use super::super::lines::{NumberedLines, split_end, with_ends};
-use super::super::nearest::{NearestText, find_nearest};
-use super::super::space::{MAX_LOOSE, squeeze_space};
+use super::super::lines::{NumberedLines, split_line_end, split_lines};
+use super::super::nearest_text::{NearestText, find_nearest};
+use super::super::whitespace::{MAX_LOOSE_BYTES, collapse_whitespace};
 use super::parse::{HunkLine, LineSign, PatchHunk};
 use super::{MatchStage, PatchError};
 
@@ -17,7 +17,7 @@ use super::{MatchStage, PatchError};
 pub(super) const MAX_OFFSET: usize = 50;
 
 /// How many hunks that do not say where they are are looked for line by line.
-const MAX_SCANNED: usize = 3;
+const MAX_SCANNED_HUNKS: usize = 3;
 
 /// A text by its lines.
 pub(super) struct BaseText<'a> {
@@ -53,18 +53,19 @@ impl<'i, 'a> BaseIndexes<'i, 'a> {
 
 impl<'a> BaseText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let is_long = text.len() > MAX_LOOSE;
-        Self { lines: with_ends(text), is_long, contents: OnceCell::new(), keys: OnceCell::new() }
+        let is_long = text.len() > MAX_LOOSE_BYTES;
+        Self { lines: split_lines(text), is_long, contents: OnceCell::new(), keys: OnceCell::new() }
     }
 
     /// The lines without their ends.
     pub(super) fn line_contents(&self) -> &[&'a str] {
-        self.contents.get_or_init(|| self.lines.iter().map(|line| split_end(line).0).collect())
+        self.contents.get_or_init(|| self.lines.iter().map(|line| split_line_end(line).0).collect())
     }
 
     fn line_keys(&self) -> &[Cow<'a, str>] {
-        self.keys
-            .get_or_init(|| self.line_contents().iter().map(|line| squeeze_space(line)).collect())
+        self.keys.get_or_init(|| {
+            self.line_contents().iter().map(|line| collapse_whitespace(line)).collect()
+        })
     }
 }
 
@@ -91,9 +92,9 @@ pub(super) struct HunkDrift {
     pub(super) floor: usize,
 }
 
-const FITS_NUMBER_TOO: &str =
+const FITS_LINE_NUMBER_NOTE: &str =
     "a hunk follows the drift of the one before it, and fits at its own line number too";
-const BELOW_PREVIOUS: &str =
+const BELOW_PREVIOUS_NOTE: &str =
     "a hunk fits in several places, of which one is below the hunk before it";
 
 /// Some of a hunk's lines, as they are looked for.
@@ -109,19 +110,19 @@ struct WantedLines {
 /// Where the first lines of a hunk stand, and how many of its lines agree there.
 struct PrefixMatches {
     places: Vec<(usize, usize)>,
-    most: usize,
+    longest: usize,
 }
 
 impl PrefixMatches {
     fn find_prefixes(index: &NumberedLines<'_>, wanted: &[Option<u32>]) -> Self {
         let places = index.longest_prefixes(wanted);
-        let most = places.iter().map(|(_, count)| *count).max().unwrap_or(0);
-        Self { places, most }
+        let longest = places.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        Self { places, longest }
     }
 
     /// The places where so many lines agree.
     fn full_matches(&self, count: usize) -> Vec<usize> {
-        if count > self.most {
+        if count > self.longest {
             return Vec::new();
         }
         self.places.iter().filter(|(_, agree)| *agree >= count).map(|(at, _)| *at).collect()
@@ -130,7 +131,7 @@ impl PrefixMatches {
     /// Those of them that lie in a range.
     fn matches_within(&self, count: usize, range: Range<isize>) -> impl Iterator<Item = usize> {
         let from = self.places.partition_point(|(at, _)| (*at as isize) < range.start);
-        let places = if count > self.most { &[] } else { &self.places[from..] };
+        let places = if count > self.longest { &[] } else { &self.places[from..] };
         let near = places.iter().take_while(move |(at, _)| (*at as isize) < range.end);
         near.filter(move |(_, agree)| *agree >= count).map(|(at, _)| *at)
     }
@@ -144,12 +145,12 @@ pub(super) fn find_place(
     drift: HunkDrift,
 ) -> Result<HunkPlace, PatchError> {
     let base = indexes.base;
-    if let Some(count) = added_alone(base, hunk) {
-        return bare_insertion(base, hunk, number, count);
+    if let Some(count) = count_added_only(base, hunk) {
+        return place_insertion(base, hunk, number, count);
     }
     let mut finder = PlaceFinder::new(indexes, hunk, number, drift);
-    if let Some(place) = finder.as_it_is()? {
-        finder.check_not_there(&place)?;
+    if let Some(place) = finder.find_verbatim()? {
+        finder.check_not_below(&place)?;
         return Ok(place);
     }
     let ends = finder.possible_ends();
@@ -160,8 +161,8 @@ pub(super) fn find_place(
                 continue;
             };
             finder.search_stage(wanted.dropped, stage);
-            if let Some(place) = finder.find_stage(&wanted, stage)? {
-                finder.check_not_there(&place)?;
+            if let Some(place) = finder.find_at_stage(&wanted, stage)? {
+                finder.check_not_below(&place)?;
                 return Ok(place);
             }
         }
@@ -171,29 +172,29 @@ pub(super) fn find_place(
             MatchStage::Fuzz1 | MatchStage::Fuzz2 => {}
         }
     }
-    Err(finder.not_found())
+    Err(finder.not_found_error())
 }
 
 /// How many lines a hunk has that only adds lines. Blank lines at its end are no part of it where
 /// nothing can stand around them.
-fn added_alone(base: &BaseText<'_>, hunk: &PatchHunk<'_>) -> Option<usize> {
+fn count_added_only(base: &BaseText<'_>, hunk: &PatchHunk<'_>) -> Option<usize> {
     let is_blank = |line: &&HunkLine<'_>| line.is_bare && line.text.is_empty();
     let blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     let added = &hunk.lines[..hunk.lines.len() - blanks];
-    let has_none = base.lines.is_empty() || hunk.counts.is_some_and(|(old, _)| old == 0);
+    let has_none = base.lines.is_empty() || hunk.header_counts.is_some_and(|(old, _)| old == 0);
     let is_alone =
         added.iter().all(|line| line.sign == LineSign::Added) && (blanks == 0 || has_none);
     (is_alone && !added.is_empty()).then_some(added.len())
 }
 
 /// Lines that stand for themselves: only a header can say where they go.
-fn bare_insertion(
+fn place_insertion(
     base: &BaseText<'_>,
     hunk: &PatchHunk<'_>,
     number: usize,
     count: usize,
 ) -> Result<HunkPlace, PatchError> {
-    let says_so = hunk.counts.is_some_and(|(old, _)| old == 0);
+    let says_so = hunk.header_counts.is_some_and(|(old, _)| old == 0);
     let at = match hunk.start.filter(|_| says_so) {
         Some(start) => start,
         None if hunk.is_at_end || base.lines.is_empty() => base.lines.len(),
@@ -202,7 +203,7 @@ fn bare_insertion(
     if at > base.lines.len() {
         let n = base.lines.len();
         let lines = if n == 1 { "line" } else { "lines" };
-        let hint = NearestText::nothing_near(format!("The script has {n} {lines}."));
+        let hint = NearestText::without_line(format!("The script has {n} {lines}."));
         let near = format!(" at line {at}");
         return Err(PatchError::NotFound { hunk: number, near, hint });
     }
@@ -216,21 +217,21 @@ struct PlaceFinder<'f, 'i, 'b, 'a> {
     number: usize,
     drift: HunkDrift,
     /// How many lines stay at its two ends.
-    lead: usize,
-    tail: usize,
+    leading_context: usize,
+    trailing_context: usize,
     /// How many of the hunk's lines up to each one stand in the text before, and how many of those
     /// say that they are at their place, are removed, and stay.
     sums: Vec<PrefixSums>,
     /// Where its lines agree, when so many are let go at its front.
-    agreeing: [[Option<PrefixMatches>; 3]; 2],
+    prefix_matches: [[Option<PrefixMatches>; 3]; 2],
     /// The first two of those that are looked for now.
-    current: (usize, usize),
+    current_search: (usize, usize),
 }
 
 #[derive(Clone, Copy, Default)]
 struct PrefixSums {
     old: usize,
-    telling: usize,
+    significant: usize,
     removed: usize,
     context: usize,
 }
@@ -250,17 +251,17 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             hunk,
             number,
             drift,
-            lead: lines.iter().take_while(is_context).count(),
-            tail: lines.iter().rev().take_while(is_context).count(),
+            leading_context: lines.iter().take_while(is_context).count(),
+            trailing_context: lines.iter().rev().take_while(is_context).count(),
             sums: Vec::new(),
-            agreeing: Default::default(),
-            current: (0, 0),
+            prefix_matches: Default::default(),
+            current_search: (0, 0),
         }
     }
 
     /// The place of a hunk all of whose lines stand where it says, or where those before it say, or
     /// just once anywhere. Most do, and need no index.
-    fn as_it_is(&self) -> Result<Option<HunkPlace>, PatchError> {
+    fn find_verbatim(&self) -> Result<Option<HunkPlace>, PatchError> {
         let lines = &self.hunk.lines;
         let old = lines.iter().filter(|line| line.sign != LineSign::Added);
         let old: Vec<&str> = old.map(|line| line.text).collect();
@@ -268,7 +269,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         let steps = Cell::new(4 * self.base.lines.len().max(old.len()));
         let fits = |at: isize| {
             let there = self.base.lines.get(usize::try_from(at).ok()?..)?;
-            let mut there = there.iter().map(|line| split_end(line).0);
+            let mut there = there.iter().map(|line| split_line_end(line).0);
             let mut old = old.iter();
             old.all(|line| {
                 steps.set(steps.get().saturating_sub(1));
@@ -288,7 +289,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         };
         // Many hunks are quicker with an index.
         let only = || {
-            if self.number > MAX_SCANNED {
+            if self.number > MAX_SCANNED_HUNKS {
                 return None;
             }
             let mut places = (0..self.base.lines.len() as isize).filter_map(&fits);
@@ -303,11 +304,11 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         };
         let said = start.saturating_sub(1) as isize;
         let drifted = || {
-            let at = fits(said + self.drift_in_reach()?)?;
+            let at = fits(said + self.near_drift()?)?;
             place(at, self.drift.offset)
         };
         if let Some(at) = fits(said) {
-            let doubt = Some(FITS_NUMBER_TOO);
+            let doubt = Some(FITS_LINE_NUMBER_NOTE);
             let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
             return Ok(drifted.or_else(|| place(at, 0)));
         }
@@ -321,7 +322,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     }
 
     /// How far this hunk drifts if it does as the one before it; none where it does not, or too far.
-    fn drift_in_reach(&self) -> Option<isize> {
+    fn near_drift(&self) -> Option<isize> {
         let offset = self.drift.offset;
         Some(offset).filter(|offset| *offset != 0 && offset.unsigned_abs() <= MAX_OFFSET)
     }
@@ -329,8 +330,8 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     /// Looks for the hunk's lines, of which the first ones are let go, unless that was done.
     fn search_stage(&mut self, dropped: usize, stage: MatchStage) {
         let by_key = usize::from(stage != MatchStage::Exact);
-        self.current = (by_key, dropped);
-        let slot = &mut self.agreeing[by_key][dropped];
+        self.current_search = (by_key, dropped);
+        let slot = &mut self.prefix_matches[by_key][dropped];
         if slot.is_some() {
             return;
         }
@@ -342,15 +343,15 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         } else {
             let index = self.indexes.key_lines();
             let wanted: Vec<_> =
-                lines.map(|line| index.number_of(&squeeze_space(line.text))).collect();
+                lines.map(|line| index.number_of(&collapse_whitespace(line.text))).collect();
             PrefixMatches::find_prefixes(index, &wanted)
         };
         *slot = Some(agreeing);
     }
 
     fn stage_matches(&self) -> Option<&PrefixMatches> {
-        let (by_key, dropped) = self.current;
-        self.agreeing[by_key][dropped].as_ref()
+        let (by_key, dropped) = self.current_search;
+        self.prefix_matches[by_key][dropped].as_ref()
     }
 
     /// Up to where the hunk's lines may count: blank lines at its end may be no part of it.
@@ -363,7 +364,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             sum.old += usize::from(line.sign != LineSign::Added);
             sum.removed += usize::from(line.sign == LineSign::Removed);
             sum.context += usize::from(is_context);
-            sum.telling += usize::from(is_context && says_something(line.text));
+            sum.significant += usize::from(is_context && has_alphanumeric(line.text));
             sum
         }));
         let is_blank = |line: &&HunkLine<'_>| line.is_bare && line.text.is_empty();
@@ -375,9 +376,9 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     fn wanted_lines(&self, end: usize, stage: MatchStage) -> Option<WantedLines> {
         let (mut front, mut back) = (0, 0);
         if let Some(fuzz) = stage.fuzz_level() {
-            let lead = self.lead.min(end);
+            let lead = self.leading_context.min(end);
             // What is cut off at the end is context too.
-            let tail = self.tail.saturating_sub(self.hunk.lines.len() - end);
+            let tail = self.trailing_context.saturating_sub(self.hunk.lines.len() - end);
             // As GNU patch has it: the side with less context is let go of later.
             let context = lead.max(tail);
             front = (fuzz + lead).saturating_sub(context).min(lead);
@@ -395,7 +396,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             return None;
         }
         let is_enough = stage.fuzz_level().is_none()
-            || sum.telling > before.telling
+            || sum.significant > before.significant
             || sum.removed > before.removed && sum.context > before.context;
         let count = sum.old - before.old;
         if count == 0 || !is_enough {
@@ -404,12 +405,13 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         Some(WantedLines { range, count, dropped: front })
     }
 
-    fn find_stage(
+    fn find_at_stage(
         &self,
         wanted: &WantedLines,
         stage: MatchStage,
     ) -> Result<Option<HunkPlace>, PatchError> {
-        let Some(agreeing) = self.stage_matches().filter(|agreeing| wanted.count <= agreeing.most)
+        let Some(agreeing) =
+            self.stage_matches().filter(|agreeing| wanted.count <= agreeing.longest)
         else {
             return Ok(None);
         };
@@ -417,11 +419,11 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             Some(HunkPlace { at, lines: wanted.range.clone(), stage, offset, doubt: None })
         };
         let Some(start) = self.hunk.start else {
-            let all = self.below_anchor(agreeing.full_matches(wanted.count), wanted);
+            let all = self.filter_below_anchor(agreeing.full_matches(wanted.count), wanted);
             return match all.as_slice() {
                 [] => Ok(None),
                 [at] => Ok(place(*at, 0)),
-                _ => Err(self.ambiguous(&all, "it has no line number")),
+                _ => Err(self.ambiguity_error(&all, "it has no line number")),
             };
         };
         let said = (start + wanted.dropped).saturating_sub(1) as isize;
@@ -430,11 +432,11 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
             agreeing.matches_within(wanted.count, at..at + 1).next().is_some()
         };
         let drifted = || {
-            let offset = self.drift_in_reach().filter(|offset| fits(*offset))?;
+            let offset = self.near_drift().filter(|offset| fits(*offset))?;
             place((said + offset).unsigned_abs(), offset)
         };
         if fits(0) {
-            let doubt = Some(FITS_NUMBER_TOO);
+            let doubt = Some(FITS_LINE_NUMBER_NOTE);
             let drifted = drifted().map(|drifted| HunkPlace { doubt, ..drifted });
             return Ok(drifted.or_else(|| place(said.unsigned_abs(), 0)));
         }
@@ -461,9 +463,10 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
                 match below {
                     [at] if is_near(offset(*at)) => {
                         let found = place(*at, offset(*at));
-                        Ok(found.map(|found| HunkPlace { doubt: Some(BELOW_PREVIOUS), ..found }))
+                        Ok(found
+                            .map(|found| HunkPlace { doubt: Some(BELOW_PREVIOUS_NOTE), ..found }))
                     }
-                    _ => Err(self.ambiguous(all, "none of them is where it says")),
+                    _ => Err(self.ambiguity_error(all, "none of them is where it says")),
                 }
             }
             [at, ..] => Err(PatchError::Stale {
@@ -475,17 +478,17 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     }
 
     /// The first place below the hunk's anchor, where that stands just once and is needed.
-    fn below_anchor(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
+    fn filter_below_anchor(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let Some(anchor) = self.hunk.anchor.filter(|_| all.len() > 1) else {
             return if self.hunk.is_at_end && all.len() > 1 {
-                self.at_text_end(all, wanted)
+                self.filter_at_end(all, wanted)
             } else {
                 all
             };
         };
         let index = self.indexes.key_lines();
         let anchors =
-            index.number_of(&squeeze_space(anchor)).map(|number| index.positions_of(number));
+            index.number_of(&collapse_whitespace(anchor)).map(|number| index.positions_of(number));
         let Some([line]) = anchors else {
             return all;
         };
@@ -496,13 +499,13 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     }
 
     /// Those places behind which the text ends.
-    fn at_text_end(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
+    fn filter_at_end(&self, all: Vec<usize>, wanted: &WantedLines) -> Vec<usize> {
         let end = self.base.lines.len();
         let last: Vec<usize> = all.iter().copied().filter(|at| at + wanted.count == end).collect();
         if last.is_empty() { all } else { last }
     }
 
-    fn ambiguous(&self, all: &[usize], why: &'static str) -> PatchError {
+    fn ambiguity_error(&self, all: &[usize], why: &'static str) -> PatchError {
         let lines = all.iter().map(|at| at + 1).collect();
         PatchError::FitsSeveral { hunk: self.number, lines, why }
     }
@@ -525,7 +528,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         let is_within = also_removals && self.hunk.start.is_some()
             || lines.first().is_some_and(|line| line.sign == LineSign::Context)
                 && lines.last().is_some_and(|line| line.sign == LineSign::Context);
-        let says = self.hunk.start.is_some() || new.iter().any(|line| says_something(line));
+        let says = self.hunk.start.is_some() || new.iter().any(|line| has_alphanumeric(line));
         if !says || !(adds || is_within || self.hunk.start.is_some()) {
             return Ok(());
         }
@@ -540,7 +543,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
                     return None;
                 }
                 let mut both = there.iter().zip(&new);
-                both.all(|(there, new)| split_end(there).0 == *new).then_some(at)
+                both.all(|(there, new)| split_line_end(there).0 == *new).then_some(at)
             })
         } else {
             let index = self.indexes.exact_lines();
@@ -555,7 +558,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
 
     /// Refuses lines that go below others, with nothing said of what stands below, where they stand
     /// there.
-    fn check_not_there(&self, place: &HunkPlace) -> Result<(), PatchError> {
+    fn check_not_below(&self, place: &HunkPlace) -> Result<(), PatchError> {
         let lines = &self.hunk.lines[place.lines.clone()];
         let added = lines.iter().rev().take_while(|line| line.sign == LineSign::Added);
         let mut added: Vec<&str> = added.map(|line| line.text).collect();
@@ -564,7 +567,8 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         let old = lines.iter().filter(|line| line.sign != LineSign::Added).count();
         let below = self.base.lines.get(place.at + old..).unwrap_or_default();
         let mut both = below.iter().zip(&added);
-        let stands = below.len() >= added.len() && both.all(|(it, new)| split_end(it).0 == *new);
+        let stands =
+            below.len() >= added.len() && both.all(|(it, new)| split_line_end(it).0 == *new);
         if !removes && !added.is_empty() && stands {
             let line = place.at + old + 1;
             return Err(PatchError::AlreadyThere { hunk: self.number, line });
@@ -572,7 +576,7 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
         Ok(())
     }
 
-    fn not_found(&self) -> PatchError {
+    fn not_found_error(&self) -> PatchError {
         if let Some(line) = self.hunk.lines.iter().find(|line| {
             line.is_bare
                 && !line.text.is_empty()
@@ -591,6 +595,6 @@ impl<'f, 'i, 'b, 'a> PlaceFinder<'f, 'i, 'b, 'a> {
     }
 }
 
-fn says_something(line: &str) -> bool {
+fn has_alphanumeric(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }

@@ -8,14 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use super::tables::LeakedTables;
+use super::table_leaks::TableLeaks;
 use super::tree::{BindingId, BindingSource, ExprId, ScanTree, StatementId, TreeExpr};
 
 /// Variables and fields that one statement is followed through.
 const MAX_DEPENDENCIES: usize = 64;
 
 /// The hash of a text.
-pub(super) fn of_text(text: &str) -> u64 {
+pub(super) fn hash_text(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
@@ -31,22 +31,22 @@ enum HashDependency {
 }
 
 /// A hash, and what it hangs on.
-type HashPart = (u64, Rc<[HashDependency]>);
+type DependencyHash = (u64, Rc<[HashDependency]>);
 
 pub(super) struct StatementHashes<'a> {
     tree: &'a ScanTree,
     statements: HashMap<StatementId, u64>,
-    parts: HashMap<HashDependency, HashPart>,
+    dependency_hashes: HashMap<HashDependency, DependencyHash>,
     /// The values that are assigned to fields of a variable, where no function is.
     fields: HashMap<BindingId, Vec<(u64, ExprId)>>,
     /// Where tables get known elsewhere.
-    tables: &'a LeakedTables,
+    tables: &'a TableLeaks,
     /// The variables that are other names of what is read there.
     aliases: HashMap<ExprId, BindingId>,
 }
 
 impl<'a> StatementHashes<'a> {
-    pub(super) fn new(tree: &'a ScanTree, tables: &'a LeakedTables) -> Self {
+    pub(super) fn new(tree: &'a ScanTree, tables: &'a TableLeaks) -> Self {
         let mut fields: HashMap<BindingId, Vec<(u64, ExprId)>> = HashMap::new();
         let mut classes: HashSet<BindingId> = HashSet::new();
         for (name, writes) in &tree.field_writes {
@@ -55,7 +55,7 @@ impl<'a> StatementHashes<'a> {
                 if matches!(tree.expr(write.value), TreeExpr::Function(_)) {
                     classes.insert(root);
                 }
-                fields.entry(root).or_default().push((of_text(name), write.value));
+                fields.entry(root).or_default().push((hash_text(name), write.value));
             }
         }
         fields.retain(|root, _| !classes.contains(root) && !tree.binding(*root).is_global);
@@ -70,8 +70,8 @@ impl<'a> StatementHashes<'a> {
                 }
             }
         }
-        let (statements, parts) = (HashMap::new(), HashMap::new());
-        Self { tree, statements, parts, fields, tables, aliases }
+        let (statements, dependency_hashes) = (HashMap::new(), HashMap::new());
+        Self { tree, statements, dependency_hashes, fields, tables, aliases }
     }
 
     /// The hash of the statement in which an expression stands.
@@ -83,16 +83,16 @@ impl<'a> StatementHashes<'a> {
         let statement = self.tree.statement_of(at);
         let mut hasher = DefaultHasher::new();
         let mut open = Vec::new();
-        statement.names.hash(&mut hasher);
+        statement.declared_names.hash(&mut hasher);
         for root in statement.roots.iter().chain(&*statement.conditions) {
-            self.hash(*root, &mut hasher, &mut open);
+            self.hash_expr(*root, &mut hasher, &mut open);
         }
         let mut seen = HashSet::new();
         while let Some(next) = open.pop() {
             if seen.len() == MAX_DEPENDENCIES || !seen.insert(next) {
                 continue;
             }
-            let (hash, hangs_on) = self.part_hash(next);
+            let (hash, hangs_on) = self.hash_dependency(next);
             hash.hash(&mut hasher);
             open.extend(hangs_on.iter().copied());
         }
@@ -101,18 +101,18 @@ impl<'a> StatementHashes<'a> {
         hash
     }
 
-    fn part_hash(&mut self, of: HashDependency) -> HashPart {
-        if let Some(known) = self.parts.get(&of) {
+    fn hash_dependency(&mut self, of: HashDependency) -> DependencyHash {
+        if let Some(known) = self.dependency_hashes.get(&of) {
             return known.clone();
         }
         let mut hasher = DefaultHasher::new();
         let mut open = Vec::new();
         match of {
             HashDependency::Binding(id) => self.hash_binding(id, &mut hasher, &mut open),
-            HashDependency::Field(value) => self.hash(value, &mut hasher, &mut open),
+            HashDependency::Field(value) => self.hash_expr(value, &mut hasher, &mut open),
             HashDependency::Leak(at) => {
                 for root in &self.tree.statement_of(at).roots {
-                    self.hash(*root, &mut hasher, &mut open);
+                    self.hash_expr(*root, &mut hasher, &mut open);
                 }
                 if let Some(alias) = self.aliases.get(&at) {
                     open.push(HashDependency::Binding(*alias));
@@ -123,7 +123,7 @@ impl<'a> StatementHashes<'a> {
         let mut seen = HashSet::new();
         open.retain(|it| seen.len() < MAX_DEPENDENCIES && seen.insert(*it));
         let part = (hasher.finish(), open.into());
-        self.parts.insert(of, part.clone());
+        self.dependency_hashes.insert(of, part.clone());
         part
     }
 
@@ -138,11 +138,11 @@ impl<'a> StatementHashes<'a> {
                 BindingSource::Value(value)
                 | BindingSource::Item(value)
                 | BindingSource::Key(value) => {
-                    self.hash(*value, hasher, open);
+                    self.hash_expr(*value, hasher, open);
                 }
                 BindingSource::Result(value, nth) => {
                     nth.hash(hasher);
-                    self.hash(*value, hasher, open);
+                    self.hash_expr(*value, hasher, open);
                 }
                 BindingSource::Parameter(_, nth) => nth.hash(hasher),
                 BindingSource::Unknown => 0_u8.hash(hasher),
@@ -158,23 +158,23 @@ impl<'a> StatementHashes<'a> {
         }
         for (name, value) in self.fields.get(&id).into_iter().flatten() {
             name.hash(hasher);
-            self.hash(*value, hasher, open);
+            self.hash_expr(*value, hasher, open);
         }
     }
 
     /// The values that a field is given, where a statement names it.
-    fn note_field(&self, base: ExprId, key: ExprId, open: &mut Vec<HashDependency>) {
+    fn add_field_dependencies(&self, base: ExprId, key: ExprId, open: &mut Vec<HashDependency>) {
         let items = self.tree.item_writes(base).iter().take(MAX_DEPENDENCIES);
         for write in items {
             open.extend(write.key.into_iter().chain([write.value]).map(HashDependency::Field));
         }
         let Some(name) = self.tree.literal_text(key) else { return };
-        let writes = self.tree.own_writes(base, name).iter().take(MAX_DEPENDENCIES);
+        let writes = self.tree.binding_writes(base, name).iter().take(MAX_DEPENDENCIES);
         open.extend(writes.map(|value| HashDependency::Field(*value)));
     }
 
     /// Hashes an expression, and notes what it hangs on. Of a function it is what it returns.
-    fn hash(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<HashDependency>) {
+    fn hash_expr(&self, id: ExprId, hasher: &mut DefaultHasher, open: &mut Vec<HashDependency>) {
         let expr = self.tree.expr(id);
         std::mem::discriminant(expr).hash(hasher);
         match expr {
@@ -195,15 +195,15 @@ impl<'a> StatementHashes<'a> {
                 let function = self.tree.function(*function);
                 function.parameters.len().hash(hasher);
                 for values in &function.returns {
-                    values.iter().for_each(|it| self.hash(*it, hasher, open));
+                    values.iter().for_each(|it| self.hash_expr(*it, hasher, open));
                 }
             }
-            TreeExpr::Index { base, key, .. } => self.note_field(*base, *key, open),
+            TreeExpr::Index { base, key, .. } => self.add_field_dependencies(*base, *key, open),
             TreeExpr::Nil
             | TreeExpr::Varargs
             | TreeExpr::Choice { .. }
             | TreeExpr::Interpolated(_) => {}
         }
-        self.tree.visit_operands(id, |operand| self.hash(operand, hasher, open));
+        self.tree.visit_operands(id, |operand| self.hash_expr(operand, hasher, open));
     }
 }

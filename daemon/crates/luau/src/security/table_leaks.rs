@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::flow::global_name;
+use super::call_flow::global_name;
 use super::tree::{
     BinaryOperator, BindingId, BindingSource, ExprId, ItemWrite, ScanTree, TreeExpr,
 };
@@ -14,7 +14,7 @@ use super::tree::{
 const MAX_STEPS: usize = 64;
 
 /// Functions that read a table, and neither keep nor change it.
-const READERS: [&str; 17] = [
+const READ_ONLY_FUNCTIONS: [&str; 17] = [
     "ipairs",
     "pairs",
     "next",
@@ -34,11 +34,11 @@ const READERS: [&str; 17] = [
     "select",
 ];
 /// Methods of instances that do so.
-const READING_METHODS: [&str; 3] = ["RequestAsync", "CreateWebStreamClient", "JSONEncode"];
+const READ_ONLY_METHODS: [&str; 3] = ["RequestAsync", "CreateWebStreamClient", "JSONEncode"];
 
 /// How far what is in a variable is known elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum TableLeak {
+enum LeakLevel {
     /// What stands in its fields is.
     Fields,
     /// The table itself is.
@@ -46,13 +46,13 @@ enum TableLeak {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct LeakedTables {
-    closed: HashSet<ExprId>,
+pub(super) struct TableLeaks {
+    private_tables: HashSet<ExprId>,
     /// Where tables in variables get known elsewhere.
     pub(super) leaks: HashMap<BindingId, Vec<ExprId>>,
 }
 
-impl LeakedTables {
+impl TableLeaks {
     pub(super) fn from_tree(tree: &ScanTree, parents: &[Option<ExprId>]) -> Self {
         let mut holders: HashMap<ExprId, BindingId> = HashMap::new();
         for (at, binding) in tree.bindings.iter().enumerate().filter(|(_, it)| !it.is_global) {
@@ -63,33 +63,33 @@ impl LeakedTables {
             }
         }
         let mut tables = Self::default();
-        let mut levels: HashMap<BindingId, TableLeak> = HashMap::new();
-        for id in tree.ids() {
+        let mut levels: HashMap<BindingId, LeakLevel> = HashMap::new();
+        for id in tree.expr_ids() {
             let TreeExpr::Name(binding) = tree.expr(id) else { continue };
             let Some(leak) = find_leak(tree, parents, id) else { continue };
             let level = levels.entry(*binding).or_insert(leak);
             *level = leak.max(*level);
-            if leak == TableLeak::All {
+            if leak == LeakLevel::All {
                 tables.leaks.entry(*binding).or_default().push(id);
             }
         }
-        for id in tree.ids().filter(|id| matches!(tree.expr(*id), TreeExpr::Table(_))) {
-            if is_closed(tree, parents, &holders, &levels, id) {
-                tables.closed.insert(id);
+        for id in tree.expr_ids().filter(|id| matches!(tree.expr(*id), TreeExpr::Table(_))) {
+            if is_private_table(tree, parents, &holders, &levels, id) {
+                tables.private_tables.insert(id);
             }
         }
         tables
     }
 
-    pub(super) fn is_closed(&self, table: ExprId) -> bool {
-        self.closed.contains(&table)
+    pub(super) fn is_private(&self, table: ExprId) -> bool {
+        self.private_tables.contains(&table)
     }
 }
 
 /// What library functions put into tables: `table.insert(list, value)`, `rawset(table, key, value)`.
 pub(super) fn add_library_writes(tree: &mut ScanTree) {
     let mut writes = Vec::new();
-    for id in tree.ids() {
+    for id in tree.expr_ids() {
         let TreeExpr::Call { callee, args, .. } = tree.expr(id) else { continue };
         let (Some(first), Some(value)) = (args.first(), args.last()) else { continue };
         let Some(name) = global_name(tree, *callee) else { continue };
@@ -99,7 +99,7 @@ pub(super) fn add_library_writes(tree: &mut ScanTree) {
             "table.move" => (args.get(4).copied(), None, *first),
             _ => continue,
         };
-        let place = table.and_then(|it| tree.field_place(it));
+        let place = table.and_then(|it| tree.field_location(it));
         writes.extend(place.map(|place| (place, ItemWrite { key, value })));
     }
     for (place, write) in writes {
@@ -108,24 +108,24 @@ pub(super) fn add_library_writes(tree: &mut ScanTree) {
 }
 
 /// Whether a call keeps nothing of what it is given.
-fn only_reads(tree: &ScanTree, callee: ExprId) -> bool {
-    if global_name(tree, callee).is_some_and(|name| READERS.contains(&&*name)) {
+fn is_read_only_call(tree: &ScanTree, callee: ExprId) -> bool {
+    if global_name(tree, callee).is_some_and(|name| READ_ONLY_FUNCTIONS.contains(&&*name)) {
         return true;
     }
     match tree.expr(callee) {
         TreeExpr::Index { key, .. } => {
-            tree.literal_text(*key).is_some_and(|name| READING_METHODS.contains(&&**name))
+            tree.literal_text(*key).is_some_and(|name| READ_ONLY_METHODS.contains(&&**name))
         }
         _ => false,
     }
 }
 
 /// How far the table in a variable gets known elsewhere where it is read.
-fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Option<TableLeak> {
+fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Option<LeakLevel> {
     let mut child = name;
     let mut depth = 0;
     for _ in 0..MAX_STEPS {
-        let reached = if depth == 0 { TableLeak::All } else { TableLeak::Fields };
+        let reached = if depth == 0 { LeakLevel::All } else { LeakLevel::Fields };
         let Some(parent) = parents[child.0 as usize] else {
             let is_target = matches!(tree.expr(child), TreeExpr::Index { is_written: true, .. });
             // What other scripts write to a module is theirs.
@@ -136,11 +136,11 @@ fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Optio
         match tree.expr(parent) {
             TreeExpr::Index { base, .. } if *base == child => depth += 1,
             TreeExpr::Call { callee, is_method, .. } if *callee == child => {
-                let own = if depth == 1 { TableLeak::All } else { TableLeak::Fields };
+                let own = if depth == 1 { LeakLevel::All } else { LeakLevel::Fields };
                 return is_method.then_some(own);
             }
-            TreeExpr::Call { callee, .. } if only_reads(tree, *callee) => {
-                return Some(TableLeak::Fields);
+            TreeExpr::Call { callee, .. } if is_read_only_call(tree, *callee) => {
+                return Some(LeakLevel::Fields);
             }
             TreeExpr::Binary { operator: BinaryOperator::And | BinaryOperator::Or, .. } => {}
             TreeExpr::Choice { values, .. } if values.contains(&child) => {}
@@ -152,14 +152,14 @@ fn find_leak(tree: &ScanTree, parents: &[Option<ExprId>], name: ExprId) -> Optio
         }
         child = parent;
     }
-    Some(TableLeak::All)
+    Some(LeakLevel::All)
 }
 
-fn is_closed(
+fn is_private_table(
     tree: &ScanTree,
     parents: &[Option<ExprId>],
     holders: &HashMap<ExprId, BindingId>,
-    levels: &HashMap<BindingId, TableLeak>,
+    levels: &HashMap<BindingId, LeakLevel>,
     table: ExprId,
 ) -> bool {
     let mut child = table;
@@ -169,8 +169,8 @@ fn is_closed(
             let level = holders.get(&child).map(|holder| levels.get(holder));
             return match level {
                 Some(None) => true,
-                Some(Some(TableLeak::Fields)) => !is_field,
-                Some(Some(TableLeak::All)) | None => false,
+                Some(Some(LeakLevel::Fields)) => !is_field,
+                Some(Some(LeakLevel::All)) | None => false,
             };
         };
         match tree.expr(parent) {
@@ -180,7 +180,7 @@ fn is_closed(
             TreeExpr::Call { callee, args, .. } if args.contains(&child) => {
                 let name = global_name(tree, *callee);
                 if name.as_deref() != Some("table.freeze") {
-                    return only_reads(tree, *callee);
+                    return is_read_only_call(tree, *callee);
                 }
             }
             _ => return false,

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::evaluator::{Evaluator, NAVIGATION};
-use super::flow::global_name;
-use super::library;
+use super::call_flow::global_name;
+use super::evaluator::{Evaluator, NAVIGATION_METHODS};
+use super::standard_library;
 use super::tree::{BindingId, ExprId, TreeExpr};
 use super::value::{MAX_VALUES, MemberOwner, ScanValue, ValueSet, is_instance, union_values};
 
@@ -28,19 +28,19 @@ impl FieldKey {
 }
 
 /// A variable, and the last name behind it.
-pub(super) type FieldPlace = (BindingId, Rc<str>);
+pub(super) type FieldLocation = (BindingId, Rc<str>);
 
 /// What is written into a variable's table under keys that are no names.
 #[derive(Debug, Default)]
 pub(super) struct TableItems {
-    known: HashMap<FieldKey, Vec<ExprId>>,
+    by_key: HashMap<FieldKey, Vec<ExprId>>,
     /// Under a key that is not known, or is one of several.
-    others: Vec<ExprId>,
+    unknown_keys: Vec<ExprId>,
 }
 
 impl Evaluator<'_> {
     /// The list in `ipairs(list)` and its like, and whether it is gone over by numbers.
-    fn gone_over(&mut self, list: ExprId) -> (ExprId, bool) {
+    fn iterated_list(&mut self, list: ExprId) -> (ExprId, bool) {
         if let TreeExpr::Call { callee, args, .. } = self.tree.expr(list)
             && let Some(first) = args.first()
             && let Some(name) = global_name(self.tree, *callee)
@@ -53,19 +53,19 @@ impl Evaluator<'_> {
 
     /// What stands in a list, or in one that is gone over by `ipairs` and its like.
     pub(super) fn item_values(&mut self, list: ExprId) -> Vec<ScanValue> {
-        let (list, _) = self.gone_over(list);
-        let mut values = self.all_written(list).to_vec();
+        let (list, _) = self.iterated_list(list);
+        let mut values = self.all_written_values(list).to_vec();
         for value in self.eval(list).iter() {
             match value {
                 ScanValue::Table(id) => {
                     values.extend(self.table_values(*id).to_vec());
-                    self.note_open(*id, &mut values);
+                    self.mark_incomplete(*id, &mut values);
                 }
                 ScanValue::List(items) => values.extend(items.iter().cloned()),
-                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
+                ScanValue::Untrusted(source) => values.push(ScanValue::Untrusted(source)),
                 ScanValue::Imported => values.push(ScanValue::Imported),
                 value if is_instance(value) => values.push(ScanValue::Instance),
-                ScanValue::Open => values.push(ScanValue::Open),
+                ScanValue::Incomplete => values.push(ScanValue::Incomplete),
                 ScanValue::Nil => {}
                 _ => values.push(ScanValue::Unknown),
             }
@@ -75,9 +75,9 @@ impl Evaluator<'_> {
 
     /// The keys of what is gone over in a loop.
     pub(super) fn key_values(&mut self, list: ExprId) -> Vec<ScanValue> {
-        let (list, is_numbered) = self.gone_over(list);
+        let (list, is_numbered) = self.iterated_list(list);
         if is_numbered {
-            return vec![ScanValue::SomeNumber];
+            return vec![ScanValue::UnknownNumber];
         }
         let tree = self.tree;
         let mut values = Vec::new();
@@ -88,14 +88,14 @@ impl Evaluator<'_> {
                     for field in fields {
                         match field.key {
                             Some(key) => values.extend(self.eval(key).to_vec()),
-                            None => values.push(ScanValue::SomeNumber),
+                            None => values.push(ScanValue::UnknownNumber),
                         }
                     }
-                    self.note_open(*id, &mut values);
+                    self.mark_incomplete(*id, &mut values);
                 }
-                ScanValue::Outside(source) => values.push(ScanValue::Outside(source)),
-                ScanValue::List(_) => values.push(ScanValue::SomeNumber),
-                value if is_instance(value) => values.push(ScanValue::SomeNumber),
+                ScanValue::Untrusted(source) => values.push(ScanValue::Untrusted(source)),
+                ScanValue::List(_) => values.push(ScanValue::UnknownNumber),
+                value if is_instance(value) => values.push(ScanValue::UnknownNumber),
                 ScanValue::Nil => {}
                 _ => values.push(ScanValue::Unknown),
             }
@@ -106,46 +106,46 @@ impl Evaluator<'_> {
         values
     }
 
-    pub(super) fn is_closed(&self, table: ExprId) -> bool {
-        self.tables_known.is_closed(table)
+    pub(super) fn is_private_table(&self, table: ExprId) -> bool {
+        self.table_leaks.is_private(table)
     }
 
     /// Notes that a table may hold more than what is known.
-    fn note_open(&self, table: ExprId, values: &mut Vec<ScanValue>) {
-        if !self.is_closed(table) {
-            values.push(ScanValue::Open);
+    fn mark_incomplete(&self, table: ExprId, values: &mut Vec<ScanValue>) {
+        if !self.is_private_table(table) {
+            values.push(ScanValue::Incomplete);
         }
     }
 
     /// All values of a table.
     fn table_values(&mut self, table: ExprId) -> ValueSet {
-        if let Some(known) = self.lists.get(&table) {
+        if let Some(known) = self.table_values.get(&table) {
             return known.clone();
         }
         // It may hold itself.
-        self.lists.insert(table, self.unknown.clone());
+        self.table_values.insert(table, self.unknown.clone());
         let mut values = Vec::new();
         if let TreeExpr::Table(fields) = self.tree.expr(table) {
             for field in fields {
                 values.extend(self.eval(field.value).to_vec());
             }
             let last = fields.last().filter(|last| last.key.is_none());
-            if last.is_some_and(|last| self.may_give_more(last.value)) {
+            if last.is_some_and(|last| self.can_return_several(last.value)) {
                 values.push(ScanValue::Unknown);
             }
         }
         let values = if values.is_empty() { Rc::default() } else { union_values(values) };
-        self.lists.insert(table, values.clone());
+        self.table_values.insert(table, values.clone());
         values
     }
 
-    pub(super) fn index(&mut self, base: ExprId, key: ExprId) -> Vec<ScanValue> {
+    pub(super) fn index_values(&mut self, base: ExprId, key: ExprId) -> Vec<ScanValue> {
         let keys = self.eval(key);
-        self.read_keys(base, &keys)
+        self.lookup_keys(base, &keys)
     }
 
     /// What stands in something under one of these keys.
-    pub(super) fn read_keys(&mut self, base: ExprId, keys: &[ScanValue]) -> Vec<ScanValue> {
+    pub(super) fn lookup_keys(&mut self, base: ExprId, keys: &[ScanValue]) -> Vec<ScanValue> {
         let bases = self.eval(base);
         let mut values = Vec::new();
         for key in keys {
@@ -157,22 +157,22 @@ impl Evaluator<'_> {
                     && !written.is_empty()
                 {
                     self.field_values(*table, key, &mut values);
-                    self.note_open(*table, &mut values);
+                    self.mark_incomplete(*table, &mut values);
                 } else {
-                    self.read_member(base, key, &mut values);
+                    self.lookup_member(base, key, &mut values);
                 }
             }
         }
         values
     }
 
-    fn read_member(&mut self, base: &ScanValue, key: &ScanValue, values: &mut Vec<ScanValue>) {
+    fn lookup_member(&mut self, base: &ScanValue, key: &ScanValue, values: &mut Vec<ScanValue>) {
         let name = match key {
             ScanValue::Text(name) => Some(name.clone()),
             _ => None,
         };
         match (base, name) {
-            (ScanValue::Outside(source), _) => values.push(ScanValue::Outside(source)),
+            (ScanValue::Untrusted(source), _) => values.push(ScanValue::Untrusted(source)),
             (ScanValue::Table(table), name) => {
                 let before = values.len();
                 self.field_values(*table, key, values);
@@ -181,7 +181,7 @@ impl Evaluator<'_> {
                         ScanValue::Member(MemberOwner::Unknown, name)
                     }));
                 }
-                self.note_open(*table, values);
+                self.mark_incomplete(*table, values);
             }
             (ScanValue::List(items), _) => match key {
                 ScanValue::Number(nth) if *nth >= 1.0 => {
@@ -194,10 +194,10 @@ impl Evaluator<'_> {
             }
             (ScanValue::Builtin(owner), Some(name)) => values.push(match &**owner {
                 "_G" | "shared" => ScanValue::Builtin(name),
-                "game" if name.ends_with("Service") && !NAVIGATION.contains(&&*name) => {
+                "game" if name.ends_with("Service") && !NAVIGATION_METHODS.contains(&&*name) => {
                     ScanValue::Service(name)
                 }
-                owner if library::is_library(owner) => {
+                owner if standard_library::is_library(owner) => {
                     ScanValue::Builtin(format!("{owner}.{name}").into())
                 }
                 _ if is_instance(base) => ScanValue::Member(MemberOwner::Instance, name),
@@ -215,17 +215,20 @@ impl Evaluator<'_> {
             (base, Some(name)) if is_instance(base) => {
                 values.push(ScanValue::Member(MemberOwner::Instance, name));
             }
-            (ScanValue::Open, _) => values.push(ScanValue::Open),
+            (ScanValue::Incomplete, _) => values.push(ScanValue::Incomplete),
             // It fails.
             (
-                ScanValue::Nil | ScanValue::Bool(_) | ScanValue::Number(_) | ScanValue::SomeNumber,
+                ScanValue::Nil
+                | ScanValue::Bool(_)
+                | ScanValue::Number(_)
+                | ScanValue::UnknownNumber,
                 _,
             ) => {
                 values.push(ScanValue::Nil);
             }
             (_, Some(name)) => values.push(ScanValue::Member(MemberOwner::Unknown, name)),
             (base, None) => values.push(match key {
-                ScanValue::Outside(source) => ScanValue::Outside(source),
+                ScanValue::Untrusted(source) => ScanValue::Untrusted(source),
                 _ if is_instance(base) => ScanValue::Instance,
                 _ => ScanValue::Unknown,
             }),
@@ -234,44 +237,44 @@ impl Evaluator<'_> {
 
     /// What is written under a key of what a variable holds; empty where nothing is.
     pub(super) fn written_values(&mut self, base: ExprId, key: &ScanValue) -> ValueSet {
-        let Some(place) = self.tree.field_place(base) else { return Rc::default() };
-        let Some(key) = FieldKey::from_value(key) else { return self.all_written(base) };
+        let Some(place) = self.tree.field_location(base) else { return Rc::default() };
+        let Some(key) = FieldKey::from_value(key) else { return self.all_written_values(base) };
         let of_name = match &key {
-            FieldKey::Text(name) => self.tree.own_writes(base, name),
+            FieldKey::Text(name) => self.tree.binding_writes(base, name),
             FieldKey::Number(_) => &[],
         };
         if of_name.is_empty() && !self.tree.item_writes.contains_key(&place) {
             return Rc::default();
         }
         let id = (place.clone(), Some(key.clone()));
-        if let Some(known) = self.writes.get(&id) {
+        if let Some(known) = self.written_values.get(&id) {
             return known.clone();
         }
-        self.writes.insert(id.clone(), self.unknown.clone());
-        let items = self.items_of(place);
-        let known = items.known.get(&key).map_or(&[][..], Vec::as_slice);
-        let all = of_name.iter().chain(known).chain(&items.others).copied();
-        let values = self.eval_some(&all.collect::<Vec<_>>());
-        self.writes.insert(id, values.clone());
+        self.written_values.insert(id.clone(), self.unknown.clone());
+        let items = self.written_items(place);
+        let known = items.by_key.get(&key).map_or(&[][..], Vec::as_slice);
+        let all = of_name.iter().chain(known).chain(&items.unknown_keys).copied();
+        let values = self.eval_or_empty(&all.collect::<Vec<_>>());
+        self.written_values.insert(id, values.clone());
         values
     }
 
     /// What is written under any key of what a variable holds.
-    fn all_written(&mut self, base: ExprId) -> ValueSet {
-        let Some(place) = self.tree.field_place(base) else { return Rc::default() };
+    fn all_written_values(&mut self, base: ExprId) -> ValueSet {
+        let Some(place) = self.tree.field_location(base) else { return Rc::default() };
         let Some(writes) = self.tree.item_writes.get(&place) else { return Rc::default() };
         let id = (place, None);
-        if let Some(known) = self.writes.get(&id) {
+        if let Some(known) = self.written_values.get(&id) {
             return known.clone();
         }
-        self.writes.insert(id.clone(), self.unknown.clone());
+        self.written_values.insert(id.clone(), self.unknown.clone());
         let all: Vec<ExprId> = writes.iter().map(|write| write.value).collect();
-        let values = self.eval_some(&all);
-        self.writes.insert(id, values.clone());
+        let values = self.eval_or_empty(&all);
+        self.written_values.insert(id, values.clone());
         values
     }
 
-    fn items_of(&mut self, place: FieldPlace) -> Rc<TableItems> {
+    fn written_items(&mut self, place: FieldLocation) -> Rc<TableItems> {
         if let Some(known) = self.items.get(&place) {
             return known.clone();
         }
@@ -282,9 +285,9 @@ impl Evaluator<'_> {
             match key.as_deref() {
                 Some([key]) if FieldKey::from_value(key).is_some() => {
                     let key = FieldKey::from_value(key).into_iter();
-                    key.for_each(|key| items.known.entry(key).or_default().push(write.value));
+                    key.for_each(|key| items.by_key.entry(key).or_default().push(write.value));
                 }
-                _ => items.others.push(write.value),
+                _ => items.unknown_keys.push(write.value),
             }
         }
         let items = Rc::new(items);
@@ -293,16 +296,16 @@ impl Evaluator<'_> {
     }
 
     /// The values that fields of a name are given anywhere in the script; empty where there are none.
-    pub(super) fn values_of_name(&mut self, name: &Rc<str>) -> ValueSet {
-        if let Some(known) = self.named.get(name) {
+    pub(super) fn named_field_values(&mut self, name: &Rc<str>) -> ValueSet {
+        if let Some(known) = self.name_values.get(name) {
             return known.clone();
         }
-        self.named.insert(name.clone(), self.unknown.clone());
+        self.name_values.insert(name.clone(), self.unknown.clone());
         let tree = self.tree;
         let written = tree.field_writes.get(name).into_iter().flatten().map(|it| it.value);
-        let constructed = tree.constructed.get(name).into_iter().flatten().copied();
-        let values = self.eval_some(&written.chain(constructed).collect::<Vec<_>>());
-        self.named.insert(name.clone(), values.clone());
+        let constructed = tree.constructor_fields.get(name).into_iter().flatten().copied();
+        let values = self.eval_or_empty(&written.chain(constructed).collect::<Vec<_>>());
+        self.name_values.insert(name.clone(), values.clone());
         values
     }
 
@@ -313,25 +316,25 @@ impl Evaluator<'_> {
             return;
         };
         let id = (table, key);
-        if let Some(known) = self.fields.get(&id) {
+        if let Some(known) = self.field_values.get(&id) {
             values.extend(known.to_vec());
             return;
         }
         let index = self.table_index(table);
         let Some(found) = index.get(&id.1) else { return };
-        self.fields.insert(id.clone(), self.unknown.clone());
+        self.field_values.insert(id.clone(), self.unknown.clone());
         let all = self.eval_all(found);
-        self.fields.insert(id, all.clone());
+        self.field_values.insert(id, all.clone());
         values.extend(all.to_vec());
     }
 
     /// The same where there may be none.
-    fn eval_some(&mut self, ids: &[ExprId]) -> ValueSet {
+    fn eval_or_empty(&mut self, ids: &[ExprId]) -> ValueSet {
         if ids.is_empty() { Rc::default() } else { self.eval_all(ids) }
     }
 
     fn table_index(&mut self, table: ExprId) -> Rc<HashMap<FieldKey, Vec<ExprId>>> {
-        if let Some(known) = self.tables.get(&table) {
+        if let Some(known) = self.table_indexes.get(&table) {
             return known.clone();
         }
         let mut index: HashMap<FieldKey, Vec<ExprId>> = HashMap::new();
@@ -360,7 +363,7 @@ impl Evaluator<'_> {
             values.extend(others.iter().take(MAX_VALUES));
         }
         let index = Rc::new(index);
-        self.tables.insert(table, index.clone());
+        self.table_indexes.insert(table, index.clone());
         index
     }
 }
