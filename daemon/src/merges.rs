@@ -23,12 +23,12 @@ use vector_files::write_file;
 use vector_place::merge::{MergeConflict, OpenMerge, to_view};
 
 /// The name of the folder beside a file ends so.
-const BESIDE: &str = ".vector-merge";
-const STATE: &str = "state.json";
+const FOLDER_SUFFIX: &str = ".vector-merge";
+const STATE_FILE: &str = "state.json";
 /// Whoever changes the state has this file locked.
-const LOCK: &str = "lock";
+const LOCK_FILE: &str = "lock";
 /// The form of the state file.
-const VERSION: u32 = 1;
+const STATE_VERSION: u32 = 1;
 
 /// What is kept of a merge, beside the three places.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ struct StateFile {
 
 /// A path that Git merges, and where.
 #[derive(Debug)]
-struct InGit {
+struct GitPath {
     tree: WorkTree,
     path: String,
 }
@@ -53,10 +53,10 @@ struct InGit {
 pub struct MergeState {
     folder: PathBuf,
     /// None where Git does not know of the merge.
-    in_git: Option<InGit>,
+    in_git: Option<GitPath>,
     /// The file that the merge wrote.
     file: PathBuf,
-    written: Fingerprint,
+    written_hash: Fingerprint,
     conflicts: Vec<KeptConflict>,
 }
 
@@ -90,12 +90,12 @@ impl MergeState {
             Some(path) => {
                 let tree = WorkTree::find_work_tree(Path::new("."))?;
                 let (folder, file) = (tree.merge_folder(path)?, tree.top.join(path));
-                (folder, file, Some(InGit { tree, path: path.to_owned() }))
+                (folder, file, Some(GitPath { tree, path: path.to_owned() }))
             }
             None => (state_folder(output), place_file::real_path(output)?, None),
         };
         let (written, conflicts) = (Fingerprint::of(b""), Vec::new());
-        let state = Self { folder, in_git, file, written, conflicts };
+        let state = Self { folder, in_git, file, written_hash: written, conflicts };
         let failed = || format!("{} cannot be written", state.folder.display());
         fs::create_dir_all(&state.folder).with_context(failed)?;
         let kept = state.merge_inputs();
@@ -116,11 +116,11 @@ impl MergeState {
         output: &Path,
         conflicts: &[MergeConflict],
     ) -> anyhow::Result<Self> {
-        self.written = place_file::hash_place_file(output)?;
+        self.written_hash = place_file::hash_place_file(output)?;
         let kept = |conflict| KeptConflict { conflict: to_view(conflict), choice: None };
         self.conflicts = conflicts.iter().map(kept).collect();
         self.save()?;
-        if let Some(InGit { tree, path }) = &self.in_git {
+        if let Some(GitPath { tree, path }) = &self.in_git {
             tree.block_path(path)?;
         }
         Ok(self)
@@ -135,7 +135,7 @@ impl MergeState {
         change: impl FnOnce(&mut [KeptConflict]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let failed = || format!("the merge of {} is over, or cannot be changed", self.name());
-        let lock = File::create(self.folder.join(LOCK)).with_context(failed)?;
+        let lock = File::create(self.folder.join(LOCK_FILE)).with_context(failed)?;
         lock.lock().with_context(failed)?;
         let Some(stored) = read_state_file(&self.folder)? else {
             bail!("the merge of {} is over", self.name());
@@ -147,13 +147,13 @@ impl MergeState {
 
     fn save(&self) -> anyhow::Result<()> {
         let state = StateFile {
-            version: VERSION,
+            version: STATE_VERSION,
             file: self.in_git.as_ref().map_or_else(|| self.file.clone(), |it| (&it.path).into()),
-            written: self.written.clone(),
+            written: self.written_hash.clone(),
             conflicts: self.conflicts.clone(),
         };
         let text = serde_json::to_string_pretty(&state)?;
-        let file = self.folder.join(STATE);
+        let file = self.folder.join(STATE_FILE);
         write_file(&file, text.as_bytes())
             .with_context(|| format!("{} cannot be written", file.display()))
     }
@@ -211,7 +211,7 @@ impl MergeState {
 
     /// Whether the file is no longer what the merge left.
     pub fn is_file_changed(&self) -> bool {
-        place_file::hash_place_file(&self.file).ok().is_none_or(|hash| hash != self.written)
+        place_file::hash_place_file(&self.file).ok().is_none_or(|hash| hash != self.written_hash)
     }
 
     /// Writes the file with all decisions, in a merge made anew of the copies.
@@ -248,7 +248,7 @@ impl MergeState {
     /// # Errors
     /// The copies cannot be deleted, or Git does not take the file.
     pub fn finish_merge(&self) -> anyhow::Result<()> {
-        if let Some(InGit { tree, path }) = &self.in_git {
+        if let Some(GitPath { tree, path }) = &self.in_git {
             tree.unblock_path(path)?;
         }
         self.discard()?;
@@ -258,13 +258,13 @@ impl MergeState {
 
 fn state_folder(output: &Path) -> PathBuf {
     let mut name = output.file_name().unwrap_or_default().to_owned();
-    name.push(BESIDE);
+    name.push(FOLDER_SUFFIX);
     output.with_file_name(name)
 }
 
 /// What is kept in a folder; none where that is no merge.
 fn read_state_file(folder: &Path) -> anyhow::Result<Option<StateFile>> {
-    let file = folder.join(STATE);
+    let file = folder.join(STATE_FILE);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -272,7 +272,7 @@ fn read_state_file(folder: &Path) -> anyhow::Result<Option<StateFile>> {
     };
     let state: StateFile = serde_json::from_str(&text)
         .with_context(|| format!("{} is not the state of a merge", file.display()))?;
-    if state.version != VERSION {
+    if state.version != STATE_VERSION {
         bail!(
             "{} was written by another version of Vector; finish the merge with that one, or start it \
              again",
@@ -288,9 +288,9 @@ fn read_merge(folder: PathBuf, tree: Option<&WorkTree>) -> anyhow::Result<Option
         return Ok(None);
     };
     let in_git =
-        tree.map(|tree| InGit { tree: tree.clone(), path: file.to_string_lossy().into_owned() });
+        tree.map(|tree| GitPath { tree: tree.clone(), path: file.to_string_lossy().into_owned() });
     let file = tree.map_or_else(|| file.clone(), |tree| tree.top.join(&file));
-    Ok(Some(MergeState { folder, in_git, file, written, conflicts }))
+    Ok(Some(MergeState { folder, in_git, file, written_hash: written, conflicts }))
 }
 
 /// All open merges of the repositories that these folders are in, and those beside files of the
@@ -303,19 +303,19 @@ pub fn find_merges<'f>(
 ) -> anyhow::Result<Vec<MergeState>> {
     let (mut found, mut trees) = (Vec::new(), BTreeMap::new());
     for folder in within {
-        if git::may_have_merges(folder)
+        if git::can_have_merges(folder)
             && let Ok(tree) = WorkTree::find_work_tree(folder)
         {
             trees.insert(tree.top.clone(), tree);
         }
-        for folder in search_folders(folder) {
-            if folder.to_string_lossy().ends_with(BESIDE) {
+        for folder in list_folders(folder) {
+            if folder.to_string_lossy().ends_with(FOLDER_SUFFIX) {
                 found.extend(read_merge(folder, None)?);
             }
         }
     }
     for tree in trees.values() {
-        for folder in search_folders(&tree.merges_folder()?) {
+        for folder in list_folders(&tree.merges_folder()?) {
             let Some(state) = read_merge(folder, Some(tree))? else { continue };
             let path = state.name();
             if tree.is_unmerged(&path)? {
@@ -336,7 +336,7 @@ pub fn find_merges<'f>(
 ///
 /// # Errors
 /// A state cannot be read.
-pub fn of_file(file: &Path) -> anyhow::Result<Vec<MergeState>> {
+pub fn find_file_merges(file: &Path) -> anyhow::Result<Vec<MergeState>> {
     let real = place_file::real_path(file)?;
     let mut found = find_merges(real.parent())?;
     found.retain(|state| {
@@ -345,7 +345,7 @@ pub fn of_file(file: &Path) -> anyhow::Result<Vec<MergeState>> {
     Ok(found)
 }
 
-fn search_folders(within: &Path) -> Vec<PathBuf> {
+fn list_folders(within: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(within).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
@@ -354,7 +354,7 @@ fn search_folders(within: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// The state cannot be read.
-pub fn open_in_git(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> {
+pub fn count_blocking_conflicts(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> {
     let tree = WorkTree::find_work_tree(Path::new("."))?;
     let Some(state) = read_merge(tree.merge_folder(path)?, Some(&tree))? else {
         return Ok(None);
@@ -365,6 +365,6 @@ pub fn open_in_git(path: &str, content: &[u8]) -> anyhow::Result<Option<usize>> 
     let is_one_side = [inputs.ours, inputs.theirs, inputs.base]
         .iter()
         .any(|file| place_file::hash_place_file(file).is_ok_and(|side| side == hash));
-    let is_decided = hash != state.written && is_one_side;
+    let is_decided = hash != state.written_hash && is_one_side;
     Ok((!is_decided && tree.is_unmerged(path)?).then_some(state.open_count()))
 }

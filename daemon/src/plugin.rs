@@ -54,7 +54,7 @@ impl PluginFolder {
 
     fn insert_into(&self, scene: &mut Scene, parent: Node, name: &str) {
         let init = self.files.iter().find_map(|(file, text)| {
-            let (stem, class) = script_of_file(file)?;
+            let (stem, class) = parse_script_name(file)?;
             (stem == "init").then_some((class, *text))
         });
         let node = match init {
@@ -65,7 +65,8 @@ impl PluginFolder {
             folder.insert_into(scene, node, name);
         }
         for (file, text) in &self.files {
-            if let Some((stem, class)) = script_of_file(file).filter(|(stem, _)| *stem != "init") {
+            if let Some((stem, class)) = parse_script_name(file).filter(|(stem, _)| *stem != "init")
+            {
                 create_script(scene, node, class, stem, text);
             }
         }
@@ -73,7 +74,7 @@ impl PluginFolder {
 }
 
 /// The name and class of the script that a file is.
-fn script_of_file(file: &str) -> Option<(&str, &'static str)> {
+fn parse_script_name(file: &str) -> Option<(&str, &'static str)> {
     let stem = file.strip_suffix(".luau")?;
     Some(match (stem.strip_suffix(".server"), stem.strip_suffix(".client")) {
         (Some(stem), _) => (stem, "Script"),
@@ -106,9 +107,9 @@ mod tests {
 
     #[test]
     fn files_become_the_instances_that_rojo_makes() {
-        assert_eq!(script_of_file("init.server.luau"), Some(("init", "Script")));
-        assert_eq!(script_of_file("A.client.luau"), Some(("A", "LocalScript")));
-        assert_eq!(script_of_file("A.spec.luau"), Some(("A.spec", "ModuleScript")));
-        assert_eq!(script_of_file("A.json"), None);
+        assert_eq!(parse_script_name("init.server.luau"), Some(("init", "Script")));
+        assert_eq!(parse_script_name("A.client.luau"), Some(("A", "LocalScript")));
+        assert_eq!(parse_script_name("A.spec.luau"), Some(("A.spec", "ModuleScript")));
+        assert_eq!(parse_script_name("A.json"), None);
     }
 }

@@ -60,7 +60,7 @@ fn print(tree: &ProjectTree, project: &Path) -> String {
             (depth, at) = (depth + 1, tree.instances[parent as usize].parent);
         }
         let indent = "  ".repeat(depth);
-        let files = tree.instance_files(number).iter().map(|file| tree.shown_path(file, false));
+        let files = tree.instance_files(number).iter().map(|file| tree.format_path(file, false));
         let files: Vec<_> = files.collect();
         let unknown = if instance.ignores_unknown { " *" } else { "" };
         writeln!(
@@ -81,7 +81,7 @@ fn print(tree: &ProjectTree, project: &Path) -> String {
     }
     for diagnostic in &tree.diagnostics {
         let fatal = if diagnostic.is_fatal_to_rojo { "!" } else { "?" };
-        let file = tree.shown_path(&diagnostic.file, false);
+        let file = tree.format_path(&diagnostic.file, false);
         writeln!(text, "{fatal} {file}: {}", diagnostic.message).unwrap();
     }
     let above = project.parent().unwrap();

@@ -295,7 +295,7 @@ fn what_is_read_again_in_part_is_what_is_read_as_a_whole() {
             for number in 0..whole.instances.len() as u32 {
                 assert_eq!(tree.instance_files(number), whole.instance_files(number), "{at}");
             }
-            assert!(!changed.is_whole, "{at}");
+            assert!(!changed.is_full_reload, "{at}");
             check(&was, &tree, &changed);
         }
     }

@@ -38,7 +38,7 @@ impl Bench {
         let (mut project, scene) = RojoProject::open(&root, false).unwrap();
         let (say, heard) = channel();
         let watch = FileWatch::start(&project.watch_roots(), move |it| drop(say.send(it))).unwrap();
-        project.followed_by(watch.updater());
+        project.set_watch_updater(watch.updater());
         Self { _folder: folder, root, project, scene, heard, _watch: watch }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn differences(project: &Path, tree: &ProjectTree) -> Vec<String> {
     if !tree.diagnostics.is_empty() {
         return wrong;
     }
-    let ours = tree.to_sourcemap(SourcemapOptions { non_scripts: true, absolute: false });
+    let ours = tree.to_sourcemap(SourcemapOptions { has_non_scripts: true, is_absolute: false });
     if ours.trim() != theirs.trim() {
         wrong.push(format!("sourcemaps differ\n  ours:   {ours}\n  theirs: {}", theirs.trim()));
     }

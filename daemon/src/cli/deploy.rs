@@ -9,7 +9,7 @@ use vector_rojo_project::RojoProject;
 use super::ExitStatus;
 use super::style::terminal_line;
 use super::terminal::{print_status, print_stdout};
-use crate::tasks::deploy::{DeployOptions, DeployProgress, MadeCommit, prepare_deploy};
+use crate::tasks::deploy::{DeployCommit, DeployOptions, DeployProgress, prepare_deploy};
 
 /// Commit what accepted proposals have changed in a Rojo project.
 #[derive(Debug, Args)]
@@ -43,11 +43,11 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     let ledger = Ledger::open(home)?;
     let (branch, message) = (args.branch.as_deref(), args.message.as_deref());
     let mut tell = |told: DeployProgress<'_>| {
-        if let DeployProgress::Left(name, why) = told {
+        if let DeployProgress::Skipped(name, why) = told {
             print_status(&format!("note: {} {why}", terminal_line(name)));
         }
     };
-    let wanted = DeployOptions { project: &project, branch, message, is_dry: args.dry_run };
+    let wanted = DeployOptions { project: &project, branch, message, is_dry_run: args.dry_run };
     let ready = prepare_deploy(&ledger, wanted, &mut tell)?;
     if ready.files.is_empty() {
         print_status(
@@ -62,7 +62,7 @@ pub(super) fn run(args: &DeployArgs, home: &Path) -> anyhow::Result<ExitStatus> 
         print_stdout(&format!("On {branch}:\n{list}\n\n{}", ready.message))?;
         return Ok(ExitStatus::Done);
     }
-    let MadeCommit { commit, note } = ready.commit(&mut tell)?;
+    let DeployCommit { commit, note } = ready.commit(&mut tell)?;
     if let Some(note) = note {
         print_status(&format!("note: {note}"));
     }

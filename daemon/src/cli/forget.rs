@@ -63,7 +63,7 @@ pub(super) fn run(args: &ForgetArgs, home: &Path) -> anyhow::Result<ExitStatus> 
     };
     let ledger = Ledger::open(home)?;
     let plan = plan_forget(&ledger, &what)?;
-    for seq in &plan.left {
+    for seq in &plan.skipped {
         print_status(&format!(
             "note: run {seq} is not over and stays; decide or cancel what waits in it first."
         ));

@@ -16,7 +16,7 @@ use vector_place::{Node, Scene};
 use super::ExitStatus;
 use super::style::{count_noun, terminal_line};
 use super::terminal::{print_status, print_stdout};
-use crate::merges::{self, WorkTree, open_in_git};
+use crate::merges::{self, WorkTree, count_blocking_conflicts};
 
 /// Let Git merge and compare places with Vector.
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ pub(super) fn run(args: &GitArgs) -> anyhow::Result<ExitStatus> {
 fn check_resolved(path: &str) -> anyhow::Result<ExitStatus> {
     let mut content = Vec::new();
     io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
-    if let Some(open) = open_in_git(path, &content)? {
+    if let Some(open) = count_blocking_conflicts(path, &content)? {
         bail!(
             "{path} has {}, and `git add` would take OURS for all of them. \
              `vector merge --continue` decides them one by one, `vector merge --ours` or `--theirs` all \

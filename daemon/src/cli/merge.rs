@@ -154,7 +154,7 @@ fn can_keep_conflicts(args: &MergeArgs, output: &Path) -> bool {
 
 fn resolve_conflicts(args: &MergeArgs) -> anyhow::Result<ExitStatus> {
     let mut states = match &args.file {
-        Some(file) => merges::of_file(file)?,
+        Some(file) => merges::find_file_merges(file)?,
         None => merges::find_merges([Path::new(".")])?,
     };
     if args.json {

@@ -242,13 +242,13 @@ pub fn main() -> ExitCode {
     }
     file_size_limit::ignore_file_size_signal();
     let cli = match Cli::try_parse() {
-        Ok(cli) => Cli { home: cli.home.or_else(config::home_of_environment), ..cli },
+        Ok(cli) => Cli { home: cli.home.or_else(config::read_home_variable), ..cli },
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let home = || config::data_folder(cli.home.clone());
+    let home = || config::resolve_data_folder(cli.home.clone());
     let described = <Cli as clap::CommandFactory>::command;
     let ended = match cli.command {
         CliCommand::Edit(args) => home().and_then(|home| edit::run(&args, &home)),

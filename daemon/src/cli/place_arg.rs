@@ -12,7 +12,7 @@ use vector_providers::http::CancelSwitch;
 use vector_rojo_project::{ProjectError, RojoProject};
 
 use super::terminal::{Terminal, print_status};
-use crate::tasks::mentions::{FileReach, RequestPlace, gather_mentions};
+use crate::tasks::mentions::{FileAccess, RequestPlace, gather_mentions};
 
 /// How many faults of a project's files are shown.
 const MAX_FAULTS: usize = 10;
@@ -29,8 +29,8 @@ pub(super) fn read_mentions(
     scene: &Scene,
     folder: Option<&Path>,
 ) -> anyhow::Result<Vec<Attached>> {
-    let (reach, has_chips, is_studio) = (FileReach::Shell, false, false);
-    let place = RequestPlace { reach, folder, has_chips, is_studio };
+    let (reach, has_chips, is_studio) = (FileAccess::Shell, false, false);
+    let place = RequestPlace { file_access: reach, folder, has_chips, is_studio };
     let mentions = gather_mentions(text, scene, place).map_err(anyhow::Error::msg)?;
     mentions.read_pending(&CancelSwitch::new()).map_err(anyhow::Error::msg)
 }

@@ -58,7 +58,7 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
     let terminal = Terminal::for_command(args.json);
     let tree = terminal.with_spinner("Reading the project", || ProjectTree::read(&args.project))?;
     for diagnostic in &tree.diagnostics {
-        let file = tree.shown_path(&diagnostic.file, args.absolute);
+        let file = tree.format_path(&diagnostic.file, args.absolute);
         let fatal = if diagnostic.is_fatal_to_rojo { " (Rojo stops here)" } else { "" };
         print_status(&format!(
             "{}: {}{fatal}",
@@ -71,8 +71,10 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
         (_, Some(path)) => path_owners(&tree, path, args)?,
         _ if args.owners => owner_rows(&tree, 0..tree.instances.len() as u32, args),
         _ => {
-            let shown =
-                SourcemapOptions { non_scripts: args.include_non_scripts, absolute: args.absolute };
+            let shown = SourcemapOptions {
+                has_non_scripts: args.include_non_scripts,
+                is_absolute: args.absolute,
+            };
             format!("{}\n", tree.to_sourcemap(shown))
         }
     };
@@ -88,7 +90,7 @@ pub(super) fn run(args: &SourcemapArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn file_owners(tree: &ProjectTree, file: &Path, args: &SourcemapArgs) -> anyhow::Result<String> {
-    let found = tree.of_file(file);
+    let found = tree.find_by_file(file);
     if found.is_empty() {
         bail!(
             "no instance comes from {}; `vector sourcemap --owners` lists all files",
@@ -111,7 +113,7 @@ fn path_owners(
         let at = instance_origin(tree, number as u32, args.absolute);
         bail!("{path} has no file of its own: it is part of {at}");
     }
-    let lines = files.iter().map(|file| tree.shown_path(file, args.absolute) + "\n");
+    let lines = files.iter().map(|file| tree.format_path(file, args.absolute) + "\n");
     Ok(lines.collect())
 }
 
@@ -122,7 +124,7 @@ fn instance_origin(tree: &ProjectTree, number: u32, absolute: bool) -> String {
         InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => file,
         InstanceOrigin::Folder { folder, init, .. } => init.as_ref().unwrap_or(folder),
     };
-    tree.shown_path(by, absolute)
+    tree.format_path(by, absolute)
 }
 
 /// Instances with their files and owners, a line each.
@@ -138,7 +140,7 @@ fn owner_rows(
         let origin = instance_origin(tree, number, args.absolute);
         if args.json {
             let files = tree.instance_files(number).iter();
-            let files: Vec<_> = files.map(|file| tree.shown_path(file, args.absolute)).collect();
+            let files: Vec<_> = files.map(|file| tree.format_path(file, args.absolute)).collect();
             let row = json!({
                 "path": path,
                 "className": instance.class,

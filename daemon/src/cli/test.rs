@@ -62,14 +62,16 @@ fn run_specs(args: &TestArgs) -> anyhow::Result<ExitStatus> {
         );
     }
     let (still, numbers) = scene.take_snapshot(&specs);
-    let limits = SpecLimits { total: Duration::from_secs(args.timeout), ..SpecLimits::default() };
-    let results = terminal
-        .with_spinner("Running specs", || spec::run(&Arc::new(still), &numbers, limits, &|| false));
+    let limits =
+        SpecLimits { total_time: Duration::from_secs(args.timeout), ..SpecLimits::default() };
+    let results = terminal.with_spinner("Running specs", || {
+        spec::run_specs(&Arc::new(still), &numbers, limits, &|| false)
+    });
     let text =
         if args.json { json_lines(&results) } else { render_results(&results, stdout_style()) };
     print_stdout(&text)?;
     print_status(&format_tally(&results));
-    Ok(if results.iter().all(SpecResult::is_good) { ExitStatus::Done } else { FAILED })
+    Ok(if results.iter().all(SpecResult::has_passed) { ExitStatus::Done } else { FAILED })
 }
 
 fn render_results(results: &[SpecResult], style: TextStyle) -> String {

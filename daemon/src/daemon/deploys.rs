@@ -123,7 +123,7 @@ impl DaemonActor {
 
 fn deploy_options<'w>(project: &'w str, deploy: &'w Deploy, is_dry: bool) -> DeployOptions<'w> {
     let (branch, message) = (deploy.branch.as_deref(), deploy.message.as_deref());
-    DeployOptions { project: Path::new(project), branch, message, is_dry }
+    DeployOptions { project: Path::new(project), branch, message, is_dry_run: is_dry }
 }
 
 fn left_out(file: &str, why: &str) -> LeftOut {
@@ -134,7 +134,7 @@ fn left_out(file: &str, why: &str) -> LeftOut {
 fn plan_deploy(ledger: &Ledger, project: &str, deploy: &Deploy) -> Result<DeployPlan, Failure> {
     let mut left = Vec::new();
     let mut tell = |told: DeployProgress<'_>| {
-        if let DeployProgress::Left(file, why) = told {
+        if let DeployProgress::Skipped(file, why) = told {
             left.push(left_out(file, why));
         }
     };
@@ -213,7 +213,7 @@ fn report_progress(state: &watch::Sender<DeployState>, told: DeployProgress<'_>)
             state.file = Some(file.to_owned());
             false
         }
-        DeployProgress::Left(file, why) => {
+        DeployProgress::Skipped(file, why) => {
             state.left.push(left_out(file, why));
             false
         }

@@ -81,7 +81,7 @@ impl DaemonActor {
             Some((_, open)) => {
                 (PlaceSelector::Open(open.place.clone()), Some(open.message_sender.clone()))
             }
-            None => (PlaceSelector::Called(place.clone()), None),
+            None => (PlaceSelector::Named(place.clone()), None),
         };
         let (ledger, seen) = (Arc::clone(&self.ledger), Arc::clone(&self.history_index));
         thread::spawn(move || {
@@ -188,13 +188,13 @@ fn check_revertible(ledger: &Ledger, seen: &HistoryIndex, seq: Seq) -> Result<St
         find_applied_ack(ledger, seq).map_err(|error| wrong(&error))?.map_err(|refusal| {
             settled(refusal.0, "The history says what became of each proposal.".to_owned())
         })?;
-    match seen.way_back(ledger, seq).map_err(|error| ledger_failure(&error))? {
+    match seen.find_revert_block(ledger, seq).map_err(|error| ledger_failure(&error))? {
         None => Ok(title),
-        Some(RevertBlock::Taken(by)) => Err(settled(
+        Some(RevertBlock::Reverted(by)) => Err(settled(
             format!("Proposal {seq} was already reverted by proposal {by}."),
             format!("Take proposal {by} back to have it again."),
         )),
-        Some(RevertBlock::Waits(by)) => Err(settled(
+        Some(RevertBlock::Pending(by)) => Err(settled(
             format!("Proposal {by} takes proposal {seq} back, and waits for a decision."),
             format!("Decide upon proposal {by}."),
         )),

@@ -53,7 +53,7 @@ pub(super) fn read_project(
     let watch = FileWatch::start(&project.watch_roots(), hear).map_err(|why| {
         NotOpened::NotServed { file: file.display().to_string(), why: why.to_string() }
     })?;
-    project.followed_by(watch.updater());
+    project.set_watch_updater(watch.updater());
     let opened = (Target::from(project), scene);
     Ok(SessionStart {
         opened,
@@ -65,17 +65,17 @@ pub(super) fn read_project(
 
 /// Whether what is written to files reaches Studio.
 fn serving_note() -> String {
-    match vector_rojo_project::find_server(vector_rojo_project::PORT) {
+    match vector_rojo_project::find_server(vector_rojo_project::DEFAULT_PORT) {
         Some(serving) => format!(
             "Rojo {} serves {:?} on port {}: what is written to files reaches Studio through it.",
             serving.version,
             serving.project,
-            vector_rojo_project::PORT
+            vector_rojo_project::DEFAULT_PORT
         ),
         None => format!(
             "note: no `rojo serve` answers on port {}; Studio shows what is written to files once one is \
              connected.",
-            vector_rojo_project::PORT
+            vector_rojo_project::DEFAULT_PORT
         ),
     }
 }

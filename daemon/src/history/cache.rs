@@ -15,74 +15,74 @@ use vector_engine::conversation::is_same_place;
 use vector_ledger::{Ledger, LedgerError};
 
 use super::facts::{OutcomeFacts, ReadOrder};
-use super::row::{HistoryRow, RowSubject, verdict_of};
+use super::row::{HistoryRow, RowSubject, verdict_label};
 
 /// How many entries are read at once.
-pub(super) const READ: usize = 100;
+pub(super) const READ_BATCH: usize = 100;
 /// How much memory the lines may take, in bytes; older ones are read again.
-const LINES: usize = 16 << 20;
+const MAX_ROW_BYTES: usize = 16 << 20;
 /// How much memory what was read of places, calls and proposals may take before it is read anew.
-const TOLD: usize = 16 << 20;
+const MAX_SUMMARY_BYTES: usize = 16 << 20;
 /// How many paths of a proposal are kept; those of larger ones are read again.
-const PATHS: usize = 64;
+const MAX_PATHS: usize = 64;
 /// How many paths a line names.
-const SHOWN: usize = 3;
+const MAX_PATHS_SHOWN: usize = 3;
 /// So many of the newest changes of a script are followed.
-const CHANGES: usize = 1_000;
+const MAX_SCRIPT_CHANGES: usize = 1_000;
 /// So many of the newest answers with its text are looked at.
-const READS: usize = 20;
+const MAX_SCRIPT_READS: usize = 20;
 /// How long a title is, in characters.
-const TITLE: usize = 160;
+const MAX_TITLE_CHARS: usize = 160;
 /// Of how many of the newest workflows the places are named.
-const LISTED: usize = 100;
+const MAX_PLACES_LISTED: usize = 100;
 
 /// What was looked at so far.
 #[derive(Debug)]
 pub(super) struct HistoryCache {
     /// The last position that was read.
-    high: Seq,
+    last_read: Seq,
     /// What became of all behind this position is known.
-    low: Seq,
+    facts_after: Seq,
     /// The lines of all behind this position.
-    floor: Seq,
+    rows_after: Seq,
     rows: VecDeque<Arc<HistoryRow>>,
     size: usize,
     pub(super) facts: OutcomeFacts,
-    told: EntryNames,
+    summaries: SummaryCache,
     places: BTreeSet<String>,
     tools: BTreeSet<String>,
-    is_begun: bool,
+    is_initialized: bool,
 }
 
 impl Default for HistoryCache {
     fn default() -> Self {
         Self {
-            high: Seq(0),
-            low: Seq(0),
-            floor: Seq(0),
+            last_read: Seq(0),
+            facts_after: Seq(0),
+            rows_after: Seq(0),
             rows: VecDeque::new(),
             size: 0,
             facts: OutcomeFacts::default(),
-            told: EntryNames::default(),
+            summaries: SummaryCache::default(),
             places: BTreeSet::new(),
             tools: BTreeSet::new(),
-            is_begun: false,
+            is_initialized: false,
         }
     }
 }
 
 /// What places, calls and proposals say of themselves.
 #[derive(Debug, Default)]
-struct EntryNames {
-    workflows: HashMap<Seq, Arc<WorkPlace>>,
-    calls: HashMap<Seq, Arc<CallName>>,
-    proposals: HashMap<Seq, Arc<ProposalName>>,
+struct SummaryCache {
+    workflows: HashMap<Seq, Arc<WorkflowPlace>>,
+    calls: HashMap<Seq, Arc<CallSummary>>,
+    proposals: HashMap<Seq, Arc<ProposalSummary>>,
     size: usize,
 }
 
 /// Where a workflow works.
 #[derive(Debug, Default)]
-pub(super) struct WorkPlace {
+pub(super) struct WorkflowPlace {
     pub(super) name: String,
     pub(super) session: Option<SessionId>,
     place: Option<Place>,
@@ -94,7 +94,7 @@ pub enum PlaceSelector {
     /// One that is open.
     Open(Place),
     /// One that was called so, or was this session.
-    Called(String),
+    Named(String),
 }
 
 /// An entry that changed a script, or may have.
@@ -107,13 +107,13 @@ pub(super) struct ScriptChange {
 }
 
 #[derive(Debug, Default)]
-struct CallName {
+struct CallSummary {
     tool: String,
     path: Option<String>,
 }
 
 #[derive(Debug)]
-struct ProposalName {
+struct ProposalSummary {
     call: Seq,
     title: String,
     class: Class,
@@ -134,20 +134,20 @@ pub(super) struct HistoryLine {
 impl HistoryCache {
     /// Reads what is new.
     pub(super) fn refresh(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
-        if !self.is_begun {
-            self.high = ledger.last_seq()?;
-            (self.low, self.floor) = (self.high, self.high);
-            for started in ledger.recent_starts(LISTED)? {
+        if !self.is_initialized {
+            self.last_read = ledger.last_seq()?;
+            (self.facts_after, self.rows_after) = (self.last_read, self.last_read);
+            for started in ledger.recent_starts(MAX_PLACES_LISTED)? {
                 self.note_place(&started);
             }
-            self.is_begun = true;
+            self.is_initialized = true;
         }
         loop {
-            let new = ledger.read(self.high, READ)?;
+            let new = ledger.read(self.last_read, READ_BATCH)?;
             let Some(last) = new.last() else {
                 return Ok(());
             };
-            self.high = last.seq;
+            self.last_read = last.seq;
             for record in &new {
                 self.note_record(record, ReadOrder::Forwards);
                 self.note_place(record);
@@ -155,18 +155,18 @@ impl HistoryCache {
                 self.size += row.memory_size();
                 self.rows.push_back(Arc::new(row));
             }
-            while self.size > LINES
+            while self.size > MAX_ROW_BYTES
                 && let Some(row) = self.rows.pop_front()
             {
                 self.size -= row.memory_size();
-                self.floor = row.seq;
+                self.rows_after = row.seq;
             }
         }
     }
 
     /// The position behind the last one.
     pub(super) fn end_position(&self) -> Seq {
-        Seq(self.high.0 + 1)
+        Seq(self.last_read.0 + 1)
     }
 
     /// The places of what was begun lately.
@@ -181,8 +181,8 @@ impl HistoryCache {
 
     /// Reads as far back as what became of things from this position on needs.
     pub(super) fn read_back_to(&mut self, ledger: &Ledger, seq: Seq) -> Result<(), LedgerError> {
-        while self.low >= seq && self.low > Seq(0) {
-            self.extend_back(ledger)?;
+        while self.facts_after >= seq && self.facts_after > Seq(0) {
+            self.read_older(ledger)?;
         }
         Ok(())
     }
@@ -195,15 +195,15 @@ impl HistoryCache {
         seq: Seq,
     ) -> Result<(Vec<Arc<HistoryRow>>, bool), LedgerError> {
         let seq = seq.min(self.end_position());
-        let kept = seq.0.saturating_sub(1).saturating_sub(self.floor.0) as usize;
+        let kept = seq.0.saturating_sub(1).saturating_sub(self.rows_after.0) as usize;
         if kept > 0 {
-            let rows = self.rows.range(..kept).rev().take(READ).cloned().collect();
+            let rows = self.rows.range(..kept).rev().take(READ_BATCH).cloned().collect();
             return Ok((rows, false));
         }
-        if seq.0 == self.low.0 + 1 {
-            return Ok((self.extend_back(ledger)?, true));
+        if seq.0 == self.facts_after.0 + 1 {
+            return Ok((self.read_older(ledger)?, true));
         }
-        let read = ledger.read_before(seq, READ)?;
+        let read = ledger.read_before(seq, READ_BATCH)?;
         for record in &read {
             self.note_record(record, ReadOrder::Backwards);
         }
@@ -211,22 +211,23 @@ impl HistoryCache {
     }
 
     /// Reads what stands before all that was read, and keeps it while there is room.
-    fn extend_back(&mut self, ledger: &Ledger) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
-        let read = ledger.read_before(Seq(self.low.0 + 1), READ)?;
+    fn read_older(&mut self, ledger: &Ledger) -> Result<Vec<Arc<HistoryRow>>, LedgerError> {
+        let read = ledger.read_before(Seq(self.facts_after.0 + 1), READ_BATCH)?;
         let mut rows = Vec::with_capacity(read.len());
         for record in &read {
             self.note_record(record, ReadOrder::Backwards);
             let row = Arc::new(HistoryRow::from_record(record));
-            if self.floor == self.low && self.size + row.memory_size() <= LINES {
+            if self.rows_after == self.facts_after && self.size + row.memory_size() <= MAX_ROW_BYTES
+            {
                 self.size += row.memory_size();
                 self.rows.push_front(Arc::clone(&row));
-                self.floor = Seq(record.seq.0 - 1);
+                self.rows_after = Seq(record.seq.0 - 1);
             }
-            self.low = Seq(record.seq.0 - 1);
+            self.facts_after = Seq(record.seq.0 - 1);
             rows.push(row);
         }
         if read.is_empty() {
-            self.low = Seq(0);
+            self.facts_after = Seq(0);
         }
         Ok(rows)
     }
@@ -239,10 +240,10 @@ impl HistoryCache {
                 if !self.tools.contains(tool) {
                     self.tools.insert(tool.clone());
                 }
-                self.told.note_call(record.seq, tool, args);
+                self.summaries.note_call(record.seq, tool, args);
             }
             Entry::Proposed { call, proposal, .. } => {
-                self.told.note_proposal(record.seq, *call, proposal);
+                self.summaries.note_proposal(record.seq, *call, proposal);
             }
             _ => {}
         }
@@ -255,50 +256,52 @@ impl HistoryCache {
     }
 
     /// What became of what an entry is about, and the proposal that this is.
-    pub(super) fn outcome_of(&self, row: &HistoryRow) -> (Option<HistoryOutcome>, Option<Seq>) {
-        match row.about {
+    pub(super) fn find_outcome(&self, row: &HistoryRow) -> (Option<HistoryOutcome>, Option<Seq>) {
+        match row.subject {
             RowSubject::Nothing => (None, None),
-            RowSubject::Call(call) => self.facts.of_call(call, row.workflow),
-            RowSubject::Proposal(seq) => (Some(self.facts.of_proposal(seq)), Some(seq)),
+            RowSubject::Call(call) => self.facts.call_outcome(call, row.workflow),
+            RowSubject::Proposal(seq) => (Some(self.facts.proposal_outcome(seq)), Some(seq)),
         }
     }
 
     /// Where a workflow works.
-    pub(super) fn work_place(
+    pub(super) fn workflow_place(
         &mut self,
         ledger: &Ledger,
         workflow: Seq,
-    ) -> Result<Arc<WorkPlace>, LedgerError> {
-        if let Some(known) = self.told.workflows.get(&workflow) {
+    ) -> Result<Arc<WorkflowPlace>, LedgerError> {
+        if let Some(known) = self.summaries.workflows.get(&workflow) {
             return Ok(Arc::clone(known));
         }
         let place = match ledger.record_at(workflow)?.map(|record| record.entry) {
-            Some(Entry::Started { place, .. }) => {
-                WorkPlace { name: place.name(), session: Some(place.session()), place: Some(place) }
-            }
-            _ => WorkPlace::default(),
+            Some(Entry::Started { place, .. }) => WorkflowPlace {
+                name: place.name(),
+                session: Some(place.session()),
+                place: Some(place),
+            },
+            _ => WorkflowPlace::default(),
         };
         let place = Arc::new(place);
-        self.told.make_room(place.name.len());
-        self.told.workflows.insert(workflow, Arc::clone(&place));
+        self.summaries.reserve_bytes(place.name.len());
+        self.summaries.workflows.insert(workflow, Arc::clone(&place));
         Ok(place)
     }
 
     /// The tool of what an entry is about.
-    pub(super) fn tool_of(
+    pub(super) fn find_tool(
         &mut self,
         ledger: &Ledger,
         row: &HistoryRow,
     ) -> Result<Option<String>, LedgerError> {
-        let call = match row.about {
+        let call = match row.subject {
             RowSubject::Nothing => return Ok(None),
             RowSubject::Call(call) => call,
-            RowSubject::Proposal(seq) => match self.told.proposal_name(ledger, seq)? {
+            RowSubject::Proposal(seq) => match self.summaries.proposal_summary(ledger, seq)? {
                 Some(proposed) => proposed.call,
                 None => return Ok(None),
             },
         };
-        let called = self.told.call_name(ledger, call)?;
+        let called = self.summaries.call_summary(ledger, call)?;
         Ok(Some(called.tool.clone()).filter(|tool| !tool.is_empty()))
     }
 
@@ -319,25 +322,29 @@ impl HistoryCache {
             at = last.seq;
             for row in rows {
                 let (seq, kind) = (row.seq, row.kind);
-                match row.about {
+                match row.subject {
                     RowSubject::Proposal(proposal)
                         if matches!(kind, "applied" | "undone" | "redone")
-                            && self.may_change(ledger, &row, proposal, meant, path)? =>
+                            && self.is_script_change(ledger, &row, proposal, meant, path)? =>
                     {
                         changes.push(ScriptChange { seq, at: row.at, kind, proposal });
                     }
-                    RowSubject::Call(call) if kind == "answered" && reads.len() < READS => {
-                        let called = self.told.call_name(ledger, call)?;
+                    RowSubject::Call(call)
+                        if kind == "answered" && reads.len() < MAX_SCRIPT_READS =>
+                    {
+                        let called = self.summaries.call_summary(ledger, call)?;
                         let is_its =
                             called.tool == "read_script" && called.path.as_deref() == Some(path);
-                        if is_its && self.work_place(ledger, row.workflow)?.matches(meant) {
+                        if is_its
+                            && self.workflow_place(ledger, row.workflow)?.is_selected_by(meant)
+                        {
                             reads.push(seq);
                         }
                     }
                     _ => {}
                 }
             }
-            if changes.len() >= CHANGES {
+            if changes.len() >= MAX_SCRIPT_CHANGES {
                 break;
             }
         }
@@ -346,7 +353,7 @@ impl HistoryCache {
     }
 
     /// Whether a proposal in a place, or in the files of the project that it is, touches a script.
-    fn may_change(
+    fn is_script_change(
         &mut self,
         ledger: &Ledger,
         row: &HistoryRow,
@@ -354,19 +361,19 @@ impl HistoryCache {
         meant: &PlaceSelector,
         path: &str,
     ) -> Result<bool, LedgerError> {
-        let Some(proposed) = self.told.proposal_name(ledger, proposal)? else {
+        let Some(proposed) = self.summaries.proposal_summary(ledger, proposal)? else {
             return Ok(false);
         };
         // What stands above it may have taken it along.
-        let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_end);
+        let touches = |it: &String| path.strip_prefix(it.as_str()).is_some_and(is_path_boundary);
         if proposed.more == 0 && !proposed.paths.iter().any(touches) {
             return Ok(false);
         }
         let is_project = match meant {
             PlaceSelector::Open(place) => proposed.project.as_ref() == Some(&place.name()),
-            PlaceSelector::Called(name) => proposed.project.as_ref() == Some(name),
+            PlaceSelector::Named(name) => proposed.project.as_ref() == Some(name),
         };
-        Ok(is_project || self.work_place(ledger, row.workflow)?.matches(meant))
+        Ok(is_project || self.workflow_place(ledger, row.workflow)?.is_selected_by(meant))
     }
 
     /// A line as it is shown. Whether its session is open is not known here.
@@ -375,29 +382,29 @@ impl HistoryCache {
         ledger: &Ledger,
         row: &HistoryRow,
     ) -> Result<HistoryLine, LedgerError> {
-        let place = self.work_place(ledger, row.workflow)?;
-        let tool = self.tool_of(ledger, row)?;
-        let (outcome, proposal) = self.outcome_of(row);
+        let place = self.workflow_place(ledger, row.workflow)?;
+        let tool = self.find_tool(ledger, row)?;
+        let (outcome, proposal) = self.find_outcome(row);
         let proposed = match proposal {
-            Some(seq) => self.told.proposal_name(ledger, seq)?,
+            Some(seq) => self.summaries.proposal_summary(ledger, seq)?,
             None => None,
         };
         let (mut paths, more) = match &proposed {
             Some(proposed) => (proposed.paths.clone(), proposed.more),
             None => (Vec::new(), 0),
         };
-        if let (RowSubject::Call(call), None) = (row.about, &proposed) {
-            paths.extend(self.told.call_name(ledger, call)?.path.clone());
+        if let (RowSubject::Call(call), None) = (row.subject, &proposed) {
+            paths.extend(self.summaries.call_summary(ledger, call)?.path.clone());
         }
         let said = row.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let title = match (verdict_of(row.kind), &proposed) {
+        let title = match (verdict_label(row.kind), &proposed) {
             (Some(verdict), Some(proposed)) if said.is_empty() => {
                 format!("{verdict}: {}", proposed.title)
             }
             (Some(verdict), Some(proposed)) => format!("{verdict}: {} ({said})", proposed.title),
             _ => said.to_owned(),
         };
-        let shown: Vec<String> = paths.iter().take(SHOWN).cloned().collect();
+        let shown: Vec<String> = paths.iter().take(MAX_PATHS_SHOWN).cloned().collect();
         let entry = HistoryEntry {
             seq: row.seq,
             at: row.at,
@@ -418,14 +425,14 @@ impl HistoryCache {
     }
 }
 
-impl WorkPlace {
+impl WorkflowPlace {
     /// Whether it is the place that is meant.
-    fn matches(&self, meant: &PlaceSelector) -> bool {
+    fn is_selected_by(&self, meant: &PlaceSelector) -> bool {
         match meant {
             PlaceSelector::Open(open) => {
                 self.place.as_ref().is_some_and(|place| is_same_place(place, open))
             }
-            PlaceSelector::Called(name) => {
+            PlaceSelector::Named(name) => {
                 self.name == *name || self.session.as_ref().is_some_and(|it| it.0 == *name)
             }
         }
@@ -433,28 +440,28 @@ impl WorkPlace {
 }
 
 /// Whether a path may end before this.
-fn is_end(rest: &str) -> bool {
+fn is_path_boundary(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['.', '['])
 }
 
-impl EntryNames {
+impl SummaryCache {
     /// Makes room for so many bytes more: what was kept is read again when it is asked for.
-    fn make_room(&mut self, bytes: usize) {
+    fn reserve_bytes(&mut self, bytes: usize) {
         self.size += bytes + 200;
-        if self.size > TOLD {
+        if self.size > MAX_SUMMARY_BYTES {
             *self = Self { size: bytes + 200, ..Self::default() };
         }
     }
 
-    fn note_call(&mut self, seq: Seq, tool: &str, args: &Json) -> Arc<CallName> {
+    fn note_call(&mut self, seq: Seq, tool: &str, args: &Json) -> Arc<CallSummary> {
         let path = args.get("path").and_then(Json::as_str).map(str::to_owned);
-        let called = Arc::new(CallName { tool: tool.to_owned(), path });
-        self.make_room(tool.len() + called.path.as_ref().map_or(0, String::len));
+        let called = Arc::new(CallSummary { tool: tool.to_owned(), path });
+        self.reserve_bytes(tool.len() + called.path.as_ref().map_or(0, String::len));
         self.calls.insert(seq, Arc::clone(&called));
         called
     }
 
-    fn call_name(&mut self, ledger: &Ledger, seq: Seq) -> Result<Arc<CallName>, LedgerError> {
+    fn call_summary(&mut self, ledger: &Ledger, seq: Seq) -> Result<Arc<CallSummary>, LedgerError> {
         if let Some(known) = self.calls.get(&seq) {
             return Ok(Arc::clone(known));
         }
@@ -464,24 +471,24 @@ impl EntryNames {
         })
     }
 
-    fn note_proposal(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Arc<ProposalName> {
+    fn note_proposal(&mut self, seq: Seq, call: Seq, proposal: &Proposal) -> Arc<ProposalSummary> {
         let mut paths = touched_paths(proposal);
-        let more = paths.len().saturating_sub(PATHS) as u32;
-        paths.truncate(PATHS);
+        let more = paths.len().saturating_sub(MAX_PATHS) as u32;
+        paths.truncate(MAX_PATHS);
         let title = proposal.title.clone();
         let project = proposal.files.as_ref().map(|files| files.project.clone());
-        self.make_room(title.len() + paths.iter().map(|path| path.len() + 24).sum::<usize>());
+        self.reserve_bytes(title.len() + paths.iter().map(|path| path.len() + 24).sum::<usize>());
         let proposed =
-            Arc::new(ProposalName { call, title, class: proposal.class, paths, more, project });
+            Arc::new(ProposalSummary { call, title, class: proposal.class, paths, more, project });
         self.proposals.insert(seq, Arc::clone(&proposed));
         proposed
     }
 
-    fn proposal_name(
+    fn proposal_summary(
         &mut self,
         ledger: &Ledger,
         seq: Seq,
-    ) -> Result<Option<Arc<ProposalName>>, LedgerError> {
+    ) -> Result<Option<Arc<ProposalSummary>>, LedgerError> {
         if let Some(known) = self.proposals.get(&seq) {
             return Ok(Some(Arc::clone(known)));
         }
@@ -518,7 +525,7 @@ pub(super) fn touched_paths(proposal: &Proposal) -> Vec<String> {
 }
 
 fn shorten_text(text: String) -> String {
-    match text.char_indices().nth(TITLE) {
+    match text.char_indices().nth(MAX_TITLE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -15,13 +15,13 @@ pub(super) struct OutcomeFacts {
     /// The files that were changed, by a hash of their names; none in Studio.
     files: HashMap<Seq, Option<u64>>,
     /// By a proposal, those that were made from it or take it back.
-    from: HashMap<Seq, BTreeSet<Seq>>,
-    finished: HashSet<Seq>,
+    successors: HashMap<Seq, BTreeSet<Seq>>,
+    finished_workflows: HashSet<Seq>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum CallFact {
-    Is(HistoryOutcome),
+    Outcome(HistoryOutcome),
     Proposed(Seq),
 }
 
@@ -40,16 +40,18 @@ impl OutcomeFacts {
         use HistoryOutcome as Now;
         match &record.entry {
             Entry::Answered { call, .. } => {
-                self.note_call(*call, CallFact::Is(Now::Answered), order);
+                self.note_call(*call, CallFact::Outcome(Now::Answered), order);
             }
-            Entry::Refused { call, .. } => self.note_call(*call, CallFact::Is(Now::Refused), order),
+            Entry::Refused { call, .. } => {
+                self.note_call(*call, CallFact::Outcome(Now::Refused), order);
+            }
             Entry::Questioned { call, .. } => {
-                self.note_call(*call, CallFact::Is(Now::Waiting), order);
+                self.note_call(*call, CallFact::Outcome(Now::Waiting), order);
             }
             Entry::Proposed { call, proposal, .. } => {
                 self.note_call(*call, CallFact::Proposed(record.seq), order);
                 for from in proposal.taken_back() {
-                    self.from.entry(from).or_default().insert(record.seq);
+                    self.successors.entry(from).or_default().insert(record.seq);
                 }
             }
             Entry::Approved { proposal, .. } => self.note_proposal(*proposal, Now::Approved, order),
@@ -67,9 +69,9 @@ impl OutcomeFacts {
             Entry::Redone { proposal, .. } => self.note_proposal(*proposal, Now::Applied, order),
             Entry::Applied { proposal, ack } => {
                 self.note_proposal(*proposal, Now::Applied, order);
-                self.files.insert(*proposal, ack.file.as_deref().map(hash));
+                self.files.insert(*proposal, ack.file.as_deref().map(hash_name));
             }
-            Entry::Finished { .. } => drop(self.finished.insert(record.workflow)),
+            Entry::Finished { .. } => drop(self.finished_workflows.insert(record.workflow)),
             Entry::Started { .. }
             | Entry::Context { .. }
             | Entry::Asked { .. }
@@ -103,13 +105,13 @@ impl OutcomeFacts {
     }
 
     /// What became of a proposal.
-    pub(super) fn of_proposal(&self, proposal: Seq) -> HistoryOutcome {
+    pub(super) fn proposal_outcome(&self, proposal: Seq) -> HistoryOutcome {
         match self.proposals.get(&proposal) {
             None => HistoryOutcome::Waiting,
-            Some(HistoryOutcome::Applied) if self.taken_back(proposal).is_some() => {
+            Some(HistoryOutcome::Applied) if self.find_revert(proposal).is_some() => {
                 HistoryOutcome::Reverted
             }
-            Some(HistoryOutcome::Rejected) if self.was_taken_in_part(proposal) => {
+            Some(HistoryOutcome::Rejected) if self.is_partly_accepted(proposal) => {
                 HistoryOutcome::PartlyAccepted
             }
             Some(outcome) => *outcome,
@@ -117,45 +119,48 @@ impl OutcomeFacts {
     }
 
     /// Whether a part or a changed form of a proposal was accepted in its place.
-    fn was_taken_in_part(&self, proposal: Seq) -> bool {
+    fn is_partly_accepted(&self, proposal: Seq) -> bool {
         use HistoryOutcome as Now;
         let taken = |it: &Seq| {
             matches!(
-                self.of_proposal(*it),
+                self.proposal_outcome(*it),
                 Now::Approved | Now::Applied | Now::Undone | Now::Reverted | Now::PartlyAccepted
             )
         };
-        self.from.get(&proposal).is_some_and(|later| later.iter().any(taken))
+        self.successors.get(&proposal).is_some_and(|later| later.iter().any(taken))
     }
 
     /// What became of a call of a workflow, and its proposal; nothing where the workflow ended before.
-    pub(super) fn of_call(
+    pub(super) fn call_outcome(
         &self,
         call: Seq,
         workflow: Seq,
     ) -> (Option<HistoryOutcome>, Option<Seq>) {
         match self.calls.get(&call) {
-            Some(CallFact::Is(outcome)) => (Some(*outcome), None),
+            Some(CallFact::Outcome(outcome)) => (Some(*outcome), None),
             Some(CallFact::Proposed(proposal)) => {
-                (Some(self.of_proposal(*proposal)), Some(*proposal))
+                (Some(self.proposal_outcome(*proposal)), Some(*proposal))
             }
-            None if self.finished.contains(&workflow) => (None, None),
+            None if self.finished_workflows.contains(&workflow) => (None, None),
             None => (Some(HistoryOutcome::Waiting), None),
         }
     }
 
     /// The proposal that has taken back one that was applied, whole and in the same file, and still has.
-    pub(super) fn taken_back(&self, proposal: Seq) -> Option<Seq> {
+    pub(super) fn find_revert(&self, proposal: Seq) -> Option<Seq> {
         let file = self.files.get(&proposal)?;
-        let mut later = self.from.get(&proposal)?.iter();
+        let mut later = self.successors.get(&proposal)?.iter();
         later.find(|by| self.is_in_force(**by) && self.files.get(*by) == Some(file)).copied()
     }
 
     /// The proposal that would take one back and waits for a decision.
-    pub(super) fn going_back(&self, proposal: Seq) -> Option<Seq> {
-        let mut later = self.from.get(&proposal)?.iter();
+    pub(super) fn find_pending_revert(&self, proposal: Seq) -> Option<Seq> {
+        let mut later = self.successors.get(&proposal)?.iter();
         let waits = |by: &&Seq| {
-            matches!(self.of_proposal(**by), HistoryOutcome::Waiting | HistoryOutcome::Approved)
+            matches!(
+                self.proposal_outcome(**by),
+                HistoryOutcome::Waiting | HistoryOutcome::Approved
+            )
         };
         later.find(waits).copied()
     }
@@ -164,11 +169,11 @@ impl OutcomeFacts {
     fn is_in_force(&self, proposal: Seq) -> bool {
         let is_applied = self.proposals.get(&proposal) == Some(&HistoryOutcome::Applied);
         // Whoever takes something back stands behind it, so this ends.
-        is_applied && self.taken_back(proposal).is_none()
+        is_applied && self.find_revert(proposal).is_none()
     }
 }
 
-fn hash(name: &str) -> u64 {
+fn hash_name(name: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

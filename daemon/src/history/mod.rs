@@ -7,7 +7,7 @@
 mod cache;
 mod facts;
 mod row;
-mod script;
+mod script_timeline;
 mod usage_meter;
 
 use std::sync::{Mutex, PoisonError};
@@ -25,14 +25,14 @@ use vector_ledger::{Ledger, LedgerError};
 
 use self::cache::{HistoryCache, touched_paths};
 use self::row::HistoryRow;
-use self::script::ScriptTimeline;
+use self::script_timeline::ScriptTimeline;
 use crate::server::{EntryFilter, HistoryQuery};
 
 /// How many entries a page reads before it says where it goes on.
-const BUDGET: usize = 5_000;
+const MAX_ENTRIES_READ: usize = 5_000;
 
 /// How many entries are exported at once.
-const EXPORTED: usize = 50;
+const EXPORT_BATCH: usize = 50;
 
 #[derive(Debug, Default)]
 pub struct HistoryIndex(Mutex<HistoryCache>);
@@ -57,13 +57,13 @@ impl HistoryIndex {
         let mut at = wanted.before.unwrap_or(known.end_position()).min(known.end_position());
         known.read_back_to(ledger, at)?;
         let mut looking = FilteredReader {
-            known: &mut known,
+            cache: &mut known,
             ledger,
-            wanted: FilterQuery::from_filter(&wanted.filter),
+            query: FilterQuery::from_filter(&wanted.filter),
         };
         let (mut entries, mut read) = (Vec::new(), 0);
-        'page: while at > Seq(1) && entries.len() < wanted.limit && read < BUDGET {
-            let (rows, were_read) = looking.known.rows_before(ledger, at)?;
+        'page: while at > Seq(1) && entries.len() < wanted.limit && read < MAX_ENTRIES_READ {
+            let (rows, were_read) = looking.cache.rows_before(ledger, at)?;
             read += if were_read { rows.len() } else { 0 };
             if rows.is_empty() {
                 at = Seq(1);
@@ -119,7 +119,7 @@ impl HistoryIndex {
     ) -> Result<(), LedgerError> {
         let (head, mut after) = (ledger.last_seq()?, Seq(0));
         while after < head {
-            let records = ledger.read(after, EXPORTED)?;
+            let records = ledger.read(after, EXPORT_BATCH)?;
             let Some(last) = records.last() else {
                 return Ok(());
             };
@@ -154,7 +154,7 @@ impl HistoryIndex {
         // What became of things may stand anywhere behind them.
         known.read_back_to(ledger, records.first().map_or(Seq(1), |first| first.seq))?;
         let mut looking =
-            FilteredReader { known: &mut known, ledger, wanted: FilterQuery::from_filter(filter) };
+            FilteredReader { cache: &mut known, ledger, query: FilterQuery::from_filter(filter) };
         let mut fitting = Vec::new();
         for record in records {
             if looking.matching_line(&HistoryRow::from_record(&record))?.is_some() {
@@ -185,7 +185,7 @@ impl HistoryIndex {
             known.script_changes(ledger, meant, &path.to_string())?
         };
         let script = ScriptTimeline::read_changes(ledger, &path, changes, now, &reads)?;
-        Ok(script.is_known().then(|| script.text_at(path, seq)))
+        Ok(script.has_history().then(|| script.text_at(path, seq)))
     }
 }
 
@@ -193,9 +193,9 @@ impl HistoryIndex {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevertBlock {
     /// Another one has taken it back.
-    Taken(Seq),
+    Reverted(Seq),
     /// Another one that would waits for a decision.
-    Waits(Seq),
+    Pending(Seq),
 }
 
 impl HistoryIndex {
@@ -203,7 +203,7 @@ impl HistoryIndex {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn way_back(
+    pub fn find_revert_block(
         &self,
         ledger: &Ledger,
         proposal: Seq,
@@ -211,8 +211,8 @@ impl HistoryIndex {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.refresh(ledger)?;
         known.read_back_to(ledger, proposal)?;
-        let taken = known.facts.taken_back(proposal).map(RevertBlock::Taken);
-        Ok(taken.or_else(|| known.facts.going_back(proposal).map(RevertBlock::Waits)))
+        let taken = known.facts.find_revert(proposal).map(RevertBlock::Reverted);
+        Ok(taken.or_else(|| known.facts.find_pending_revert(proposal).map(RevertBlock::Pending)))
     }
 }
 
@@ -234,22 +234,22 @@ impl<'f> FilterQuery<'f> {
     }
 
     /// Whether nothing more than the line itself decides.
-    fn may_match(&self, row: &HistoryRow) -> bool {
+    fn can_match(&self, row: &HistoryRow) -> bool {
         self.filter.day.is_none_or(|wanted| day_number(row.at) == wanted)
             && self.filter.kind.as_ref().is_none_or(|kind| kind == row.kind)
-            && (!self.filter.is_brief || BRIEF.contains(&row.kind))
+            && (!self.filter.is_brief || BRIEF_KINDS.contains(&row.kind))
     }
 }
 
 /// What a person looks for first: what was asked and answered or failed, and each change once. What became of a change
 /// stands in its line.
-const BRIEF: [&str; 7] =
+const BRIEF_KINDS: [&str; 7] =
     ["started", "asked", "questioned", "said", "proposed", "unanswered", "finished"];
 
 struct FilteredReader<'a> {
-    known: &'a mut HistoryCache,
+    cache: &'a mut HistoryCache,
     ledger: &'a Ledger,
-    wanted: FilterQuery<'a>,
+    query: FilterQuery<'a>,
 }
 
 impl FilteredReader<'_> {
@@ -258,40 +258,40 @@ impl FilteredReader<'_> {
         &mut self,
         row: &HistoryRow,
     ) -> Result<Option<scene_schemas::api::HistoryEntry>, LedgerError> {
-        let filter = self.wanted.filter;
-        if !self.wanted.may_match(row)
-            || filter.outcome.is_some_and(|it| self.known.outcome_of(row).0 != Some(it))
+        let filter = self.query.filter;
+        if !self.query.can_match(row)
+            || filter.outcome.is_some_and(|it| self.cache.find_outcome(row).0 != Some(it))
         {
             return Ok(None);
         }
         if let Some(place) = &filter.place {
-            let found = self.known.work_place(self.ledger, row.workflow)?;
+            let found = self.cache.workflow_place(self.ledger, row.workflow)?;
             if found.name != *place && found.session.as_ref().is_none_or(|it| it.0 != *place) {
                 return Ok(None);
             }
         }
-        if filter.tool.is_some() && self.known.tool_of(self.ledger, row)? != filter.tool {
+        if filter.tool.is_some() && self.cache.find_tool(self.ledger, row)? != filter.tool {
             return Ok(None);
         }
-        if self.wanted.text.is_none() && self.wanted.path.is_none() {
-            return self.known.build_line(self.ledger, row).map(|line| Some(line.entry));
+        if self.query.text.is_none() && self.query.path.is_none() {
+            return self.cache.build_line(self.ledger, row).map(|line| Some(line.entry));
         }
         // Most lines say nothing of what is looked for, and are not made.
-        let line = self.known.build_line(self.ledger, row)?;
-        let says = match &self.wanted.text {
+        let line = self.cache.build_line(self.ledger, row)?;
+        let says = match &self.query.text {
             Some(text) => {
                 text.is_match(&row.text)
                     || text.is_match(&line.entry.title)
-                    || (row.is_cut && self.says_later(row, text)?)
+                    || (row.is_truncated && self.has_full_text_match(row, text)?)
             }
             None => true,
         };
-        let touches = match &self.wanted.path {
+        let touches = match &self.query.path {
             Some(path) if says => {
                 let is_more =
                     line.entry.more_paths as usize + line.entry.paths.len() > line.paths.len();
                 line.paths.iter().any(|it| path.is_match(it))
-                    || (is_more && self.touches_more(line.entry.proposal, path)?)
+                    || (is_more && self.has_full_path_match(line.entry.proposal, path)?)
             }
             Some(_) => false,
             None => true,
@@ -300,13 +300,17 @@ impl FilteredReader<'_> {
     }
 
     /// Whether what was not kept of a text has it.
-    fn says_later(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
+    fn has_full_text_match(&self, row: &HistoryRow, text: &Regex) -> Result<bool, LedgerError> {
         let record = self.ledger.record_at(row.seq)?;
         Ok(record.is_some_and(|record| text.is_match(&row::searchable_text(&record.entry))))
     }
 
     /// Whether the paths that were not kept of a proposal have it.
-    fn touches_more(&self, proposal: Option<Seq>, path: &Regex) -> Result<bool, LedgerError> {
+    fn has_full_path_match(
+        &self,
+        proposal: Option<Seq>,
+        path: &Regex,
+    ) -> Result<bool, LedgerError> {
         let record = proposal.map(|seq| self.ledger.record_at(seq)).transpose()?.flatten();
         Ok(match record.map(|record| record.entry) {
             Some(Entry::Proposed { proposal, .. }) => {

@@ -7,7 +7,7 @@ use vector_core::workflow::brief_json;
 use vector_place::count_noun;
 
 /// How much of a text is kept to be searched, in characters; what is longer is read again.
-const KEPT: usize = 1_000;
+const MAX_SEARCH_CHARS: usize = 1_000;
 
 /// An entry, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub(super) struct HistoryRow {
     pub(super) at: u64,
     pub(super) workflow: Seq,
     pub(super) kind: &'static str,
-    pub(super) about: RowSubject,
+    pub(super) subject: RowSubject,
     pub(super) by: Option<Approver>,
     /// The beginning of what it says.
     pub(super) text: Box<str>,
     /// Whether it says more.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
 }
 
 /// What an entry is about.
@@ -36,7 +36,7 @@ pub(super) enum RowSubject {
 impl HistoryRow {
     pub(super) fn from_record(record: &Record) -> Self {
         let text = searchable_text(&record.entry);
-        let end = text.char_indices().nth(KEPT).map(|(end, _)| end);
+        let end = text.char_indices().nth(MAX_SEARCH_CHARS).map(|(end, _)| end);
         let by = match &record.entry {
             Entry::Approved { by, .. } => Some(*by),
             _ => None,
@@ -46,10 +46,10 @@ impl HistoryRow {
             at: record.at,
             workflow: record.workflow,
             kind: kind_name(&record.entry),
-            about: subject_of(record),
+            subject: row_subject(record),
             by,
             text: text[..end.unwrap_or(text.len())].into(),
-            is_cut: end.is_some(),
+            is_truncated: end.is_some(),
         }
     }
 
@@ -94,7 +94,7 @@ fn kind_name(entry: &Entry) -> &'static str {
 }
 
 /// What is said of a proposal by an entry of this name.
-pub(super) fn verdict_of(kind: &str) -> Option<&'static str> {
+pub(super) fn verdict_label(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "approved" => "Approved",
         "rejected" => "Rejected",
@@ -108,7 +108,7 @@ pub(super) fn verdict_of(kind: &str) -> Option<&'static str> {
     })
 }
 
-fn subject_of(record: &Record) -> RowSubject {
+fn row_subject(record: &Record) -> RowSubject {
     match &record.entry {
         Entry::Called { .. } => RowSubject::Call(record.seq),
         Entry::Questioned { call, .. }
@@ -182,12 +182,12 @@ pub(super) fn searchable_text(entry: &Entry) -> Cow<'_, str> {
                 None => outcome.into(),
             }
         }
-        entry => of_the_model(entry).into(),
+        entry => model_entry_text(entry).into(),
     }
 }
 
 /// What is said of a talk with a model, in our words.
-fn of_the_model(entry: &Entry) -> String {
+fn model_entry_text(entry: &Entry) -> String {
     match entry {
         Entry::Context { context } => {
             format!(

@@ -16,12 +16,12 @@ use vector_engine::budget::{MessageUsage, SpendingMeter, day_number};
 use vector_ledger::{Ledger, LedgerError, PartialRecord};
 
 /// How many entries are read at once.
-const READ: usize = 1_000;
+const READ_BATCH: usize = 1_000;
 
 /// What was measured, for several threads. It grows with the ledger, by some hundred bytes a call.
 #[derive(Debug, Default)]
 pub struct UsageMeter {
-    spent: Mutex<SpendingMeter>,
+    spending: Mutex<SpendingMeter>,
     work: Mutex<MeteredWork>,
 }
 
@@ -31,7 +31,7 @@ impl UsageMeter {
     /// # Errors
     /// The ledger cannot be read.
     pub fn read_usage(&self, ledger: &Ledger) -> Result<Usage, LedgerError> {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
         spent.read_new_replies(ledger)?;
         let mut usage = Usage { input: 0, output: 0, cost: None };
         for message in spent.messages() {
@@ -51,12 +51,12 @@ impl UsageMeter {
     /// The ledger cannot be read.
     pub fn read_figures(&self, ledger: &Ledger, since: u64) -> Result<Figures, LedgerError> {
         let usage = {
-            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spent = self.spending.lock().unwrap_or_else(PoisonError::into_inner);
             spent.read_new_replies(ledger)?;
             sum_usage(spent.messages(), since)
         };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        work.read_new(ledger)?;
+        work.read_new_entries(ledger)?;
         let (models, tools) = (work.model_figures(since), work.tool_figures(since));
         Ok(Figures { since: format_date(since), usage, models, tools })
     }
@@ -91,9 +91,9 @@ fn sum_usage(messages: &[MessageUsage], since: u64) -> Vec<UsageFigures> {
 /// What was asked of models and tools.
 #[derive(Debug)]
 struct MeteredWork {
-    read: Seq,
-    asks: Vec<ModelCall>,
-    calls: Vec<ToolCall>,
+    last_read: Seq,
+    model_calls: Vec<ModelCall>,
+    tool_calls: Vec<ToolCall>,
     /// Of each workflow: who is asked where nobody says it, and the request that is not answered.
     workflows: HashMap<Seq, (String, Option<usize>)>,
     by_call: HashMap<Seq, usize>,
@@ -103,9 +103,9 @@ struct MeteredWork {
 impl Default for MeteredWork {
     fn default() -> Self {
         Self {
-            read: Seq(0),
-            asks: Vec::new(),
-            calls: Vec::new(),
+            last_read: Seq(0),
+            model_calls: Vec::new(),
+            tool_calls: Vec::new(),
             workflows: HashMap::new(),
             by_call: HashMap::new(),
             by_proposal: HashMap::new(),
@@ -119,8 +119,8 @@ struct ModelCall {
     at: u64,
     model: String,
     /// How long it took to answer, where it did.
-    took: Option<u64>,
-    failed: Option<FailureKind>,
+    duration: Option<u64>,
+    failure: Option<FailureKind>,
 }
 
 /// A call, and what came of it.
@@ -128,8 +128,8 @@ struct ModelCall {
 struct ToolCall {
     at: u64,
     tool: String,
-    planned: Option<u64>,
-    decided: Option<u64>,
+    planning_time: Option<u64>,
+    decision_time: Option<u64>,
     is_answered: bool,
     is_refused: bool,
     proposed: u32,
@@ -163,9 +163,9 @@ struct RequestFields {
 #[derive(Debug, Clone, Copy)]
 enum ProposalReference {
     /// One that stands elsewhere.
-    At(Seq),
+    ByPosition(Seq),
     /// The one that stands there, and which it was made from.
-    Here(Option<Seq>),
+    Inline(Option<Seq>),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -210,7 +210,7 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
         }
 
         fn visit_u64<E>(self, seq: u64) -> Result<Self::Value, E> {
-            Ok(Some(ProposalReference::At(Seq(seq))))
+            Ok(Some(ProposalReference::ByPosition(Seq(seq))))
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -221,7 +221,7 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
                     EntryField::Other => drop(map.next_value::<IgnoredAny>()?),
                 }
             }
-            Ok(Some(ProposalReference::Here(from)))
+            Ok(Some(ProposalReference::Inline(from)))
         }
     }
     deserializer.deserialize_any(ProposalVisitor)
@@ -229,13 +229,13 @@ fn deserialize_proposal<'de, D: Deserializer<'de>>(
 
 impl MeteredWork {
     /// Reads what is new.
-    fn read_new(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
+    fn read_new_entries(&mut self, ledger: &Ledger) -> Result<(), LedgerError> {
         loop {
-            let new = ledger.read_as::<CountedEntry>(self.read, READ)?;
+            let new = ledger.read_as::<CountedEntry>(self.last_read, READ_BATCH)?;
             let Some(last) = new.last() else {
                 return Ok(());
             };
-            self.read = last.seq;
+            self.last_read = last.seq;
             for part in new {
                 self.count_entry(part);
             }
@@ -251,30 +251,30 @@ impl MeteredWork {
             }
             EntryKind::Requested => {
                 let model = body.request.map_or_else(String::new, |request| request.model);
-                self.asks.push(ModelCall { at, model, took: None, failed: None });
+                self.model_calls.push(ModelCall { at, model, duration: None, failure: None });
                 if let Some((_, open)) = self.workflows.get_mut(&workflow) {
-                    *open = Some(self.asks.len() - 1);
+                    *open = Some(self.model_calls.len() - 1);
                 }
             }
             EntryKind::Replied | EntryKind::Unanswered => {
-                self.note_answer(at, workflow, body.model, body.code);
+                self.record_answer(at, workflow, body.model, body.code);
             }
             EntryKind::Called => {
-                self.by_call.insert(seq, self.calls.len());
-                self.calls.push(ToolCall::started(at, body.tool.unwrap_or_default()));
+                self.by_call.insert(seq, self.tool_calls.len());
+                self.tool_calls.push(ToolCall::new(at, body.tool.unwrap_or_default()));
             }
             EntryKind::Questioned | EntryKind::Answered | EntryKind::Refused => {
-                self.note_settled(&body, seq, at);
+                self.record_call_end(&body, seq, at);
             }
             EntryKind::Proposed => {
                 let Some(index) = body.call.and_then(|call| self.by_call.get(&call)).copied()
                 else {
                     return;
                 };
-                let call = &mut self.calls[index];
-                call.planned.get_or_insert(at.saturating_sub(call.at));
+                let call = &mut self.tool_calls[index];
+                call.planning_time.get_or_insert(at.saturating_sub(call.at));
                 let from = match body.proposal {
-                    Some(ProposalReference::Here(from)) => {
+                    Some(ProposalReference::Inline(from)) => {
                         from.and_then(|from| self.by_proposal.get(&from))
                     }
                     _ => None,
@@ -288,12 +288,12 @@ impl MeteredWork {
                 }
                 self.by_proposal.insert(seq, (index, whole.unwrap_or(at)));
             }
-            _ => self.note_decided(&body, at),
+            _ => self.record_decision(&body, at),
         }
     }
 
     /// A model has answered, or has not.
-    fn note_answer(
+    fn record_answer(
         &mut self,
         at: u64,
         workflow: Seq,
@@ -306,30 +306,30 @@ impl MeteredWork {
         let index = open.unwrap_or_else(|| {
             // It could not even be asked.
             let model = model.unwrap_or(driver);
-            self.asks.push(ModelCall { at, model, took: None, failed: None });
-            self.asks.len() - 1
+            self.model_calls.push(ModelCall { at, model, duration: None, failure: None });
+            self.model_calls.len() - 1
         });
-        let ask = &mut self.asks[index];
+        let ask = &mut self.model_calls[index];
         match code {
-            Some(code) => ask.failed = Some(code),
-            None => ask.took = open.map(|_| at.saturating_sub(ask.at)),
+            Some(code) => ask.failure = Some(code),
+            None => ask.duration = open.map(|_| at.saturating_sub(ask.at)),
         }
     }
 
     /// A call has come to an end without a proposal, or to a question.
-    fn note_settled(&mut self, body: &CountedEntry, seq: Seq, at: u64) {
+    fn record_call_end(&mut self, body: &CountedEntry, seq: Seq, at: u64) {
         let Some(named) = body.call else {
             return;
         };
         // What is written with its call names it by 0, and nobody knows when it was called.
         let is_timed = named != Seq(0);
         let call = if is_timed { named } else { Seq(seq.0 - 1) };
-        let Some(call) = self.by_call.get(&call).and_then(|index| self.calls.get_mut(*index))
+        let Some(call) = self.by_call.get(&call).and_then(|index| self.tool_calls.get_mut(*index))
         else {
             return;
         };
         if is_timed {
-            call.planned.get_or_insert(at.saturating_sub(call.at));
+            call.planning_time.get_or_insert(at.saturating_sub(call.at));
         }
         match body.entry {
             EntryKind::Answered => call.is_answered = true,
@@ -339,14 +339,14 @@ impl MeteredWork {
     }
 
     /// Something became of a proposal.
-    fn note_decided(&mut self, body: &CountedEntry, at: u64) {
-        let Some(ProposalReference::At(proposal)) = body.proposal else {
+    fn record_decision(&mut self, body: &CountedEntry, at: u64) {
+        let Some(ProposalReference::ByPosition(proposal)) = body.proposal else {
             return;
         };
         let Some((call, proposed)) = self.by_proposal.get(&proposal).copied() else {
             return;
         };
-        let call = &mut self.calls[call];
+        let call = &mut self.tool_calls[call];
         let by_person = match body.entry {
             EntryKind::Approved => body.by == Some(Approver::Person),
             EntryKind::Rejected => {
@@ -368,18 +368,18 @@ impl MeteredWork {
             _ => false,
         };
         if by_person {
-            call.decided = Some(at.saturating_sub(proposed));
+            call.decision_time = Some(at.saturating_sub(proposed));
         }
     }
 
     fn model_figures(&self, since: u64) -> Vec<ModelFigures> {
         let mut by_model: BTreeMap<&str, Vec<&ModelCall>> = BTreeMap::new();
-        for ask in self.asks.iter().filter(|ask| day_number(ask.at) >= since) {
+        for ask in self.model_calls.iter().filter(|ask| day_number(ask.at) >= since) {
             by_model.entry(&ask.model).or_default().push(ask);
         }
         let figures = |(model, asks): (&str, Vec<&ModelCall>)| {
             let mut failures: Vec<FailureFigures> = Vec::new();
-            for code in asks.iter().filter_map(|ask| ask.failed) {
+            for code in asks.iter().filter_map(|ask| ask.failure) {
                 match failures.iter_mut().find(|known| known.code == code) {
                     Some(known) => known.count += 1,
                     None => failures.push(FailureFigures { code, count: 1 }),
@@ -390,9 +390,9 @@ impl MeteredWork {
                 provider: model.split('/').next().unwrap_or(model).to_owned(),
                 model: model.to_owned(),
                 asked: asks.len() as u64,
-                answered: asks.iter().filter(|ask| ask.took.is_some()).count() as u64,
+                answered: asks.iter().filter(|ask| ask.duration.is_some()).count() as u64,
                 failures,
-                answering: summarize_times(asks.iter().filter_map(|ask| ask.took)),
+                answering: summarize_times(asks.iter().filter_map(|ask| ask.duration)),
             }
         };
         by_model.into_iter().map(figures).collect()
@@ -400,7 +400,7 @@ impl MeteredWork {
 
     fn tool_figures(&self, since: u64) -> Vec<ToolFigures> {
         let mut by_tool: BTreeMap<&str, Vec<&ToolCall>> = BTreeMap::new();
-        for call in self.calls.iter().filter(|call| day_number(call.at) >= since) {
+        for call in self.tool_calls.iter().filter(|call| day_number(call.at) >= since) {
             by_tool.entry(&call.tool).or_default().push(call);
         }
         let figures = |(tool, calls): (&str, Vec<&ToolCall>)| {
@@ -415,8 +415,8 @@ impl MeteredWork {
                 rejected: sum(|call| call.rejected),
                 withdrawn: sum(|call| call.withdrawn),
                 failed: sum(|call| call.failed),
-                planning: summarize_times(calls.iter().filter_map(|call| call.planned)),
-                deciding: summarize_times(calls.iter().filter_map(|call| call.decided)),
+                planning: summarize_times(calls.iter().filter_map(|call| call.planning_time)),
+                deciding: summarize_times(calls.iter().filter_map(|call| call.decision_time)),
             }
         };
         by_tool.into_iter().map(figures).collect()
@@ -424,12 +424,12 @@ impl MeteredWork {
 }
 
 impl ToolCall {
-    fn started(at: u64, tool: String) -> Self {
+    fn new(at: u64, tool: String) -> Self {
         Self {
             at,
             tool,
-            planned: None,
-            decided: None,
+            planning_time: None,
+            decision_time: None,
             is_answered: false,
             is_refused: false,
             proposed: 0,

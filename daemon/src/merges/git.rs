@@ -16,7 +16,7 @@ use vector_files::write_file;
 /// The filter's name in the configuration of the repository.
 const FILTER: &str = "vector-unresolved";
 /// Where merges are kept in Git's own folder.
-const MERGES: &str = "vector/merge";
+const MERGES_PATH: &str = "vector/merge";
 
 /// Runs Git in a folder; what it prints.
 fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
@@ -38,7 +38,7 @@ fn run_git(folder: &Path, args: &[&str]) -> anyhow::Result<String> {
 
 /// Whether Vector may have kept merges in the repository that a folder is in: Git is not asked for that, as
 /// the answer is mostly no.
-pub(super) fn may_have_merges(folder: &Path) -> bool {
+pub(super) fn can_have_merges(folder: &Path) -> bool {
     if std::env::var_os("GIT_DIR").is_some() {
         return true;
     }
@@ -50,7 +50,7 @@ pub(super) fn may_have_merges(folder: &Path) -> bool {
     let named = fs::read_to_string(&found).ok();
     let named = named.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: "));
     let own = named.map_or(found.clone(), |named| found.with_file_name(named));
-    own.join(MERGES).is_dir()
+    own.join(MERGES_PATH).is_dir()
 }
 
 /// How Git starts this program: it hands the line to a shell.
@@ -80,13 +80,13 @@ impl WorkTree {
     }
 
     /// A file of Git's own folder.
-    fn git_file(&self, name: &str) -> anyhow::Result<PathBuf> {
+    fn git_path(&self, name: &str) -> anyhow::Result<PathBuf> {
         Ok(self.top.join(self.run_git(&["rev-parse", "--git-path", name])?))
     }
 
     /// Where the merges of this work tree are kept.
     pub(super) fn merges_folder(&self) -> anyhow::Result<PathBuf> {
-        self.git_file(MERGES)
+        self.git_path(MERGES_PATH)
     }
 
     /// Where the merge of a path is kept.
@@ -138,7 +138,7 @@ impl WorkTree {
     }
 
     fn change_attributes(&self, change: impl FnOnce(&mut Vec<String>)) -> anyhow::Result<()> {
-        let file = self.git_file("info/attributes")?;
+        let file = self.git_path("info/attributes")?;
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),

@@ -20,7 +20,7 @@ use vector_providers::http::CancelSwitch;
 
 use super::{SessionActor, SessionMessage, ToolDriver, UserRequest, engine_failure};
 use crate::server::{FoundInstance, Reply, WorkflowAction, failure};
-use crate::tasks::mentions::{FileReach, RequestMentions, RequestPlace, gather_mentions};
+use crate::tasks::mentions::{FileAccess, RequestMentions, RequestPlace, gather_mentions};
 
 /// More than this is refused.
 const MAX_ATTACHED: usize = 20;
@@ -112,7 +112,7 @@ impl SessionActor {
             .settings_folder()
             .or_else(|| Some(self.engine.linked_project()?.project_folder().to_owned()));
         let place = RequestPlace {
-            reach: FileReach::Folder(folder.as_deref()),
+            file_access: FileAccess::Folder(folder.as_deref()),
             folder: folder.as_deref(),
             has_chips: !chat.attached.is_empty(),
             is_studio: self.engine.studio().is_some(),

@@ -19,7 +19,7 @@ use vector_luau::{
 use vector_place::{Node, Scene};
 
 /// The stack of whoever parses: parsers recurse.
-const STACK: usize = 64 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedScript {
@@ -65,9 +65,9 @@ pub fn collect_scripts(
 /// The lints of a place's scripts.
 #[derive(Debug)]
 pub struct ScriptLinters {
-    all: SourceLinter,
+    default_linter: SourceLinter,
     /// Those of specs, where they differ.
-    specs: Option<SourceLinter>,
+    spec_linter: Option<SourceLinter>,
 }
 
 impl ScriptLinters {
@@ -77,21 +77,21 @@ impl ScriptLinters {
         match settings {
             None => (
                 Self {
-                    all: SourceLinter::default_lints(),
-                    specs: Some(SourceLinter::with_testez()),
+                    default_linter: SourceLinter::default_lints(),
+                    spec_linter: Some(SourceLinter::with_testez()),
                 },
                 Vec::new(),
             ),
             Some(settings) => {
                 let (all, wrong) = SourceLinter::from_settings(settings);
-                (Self { all, specs: None }, wrong)
+                (Self { default_linter: all, spec_linter: None }, wrong)
             }
         }
     }
 
     fn for_script(&self, script: &CheckedScript) -> &SourceLinter {
         let is_spec = script.path.name().strip_suffix(".spec").is_some();
-        self.specs.as_ref().filter(|_| is_spec).unwrap_or(&self.all)
+        self.spec_linter.as_ref().filter(|_| is_spec).unwrap_or(&self.default_linter)
     }
 }
 
@@ -102,7 +102,7 @@ pub fn check_scripts(
     linters: &ScriptLinters,
     is_cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Vec<Vec<SourceFinding>> {
-    on_threads(scripts, linters, STACK, is_cancelled)
+    on_threads(scripts, linters, STACK_BYTES, is_cancelled)
 }
 
 fn on_threads(

@@ -21,11 +21,11 @@ use vector_rojo_project::StepJournal;
 use self::git::GitIndex;
 
 /// How many entries are read at once.
-const READ: usize = 5_000;
+const READ_BATCH: usize = 5_000;
 /// The line of a message by which a proposal is known to have been committed.
 const TRAILER: &str = "Vector-Proposal";
 /// How many characters the first line of a message has at most.
-const SUBJECT: usize = 72;
+const MAX_SUBJECT_CHARS: usize = 72;
 
 /// A proposal that changed files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ struct FileHistory {
     /// Its hashes, none where it was not there: what it was before the first change, and after each. A
     /// change on top of somebody else's begins anew.
     states: Vec<Option<Fingerprint>>,
-    by: BTreeSet<AcceptedProposal>,
+    proposals: BTreeSet<AcceptedProposal>,
 }
 
 /// Files as Git names them.
@@ -67,18 +67,18 @@ pub enum DeployError {
     Refused(String),
 }
 
-fn deploy_refused(why: impl Into<String>) -> DeployError {
+fn refuse_deploy(why: impl Into<String>) -> DeployError {
     DeployError::Refused(why.into())
 }
 
 /// Says what went wrong before why.
 trait ErrorContext<T> {
-    fn because(self, what: impl Into<String>) -> Result<T, DeployError>;
+    fn with_message(self, what: impl Into<String>) -> Result<T, DeployError>;
 }
 
 impl<T, E: std::fmt::Display> ErrorContext<T> for Result<T, E> {
-    fn because(self, what: impl Into<String>) -> Result<T, DeployError> {
-        self.map_err(|why| deploy_refused(format!("{}: {why}", what.into())))
+    fn with_message(self, what: impl Into<String>) -> Result<T, DeployError> {
+        self.map_err(|why| refuse_deploy(format!("{}: {why}", what.into())))
     }
 }
 
@@ -90,7 +90,7 @@ pub enum DeployProgress<'t> {
     /// The file that is looked at.
     File(&'t str),
     /// A file that is left out, and why.
-    Left(&'t str, &'t str),
+    Skipped(&'t str, &'t str),
 }
 
 /// The steps, in order.
@@ -115,7 +115,7 @@ pub struct DeployOptions<'w> {
     /// The first line of the message; what was asked for last where absent.
     pub message: Option<&'w str>,
     /// Whether nothing is committed, so that no filter of the repository needs to run.
-    pub is_dry: bool,
+    pub is_dry_run: bool,
 }
 
 /// What would be committed.
@@ -136,7 +136,7 @@ pub struct PreparedDeploy {
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeCommit {
+pub struct DeployCommit {
     pub commit: String,
     /// What did not go well afterwards.
     pub note: Option<String>,
@@ -154,22 +154,22 @@ pub fn prepare_deploy(
     tell(DeployProgress::Step(DeployStep::Reading));
     let written = read_history(ledger, wanted.project)?;
     let git = GitIndex::open_repository(wanted.project.parent().unwrap_or(Path::new(".")))?;
-    let git = if wanted.is_dry { git.without_filters() } else { git };
+    let git = if wanted.is_dry_run { git.without_filters() } else { git };
     tell(DeployProgress::Step(DeployStep::Comparing));
-    let mut ours = split_changed(&written, &git.root, tell)?;
+    let mut ours = select_unchanged(&written, &git.root, tell)?;
     let newest = written.goals.keys().next_back().copied().unwrap_or(Seq(0));
     let own = format!("vector/{newest}");
     let branch = wanted.branch.unwrap_or(&own).to_owned();
     let reference = git.branch_reference(&branch)?;
-    git.check_free(&branch, &reference)?;
+    git.check_branch_free(&branch, &reference)?;
     tell(DeployProgress::Step(DeployStep::Staging));
     let (base, is_new) = git.base_commit(&reference);
     if branch == own {
-        leave_committed(&mut ours, &git, base.as_deref(), tell)?;
+        exclude_committed(&mut ours, &git, base.as_deref(), tell)?;
     }
     let (staged, strange) = git.stage_files(base.as_deref(), &ours, ledger)?;
     if !strange.is_empty() {
-        return Err(deploy_refused(format!(
+        return Err(refuse_deploy(format!(
             "{} has other versions of these files than the accepted changes were based on:\n{}\nNothing is \
              committed, so that nobody's change is lost or taken along. Commit your own changes to them \
              first, or bring the two together (`git merge`); or deploy on another branch (--branch)",
@@ -198,19 +198,19 @@ impl PreparedDeploy {
     pub fn commit(
         &self,
         tell: &mut dyn FnMut(DeployProgress<'_>),
-    ) -> Result<MadeCommit, DeployError> {
+    ) -> Result<DeployCommit, DeployError> {
         tell(DeployProgress::Step(DeployStep::Committing));
         let commit = self.git.write_commit(self.base.as_deref(), &self.message)?;
         let before = self.base.as_deref().filter(|_| !self.is_new);
         let note = self.git.move_branch(&self.reference, &commit, before, &self.files)?;
-        Ok(MadeCommit { commit, note })
+        Ok(DeployCommit { commit, note })
     }
 }
 
-fn for_each(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(), LedgerError> {
+fn for_each_record(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(), LedgerError> {
     let mut after = Seq(0);
     loop {
-        let page = ledger.read(after, READ)?;
+        let page = ledger.read(after, READ_BATCH)?;
         let Some(last) = page.last() else {
             return Ok(());
         };
@@ -223,7 +223,7 @@ fn for_each(ledger: &Ledger, mut each: impl FnMut(&Record)) -> Result<(), Ledger
 fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, DeployError> {
     let name = project.display().to_string();
     let (mut state, mut when) = (LedgerState::default(), BTreeMap::new());
-    for_each(ledger, |record| {
+    for_each_record(ledger, |record| {
         state.apply_record(record);
         if let Entry::Applied { proposal, .. } = &record.entry {
             when.insert(*proposal, record.seq);
@@ -260,7 +260,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
         let files = journal.into_iter().flat_map(|it| it.files);
         for file in files.filter(|file| !file.path.starts_with(&memory)) {
             let history = written.files.entry(file.path).or_default();
-            history.by.insert(accepted.clone());
+            history.proposals.insert(accepted.clone());
             if is_again {
                 continue;
             }
@@ -275,7 +275,7 @@ fn read_history(ledger: &Ledger, project: &Path) -> Result<ProjectHistory, Deplo
 }
 
 /// The files that are as they were left, and those that somebody has changed since; as Git names them.
-fn split_changed<'a>(
+fn select_unchanged<'a>(
     written: &'a ProjectHistory,
     root: &Path,
     tell: &mut dyn FnMut(DeployProgress<'_>),
@@ -283,7 +283,7 @@ fn split_changed<'a>(
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
     for (file, history) in &written.files {
         let Ok(inside) = file.strip_prefix(root) else {
-            return Err(deploy_refused(format!(
+            return Err(refuse_deploy(format!(
                 "{} is not in the Git repository {}; commit it where it is",
                 file.display(),
                 root.display()
@@ -291,7 +291,7 @@ fn split_changed<'a>(
         };
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
         let name = names
-            .ok_or_else(|| deploy_refused(format!("{} is not a UTF-8 name", file.display())))?;
+            .ok_or_else(|| refuse_deploy(format!("{} is not a UTF-8 name", file.display())))?;
         let name = name.join("/");
         tell(DeployProgress::File(&name));
         let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
@@ -300,10 +300,10 @@ fn split_changed<'a>(
                 "is in another repository, {}, and is left out; commit it there.",
                 safe_line(&other.display().to_string())
             );
-            tell(DeployProgress::Left(&name, &why));
+            tell(DeployProgress::Skipped(&name, &why));
             continue;
         }
-        if Some(&hash(file)?) == history.states.last() {
+        if Some(&hash_file(file)?) == history.states.last() {
             ours.insert(name, history);
         } else {
             others.push(name);
@@ -311,21 +311,21 @@ fn split_changed<'a>(
     }
     for name in others {
         let why = "has been changed since, not by an accepted proposal, and is left out; commit it yourself.";
-        tell(DeployProgress::Left(&name, why));
+        tell(DeployProgress::Skipped(&name, why));
     }
     Ok(ours)
 }
 
 /// Leaves out what is committed on a branch of the person's already.
-fn leave_committed(
+fn exclude_committed(
     ours: &mut GitPaths<'_>,
     git: &GitIndex,
     base: Option<&str>,
     tell: &mut dyn FnMut(DeployProgress<'_>),
 ) -> Result<(), DeployError> {
-    let (done, found) = (git.committed_proposals(base)?, git.on_branches()?);
+    let (done, found) = (git.committed_proposals(base)?, git.proposals_on_branches()?);
     ours.retain(|name, history| {
-        let left = history.by.iter().map(proposal_trailer).filter(|it| !done.contains(it));
+        let left = history.proposals.iter().map(proposal_trailer).filter(|it| !done.contains(it));
         let left: Option<Vec<_>> = left.map(|it| found.get(&it)).collect();
         // Those of one file are committed one behind the other.
         let Some((commit, branch)) = left.and_then(|it| it.last().copied()) else {
@@ -335,21 +335,21 @@ fn leave_committed(
             "is committed as {commit} on {} already, and is left out unless you name another branch.",
             safe_line(branch)
         );
-        tell(DeployProgress::Left(name, &why));
+        tell(DeployProgress::Skipped(name, &why));
         false
     });
     Ok(())
 }
 
 /// The hash of a file; none where it is not there.
-fn hash(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
+fn hash_file(file: &Path) -> Result<Option<Fingerprint>, DeployError> {
     match std::fs::read(file) {
         Ok(bytes) => Ok(Some(Fingerprint::of(&bytes))),
         // A folder of its way may be a file now.
         Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
-        Err(why) => Err(why).because(format!("{} cannot be read", file.display())),
+        Err(why) => Err(why).with_message(format!("{} cannot be read", file.display())),
     }
 }
 
@@ -362,7 +362,8 @@ fn commit_message(
     staged: &GitPaths<'_>,
 ) -> Result<(String, Vec<(Seq, String)>), DeployError> {
     let done = git.committed_proposals(base)?;
-    let all: BTreeSet<&AcceptedProposal> = staged.values().flat_map(|it| it.by.iter()).collect();
+    let all: BTreeSet<&AcceptedProposal> =
+        staged.values().flat_map(|it| it.proposals.iter()).collect();
     let is_new = |it: &&&AcceptedProposal| !done.contains(&proposal_trailer(it));
     let new: Vec<&&AcceptedProposal> = all.iter().filter(is_new).collect();
     let goal = new.last().and_then(|it| written.goals.get(&it.workflow));
@@ -372,7 +373,7 @@ fn commit_message(
         (None, None) => "Apply what was accepted".to_owned(),
     };
     let first = subject.lines().find(|line| !line.trim().is_empty()).unwrap_or("Vector").trim();
-    let mut text: String = first.chars().take(SUBJECT).collect();
+    let mut text: String = first.chars().take(MAX_SUBJECT_CHARS).collect();
     text.push('\n');
     let mut run = None;
     for accepted in &new {

@@ -17,10 +17,10 @@ use super::spec::{self, SpecLimits};
 use super::web;
 
 /// What is said of a look that was ended with its task.
-const CANCELLED: &str = "It was ended: the task was cancelled.";
+const CANCELLED_MESSAGE: &str = "It was ended: the task was cancelled.";
 
 /// How wide and high a picture is that a model sees: larger ones cost more, and tell little more.
-const SIDE: u32 = 512;
+const PICTURE_SIDE: u32 = 512;
 
 /// Looks, and waits for it.
 ///
@@ -28,7 +28,7 @@ const SIDE: u32 = 512;
 /// A sentence that says what to do instead.
 pub fn perform_fetch(looking: &FetchWork, cancel: &CancelSwitch) -> Result<Json, String> {
     if cancel.is_cancelled() {
-        return Err(CANCELLED.to_owned());
+        return Err(CANCELLED_MESSAGE.to_owned());
     }
     match &*looking.request {
         FetchRequest::Page(address) => web::read_page(address, cancel).map(Json::from),
@@ -59,11 +59,11 @@ fn fetch_diagnostics(
         .collect();
     let mut lists = check::check_scripts(&scripts, &linters, &|| cancel.is_cancelled());
     if cancel.is_cancelled() {
-        return Err(CANCELLED.to_owned());
+        return Err(CANCELLED_MESSAGE.to_owned());
     }
     let untyped = check::add_types(&scripts, &mut lists, &|| cancel.is_cancelled()).err();
     if cancel.is_cancelled() {
-        return Err(CANCELLED.to_owned());
+        return Err(CANCELLED_MESSAGE.to_owned());
     }
     let file = found.map(|found| found.file.display().to_string()).unwrap_or_default();
     let settings = wrong.iter().map(|it| (json!({ "file": file }), it));
@@ -118,10 +118,10 @@ fn finding_json(place: &Json, finding: &SourceFinding) -> Json {
 
 fn fetch_specs(wanted: &SpecsRequest, cancel: &CancelSwitch) -> Result<Json, String> {
     let total = std::time::Duration::from_secs(wanted.seconds);
-    let limits = SpecLimits { total, ..SpecLimits::default() };
-    let results = spec::run(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
+    let limits = SpecLimits { total_time: total, ..SpecLimits::default() };
+    let results = spec::run_specs(&wanted.still, &wanted.specs, limits, &|| cancel.is_cancelled());
     if cancel.is_cancelled() {
-        return Err(CANCELLED.to_owned());
+        return Err(CANCELLED_MESSAGE.to_owned());
     }
     Ok(spec::report_json(&results))
 }
@@ -134,7 +134,9 @@ fn fetch_picture(
 ) -> Result<Json, String> {
     let frame = ViewFrame::enclose_solids(&[solids], view);
     let frame = frame.ok_or_else(|| format!("There is nothing to see in {of}."))?;
-    let png = draw_solids(solids, (SIDE, SIDE), frame).to_png().map_err(|refusal| refusal.0)?;
+    let png = draw_solids(solids, (PICTURE_SIDE, PICTURE_SIDE), frame)
+        .to_png()
+        .map_err(|refusal| refusal.0)?;
     let mut answer = json!({
         "shown": of, "view": view.name(), "parts": solids.all.len(), "png": STANDARD.encode(png),
     });
@@ -173,7 +175,7 @@ mod tests {
         let began = std::time::Instant::now();
         let look = std::thread::spawn(move || perform_fetch(&looking, &own));
         cancel.cancel();
-        assert_eq!(look.join().unwrap(), Err(CANCELLED.to_owned()));
+        assert_eq!(look.join().unwrap(), Err(CANCELLED_MESSAGE.to_owned()));
         assert!(began.elapsed().as_secs() < 4, "{:?}", began.elapsed());
         let script = vector_core::tools::FetchScript {
             path: "game.A".parse().unwrap(),
@@ -191,6 +193,6 @@ mod tests {
             folder: None,
             files: HashMap::new(),
         };
-        assert_eq!(perform_fetch(&looking, &cancel), Err(CANCELLED.to_owned()));
+        assert_eq!(perform_fetch(&looking, &cancel), Err(CANCELLED_MESSAGE.to_owned()));
     }
 }

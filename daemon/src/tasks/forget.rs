@@ -17,7 +17,7 @@ use vector_ledger::{ErasedSummary, Ledger, LedgerError};
 use vector_rojo_project::RojoProject;
 
 /// The folder of whole replies of providers, where a person has them kept.
-const CAPTURED: &str = "captured";
+const CAPTURE_FOLDER: &str = "captured";
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct ForgetPlan {
     /// The tasks, in order.
     pub runs: Vec<ErasableRun>,
     /// Tasks that are meant and left, because they are not over.
-    pub left: Vec<Seq>,
+    pub skipped: Vec<Seq>,
 }
 
 /// Finds out what would be erased.
@@ -67,7 +67,7 @@ pub fn plan_forget(ledger: &Ledger, what: &ForgetScope) -> Result<ForgetPlan, En
             continue;
         };
         if workflow.finished.is_none() || !is_settled(workflow) {
-            plan.left.push(started.seq);
+            plan.skipped.push(started.seq);
             continue;
         }
         let is_applied = |status: &PendingStatus| matches!(status, PendingStatus::Applied(_));
@@ -91,7 +91,7 @@ pub fn perform_forget(ledger: &Ledger, plan: &ForgetPlan) -> Result<ErasedSummar
     let erasure = ledger.erase_workflows(&runs, erase_entry, &Entry::Erased {})?;
     // Nobody knows which conversation a kept reply belongs to.
     if let Some(home) = ledger.file_path().parent() {
-        let _ = fs::remove_dir_all(home.join(CAPTURED));
+        let _ = fs::remove_dir_all(home.join(CAPTURE_FOLDER));
     }
     Ok(erasure)
 }
@@ -128,7 +128,7 @@ fn find_starts(ledger: &Ledger, what: &ForgetScope) -> Result<Vec<Record>, Ledge
                 .map(|it| it.display().to_string());
             all.retain(|it| match &it.entry {
                 Entry::Started { place, .. } => {
-                    is_called(place, [Some(name), path.as_ref(), project.as_ref()])
+                    has_name(place, [Some(name), path.as_ref(), project.as_ref()])
                 }
                 _ => false,
             });
@@ -161,7 +161,7 @@ fn conversation_starts(all: &[Record]) -> HashMap<Seq, Seq> {
 }
 
 /// Whether a place is called by one of these names.
-fn is_called(place: &Place, names: [Option<&String>; 3]) -> bool {
+fn has_name(place: &Place, names: [Option<&String>; 3]) -> bool {
     let is = |name: &str| names.iter().flatten().any(|it| *it == name);
     match place {
         Place::File(place) => is(&place.file) || place.out.as_deref().is_some_and(is),

@@ -34,7 +34,7 @@ const MAX_MENTIONS: usize = 20;
 
 /// Which files a request can read.
 #[derive(Debug, Clone, Copy)]
-pub enum FileReach<'a> {
+pub enum FileAccess<'a> {
     /// Every file that the person can read; relative paths begin where the command runs.
     Shell,
     /// Files of this folder that are not hidden; none where the place has no folder.
@@ -45,7 +45,7 @@ pub enum FileReach<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct RequestPlace<'a> {
     /// Which files it can read.
-    pub reach: FileReach<'a>,
+    pub file_access: FileAccess<'a>,
     /// The folder of the place, whose settings count for what `@problems` finds.
     pub folder: Option<&'a Path>,
     /// Whether something that is selected or open in Studio came with the request.
@@ -119,9 +119,11 @@ fn resolve_mention(
         {
             attach_instance(&path, scene)?
         }
-        MentionKind::File(path) => attach_file(&path, &readable_path("file", &path, place.reach)?)?,
+        MentionKind::File(path) => {
+            attach_file(&path, &resolve_readable_path("file", &path, place.file_access)?)?
+        }
         MentionKind::Folder(path) => {
-            attach_folder(&path, &readable_path("folder", &path, place.reach)?)?
+            attach_folder(&path, &resolve_readable_path("folder", &path, place.file_access)?)?
         }
         MentionKind::Url(address) => return Ok(Some(PendingMention::Page(address))),
         MentionKind::Problems => {
@@ -131,13 +133,15 @@ fn resolve_mention(
         }
         // What they stand for came with the request.
         MentionKind::Selection | MentionKind::Script if place.has_chips => return Ok(None),
-        MentionKind::Selection | MentionKind::Script => return Err(not_in_studio(place.is_studio)),
+        MentionKind::Selection | MentionKind::Script => {
+            return Err(missing_selection_error(place.is_studio));
+        }
     };
     Ok(Some(PendingMention::Ready(attached)))
 }
 
 /// Why `@selection` and `@script` stand for nothing.
-fn not_in_studio(is_studio: bool) -> String {
+fn missing_selection_error(is_studio: bool) -> String {
     let why = if is_studio {
         "@selection and @script are attached by the widget in Studio, and nothing is selected or open there, or \
          this was asked elsewhere"
@@ -155,8 +159,12 @@ fn attach_instance(path: &str, scene: &Scene) -> Result<Attached, String> {
 }
 
 /// The path that is read for one that was typed.
-fn readable_path(kind: &str, typed: &str, reach: FileReach<'_>) -> Result<PathBuf, String> {
-    let FileReach::Folder(folder) = reach else {
+fn resolve_readable_path(
+    kind: &str,
+    typed: &str,
+    reach: FileAccess<'_>,
+) -> Result<PathBuf, String> {
+    let FileAccess::Folder(folder) = reach else {
         return Ok(PathBuf::from(typed));
     };
     let Some(folder) = folder else {
@@ -258,8 +266,12 @@ mod tests {
 
     use super::*;
 
-    const SHELL: RequestPlace<'_> =
-        RequestPlace { reach: FileReach::Shell, folder: None, has_chips: false, is_studio: false };
+    const SHELL: RequestPlace<'_> = RequestPlace {
+        file_access: FileAccess::Shell,
+        folder: None,
+        has_chips: false,
+        is_studio: false,
+    };
 
     fn attached(
         text: &str,
@@ -328,7 +340,7 @@ mod tests {
             fs::write(around.path().join(name), text).unwrap();
         }
         let scene = Scene::empty_studio_place();
-        let place = RequestPlace { reach: FileReach::Folder(Some(&folder)), ..SHELL };
+        let place = RequestPlace { file_access: FileAccess::Folder(Some(&folder)), ..SHELL };
         let read = |words: &str| attached(words, &scene, place);
         let whole = folder.join("src/Main.luau").display().to_string();
         for words in
@@ -369,7 +381,7 @@ mod tests {
             assert!(error.contains("is not in the folder of this place"), "{words}: {error}");
         }
         assert!(read("@file:src/None.luau").unwrap_err().contains("no such file"));
-        let none = RequestPlace { reach: FileReach::Folder(None), ..SHELL };
+        let none = RequestPlace { file_access: FileAccess::Folder(None), ..SHELL };
         let error = attached("@file:src/Main.luau", &scene, none).unwrap_err();
         assert!(error.contains("not synced with a Rojo project"), "{error}");
     }

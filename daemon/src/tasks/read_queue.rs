@@ -37,7 +37,7 @@ struct QueueState {
 
 impl QueueState {
     /// The next read, of the client whose turn it is; that client is the last one then.
-    fn next(&mut self) -> Option<ReadJob> {
+    fn next_job(&mut self) -> Option<ReadJob> {
         let client = self.turns.pop_front()?;
         let jobs = self.waiting.get_mut(&client)?;
         let job = jobs.pop_front();
@@ -107,7 +107,7 @@ impl ReadQueue {
                 if state.running >= self.slots {
                     return;
                 }
-                let Some(job) = state.next() else {
+                let Some(job) = state.next_job() else {
                     return;
                 };
                 state.running += 1;
@@ -119,7 +119,7 @@ impl ReadQueue {
                 while let Some(job) = next {
                     // Whoever waits for it hears that it was lost when what it holds is dropped.
                     let _ = catch_unwind(AssertUnwindSafe(job));
-                    next = own.lock_state().next();
+                    next = own.lock_state().next_job();
                 }
                 own.lock_state().running -= 1;
                 // One that came between the two is not left behind.

@@ -26,32 +26,32 @@ const STACK: usize = 64 << 20;
 /// nobody is asked.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether anybody still wants what comes.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What is said of specs for which no time is left.
-const OVER: &str = "it did not run: the time of all specs together is over; run fewer, or give them \
+const TIMEOUT_MESSAGE: &str = "it did not run: the time of all specs together is over; run fewer, or give them \
                     more time";
 
 /// How much specs may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpecLimits {
     /// How long all may take.
-    pub total: Duration,
+    pub total_time: Duration,
     /// How long one case may take.
-    pub case: Duration,
+    pub case_time: Duration,
     /// How much memory one spec may have, in bytes.
-    pub memory: usize,
+    pub memory_bytes: usize,
     /// How many cases all specs may have.
-    pub cases: usize,
+    pub max_cases: usize,
 }
 
 impl Default for SpecLimits {
     fn default() -> Self {
         Self {
-            total: Duration::from_secs(30),
-            case: Duration::from_secs(5),
-            memory: 256 << 20,
-            cases: 100_000,
+            total_time: Duration::from_secs(30),
+            case_time: Duration::from_secs(5),
+            memory_bytes: 256 << 20,
+            max_cases: 100_000,
         }
     }
 }
@@ -114,7 +114,7 @@ impl SpecResult {
     }
 
     /// Whether all that ran passed.
-    pub fn is_good(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         self.failure.is_none() && self.count_outcome(CaseOutcome::Failed) == 0
     }
 }
@@ -122,7 +122,7 @@ impl SpecResult {
 /// What is told on the way.
 enum SpecProgress {
     /// The spec of this index begins.
-    Begun(usize),
+    Started(usize),
     /// A case of it is over.
     Case(SpecCase),
     /// It is over, and this is why it could not run to its end.
@@ -133,22 +133,22 @@ enum SpecProgress {
 #[derive(Debug, Clone)]
 struct SpecClock {
     until: Instant,
-    stopped: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl SpecClock {
     fn is_over(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || Instant::now() >= self.until
+        self.is_stopped.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 
     fn request_stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 }
 
 /// Runs the specs of these numbers in a still, one after the other, and waits for them, or until
 /// somebody wants no more of it. A spec that did not say that it is over has failed.
-pub fn run(
+pub fn run_specs(
     still: &Arc<SceneSnapshot>,
     specs: &[u32],
     limits: SpecLimits,
@@ -160,8 +160,8 @@ pub fn run(
     };
     let mut results: Vec<SpecResult> = specs.iter().map(path).collect();
     let clock = SpecClock {
-        until: Instant::now() + limits.total,
-        stopped: Arc::new(AtomicBool::new(false)),
+        until: Instant::now() + limits.total_time,
+        is_stopped: Arc::new(AtomicBool::new(false)),
     };
     let (tell, told) = mpsc::channel();
     let (still, numbers, own) = (Arc::clone(still), specs.to_vec(), clock.clone());
@@ -187,12 +187,12 @@ fn run_each(
     clock: &SpecClock,
     told: &Sender<SpecProgress>,
 ) {
-    let mut room = limits.cases;
+    let mut room = limits.max_cases;
     for (index, spec) in specs.iter().enumerate() {
-        if clock.is_over() || !send_progress(told, SpecProgress::Begun(index)) {
+        if clock.is_over() || !send_progress(told, SpecProgress::Started(index)) {
             return;
         }
-        let run = || vm::run(still, *spec, limits, clock, &mut room, told);
+        let run = || vm::run_spec(still, *spec, limits, clock, &mut room, told);
         let failure = catch_unwind(AssertUnwindSafe(run)).map_or_else(
             |_| {
                 let message =
@@ -224,8 +224,8 @@ fn gather_results(
         }
         let left = (clock.until + GRACE).saturating_duration_since(Instant::now());
         let spec = begun.checked_sub(1).and_then(|at| results.get_mut(at));
-        match told.recv_timeout(left.min(GLANCE)) {
-            Ok(SpecProgress::Begun(at)) => {
+        match told.recv_timeout(left.min(POLL_INTERVAL)) {
+            Ok(SpecProgress::Started(at)) => {
                 begun = at + 1;
                 if let Some(spec) = results.get_mut(at) {
                     spec.failure = failed("it did not run to its end");
@@ -241,15 +241,15 @@ fn gather_results(
                     spec.failure = failure;
                 }
             }
-            Err(RecvTimeoutError::Timeout) if left > GLANCE => {}
+            Err(RecvTimeoutError::Timeout) if left > POLL_INTERVAL => {}
             Err(RecvTimeoutError::Timeout) => {
                 clock.request_stop();
                 if let Some(spec) = spec {
                     spec.failure = failed("it did not end when its time was over");
                 }
-                break OVER;
+                break TIMEOUT_MESSAGE;
             }
-            Err(RecvTimeoutError::Disconnected) if clock.is_over() => break OVER,
+            Err(RecvTimeoutError::Disconnected) if clock.is_over() => break TIMEOUT_MESSAGE,
             Err(RecvTimeoutError::Disconnected) => {
                 break "it did not run: Vector failed at a spec before it; run it without that one";
             }

@@ -19,7 +19,7 @@ use vector_core::page::{self, TextPage};
 use vector_providers::http::CancelSwitch;
 
 /// How long all of it may take, redirects included.
-const TIME: Duration = Duration::from_secs(20);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_REDIRECTS: usize = 5;
 /// What is read of a body, in bytes.
 const MAX_BODY: usize = 2 << 20;
@@ -37,9 +37,9 @@ pub enum AddressPolicy {
 
 impl AddressPolicy {
     /// What an address is where it may not be asked.
-    fn why_not(self, ip: IpAddr) -> Option<&'static str> {
+    fn block_reason(self, ip: IpAddr) -> Option<&'static str> {
         let is_let_through = self == Self::PublicAndLoopback && ip.to_canonical().is_loopback();
-        if is_let_through { None } else { not_public(ip) }
+        if is_let_through { None } else { non_public_reason(ip) }
     }
 }
 
@@ -132,7 +132,7 @@ pub fn read_page(address: &str, cancel: &CancelSwitch) -> Result<String, String>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("No page can be read: {error}."))?;
     let fetched = PageReader::new(AddressPolicy::Public)
-        .and_then(|web| runtime.block_on(web.fetch(address, cancel)))
+        .and_then(|web| runtime.block_on(web.fetch_page(address, cancel)))
         .map_err(|error| error.to_string())?;
     Ok(fetched.fenced_text())
 }
@@ -141,14 +141,14 @@ pub fn read_page(address: &str, cancel: &CancelSwitch) -> Result<String, String>
 #[derive(Debug, Clone)]
 pub struct PageReader {
     client: Client,
-    reach: AddressPolicy,
-    time: Duration,
+    policy: AddressPolicy,
+    timeout: Duration,
 }
 
 impl PageReader {
     /// A reader that resolves names as this machine does.
     pub fn new(reach: AddressPolicy) -> Result<Self, WebError> {
-        Self::with_lookup(reach, Arc::new(|name| Box::pin(system_lookup(name))), TIME)
+        Self::with_lookup(reach, Arc::new(|name| Box::pin(system_lookup(name))), FETCH_TIMEOUT)
     }
 
     /// A reader that finds names in its own way, and has so much time for a page.
@@ -163,31 +163,31 @@ impl PageReader {
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
-            .dns_resolver(Arc::new(CheckedResolver { reach, lookup }))
+            .dns_resolver(Arc::new(CheckedResolver { policy: reach, lookup }))
             // What was connected to for one page is not kept for the next.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("vector/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| WebError::Unable(innermost_cause(&error)))?;
-        Ok(Self { client, reach, time })
+        Ok(Self { client, policy: reach, timeout: time })
     }
 
     /// Reads a page. It changes nothing, here or there: it is a GET without a body.
     ///
     /// # Errors
     /// Why it cannot be read, and what to do instead.
-    pub async fn fetch(
+    pub async fn fetch_page(
         &self,
         address: &str,
         cancel: &CancelSwitch,
     ) -> Result<FetchedPage, WebError> {
         let url = self.parse_address(address, None)?;
         let host = host_name(&url);
-        let work = timeout(self.time, self.follow_redirects(url));
+        let work = timeout(self.timeout, self.follow_redirects(url));
         tokio::select! {
             biased;
             () = cancel.wait_until_cancelled() => Err(WebError::Cancelled),
-            done = work => done.unwrap_or(Err(WebError::Slow { host, seconds: self.time.as_secs() })),
+            done = work => done.unwrap_or(Err(WebError::Slow { host, seconds: self.timeout.as_secs() })),
         }
     }
 
@@ -196,7 +196,7 @@ impl PageReader {
         for _ in 0..=MAX_REDIRECTS {
             let sent = self.client.get(url.clone());
             let sent = sent.header(ACCEPT, "text/html, text/plain;q=0.9, */*;q=0.1").send();
-            let response = sent.await.map_err(|error| request_failed(&url, &error))?;
+            let response = sent.await.map_err(|error| request_error(&url, &error))?;
             let status = response.status();
             if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
                 let next = header_text(response.headers(), &LOCATION);
@@ -233,11 +233,11 @@ impl PageReader {
         }
         let name = host_name(&url);
         let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
-        if let Some(what) = literal.and_then(|ip| self.reach.why_not(ip)) {
+        if let Some(what) = literal.and_then(|ip| self.policy.block_reason(ip)) {
             return Err(WebError::NotPublic { host: name, what });
         }
         let port = url.port_or_known_default().unwrap_or_default();
-        if self.reach == AddressPolicy::Public && !matches!(port, 80 | 443) {
+        if self.policy == AddressPolicy::Public && !matches!(port, 80 | 443) {
             return Err(wrong(format!("port {port} is neither 80 nor 443")));
         }
         Ok(url)
@@ -246,20 +246,20 @@ impl PageReader {
 
 /// The resolver that gives none but addresses that may be asked: what it gives is what is connected to.
 struct CheckedResolver {
-    reach: AddressPolicy,
+    policy: AddressPolicy,
     lookup: NameLookup,
 }
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, host) = (self.reach, name.as_str().to_owned());
+        let (reach, host) = (self.policy, name.as_str().to_owned());
         let found = (self.lookup)(host.clone());
         Box::pin(async move {
             let found = found.await?;
-            let refused = found.iter().find_map(|ip| reach.why_not(*ip));
+            let refused = found.iter().find_map(|ip| reach.block_reason(*ip));
             let let_through: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|ip| reach.why_not(*ip).is_none())
+                .filter(|ip| reach.block_reason(*ip).is_none())
                 .map(|ip| SocketAddr::new(ip, 0))
                 .collect();
             match refused {
@@ -287,12 +287,12 @@ async fn read_body(url: Url, mut response: Response) -> Result<FetchedPage, WebE
     let kind = header_text(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
     let (kind, rest) = kind.split_once(';').unwrap_or((&kind, ""));
     let kind = kind.trim();
-    if !is_text(kind) {
+    if !is_text_type(kind) {
         return Err(not_text(kind.to_owned()));
     }
     let mut body: Vec<u8> = Vec::new();
     let mut is_cut = false;
-    while let Some(bytes) = response.chunk().await.map_err(|error| request_failed(&url, &error))? {
+    while let Some(bytes) = response.chunk().await.map_err(|error| request_error(&url, &error))? {
         let room = MAX_BODY - body.len();
         body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room {
@@ -323,7 +323,7 @@ fn decode_body(body: &[u8], parameters: &str) -> String {
     }
 }
 
-fn is_text(kind: &str) -> bool {
+fn is_text_type(kind: &str) -> bool {
     const OTHERS: [&str; 8] = [
         "",
         "application/json",
@@ -349,7 +349,7 @@ fn host_name(url: &Url) -> String {
 }
 
 /// Why a request failed: the resolver's refusal where that is the cause.
-fn request_failed(url: &Url, error: &reqwest::Error) -> WebError {
+fn request_error(url: &Url, error: &reqwest::Error) -> WebError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(inner) = cause {
         if let Some(refused) = inner.downcast_ref::<WebError>() {
@@ -371,14 +371,14 @@ fn innermost_cause(error: &reqwest::Error) -> String {
 
 /// What an address is where it is not public, after the registries of special addresses of IANA
 /// (2026). What embeds another address is none: who translates it is not known here.
-fn not_public(ip: IpAddr) -> Option<&'static str> {
+fn non_public_reason(ip: IpAddr) -> Option<&'static str> {
     match ip.to_canonical() {
-        IpAddr::V4(ip) => not_public_v4(ip),
-        IpAddr::V6(ip) => not_public_v6(ip),
+        IpAddr::V4(ip) => non_public_v4_reason(ip),
+        IpAddr::V6(ip) => non_public_v6_reason(ip),
     }
 }
 
-fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
+fn non_public_v4_reason(ip: Ipv4Addr) -> Option<&'static str> {
     Some(match ip.octets() {
         [127, ..] => "this machine",
         [0, ..] => "no address",
@@ -396,7 +396,7 @@ fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
     })
 }
 
-fn not_public_v6(ip: Ipv6Addr) -> Option<&'static str> {
+fn non_public_v6_reason(ip: Ipv6Addr) -> Option<&'static str> {
     Some(match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => "this machine",
         [0x64, 0xff9b, ..] => "an IPv4 address behind NAT64",

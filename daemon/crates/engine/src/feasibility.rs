@@ -50,7 +50,7 @@ impl Engine {
         let reads = tools::find_tool(tool).is_ok_and(ToolSpec::is_read);
         match &self.target {
             Target::Project(project) if !reads && !self.overlay.is_empty() => {
-                project.file_hashes(&self.scene).unwrap_or_default()
+                project.planned_hashes(&self.scene).unwrap_or_default()
             }
             _ => BTreeMap::new(),
         }
@@ -65,7 +65,7 @@ impl Engine {
         let Target::Project(project) = &self.target else {
             return Ok(proposal);
         };
-        let FileEffects { changed, kept } = project.file_effects(&self.scene)?;
+        let FileEffects { changed, retained: kept } = project.file_effects(&self.scene)?;
         let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
         proposal.writes = changed.into_iter().filter(is_new).map(|(name, _)| name).collect();
         let deletes = proposal.commands.iter().any(|it| matches!(it, Command::Delete { .. }));
@@ -102,11 +102,11 @@ impl Engine {
             return Err(Refusal(format!(
                 "{} Nothing was proposed. Tell the person which source to change, or change it yourself where it is \
                  an instance of this place. If the person wants this very file changed, make the same call again.",
-                first.to_sentence()
+                first.to_warning()
             )));
         }
         for it in &found {
-            let warning = Warning { kind: WarningKind::Generated, text: it.to_sentence() };
+            let warning = Warning { kind: WarningKind::Generated, text: it.to_warning() };
             proposal.warnings.push(warning);
         }
         Ok(proposal)
@@ -180,7 +180,7 @@ impl Engine {
         let all: Vec<(Seq, Seq, &Proposal)> = all.map(|it| (Seq(0), Seq(0), it)).collect();
         let back = find_restore_source(&self.ledger, &self.target, &all, &mut self.blobs)?;
         Ok(match back {
-            RestoreSource::Project(steps) => RojoProject::goes_back(&steps, &self.blobs),
+            RestoreSource::Project(steps) => RojoProject::can_revert(&steps, &self.blobs),
             RestoreSource::Unknown | RestoreSource::File(_) => false,
         })
     }

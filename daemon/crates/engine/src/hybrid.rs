@@ -130,7 +130,8 @@ impl Engine {
             return Ok(());
         };
         let open = &self.scene;
-        let is_of = |beside: &&mut LinkedProject| beside.project.is_of(place, open, &beside.scene);
+        let is_of =
+            |beside: &&mut LinkedProject| beside.project.is_synced_with(place, open, &beside.scene);
         let Some(beside) = self.linked_projects.projects.iter_mut().find(is_of) else {
             return Ok(());
         };
@@ -236,12 +237,12 @@ impl Engine {
         if parted.owned.is_empty() {
             return Ok((None, parted.loose));
         }
-        let after = project.file_hashes(scene)?;
+        let after = project.planned_hashes(scene)?;
         let files = if waiting.is_empty() {
             after.into_keys().collect()
         } else {
             scene.rollback(before);
-            let before = project.file_hashes(scene)?;
+            let before = project.planned_hashes(scene)?;
             let is_new = |(name, hash): &(String, _)| before.get(name) != Some(hash);
             after.into_iter().filter(is_new).map(|(name, _)| name).collect()
         };
@@ -257,7 +258,7 @@ impl Engine {
             _ => false,
         };
         if proposal.commands.iter().any(is_of_scripts)
-            && vector_rojo_project::is_locked(&self.scene)
+            && vector_rojo_project::has_sync_lock(&self.scene)
         {
             let what = if self.linked_projects.projects.is_empty() {
                 "Let Vector know the project (`vector serve --project PATH`), and edits go to the files."
@@ -419,13 +420,13 @@ impl Engine {
 
     fn follow_project(&mut self, at: usize, heard: &FileChanges) -> Result<(), EngineError> {
         let beside = &mut self.linked_projects.projects[at];
-        let before = beside.project.read_files();
+        let before = beside.project.hashed_files();
         // A project that cannot be read now is read again before anything is written.
         let Ok(Some(scene)) = beside.project.follow_changes(heard) else {
             return Ok(());
         };
         beside.replace_scene(scene);
-        let after = beside.project.read_files();
+        let after = beside.project.hashed_files();
         let is_same = |file: &&String| before.get(*file) == after.get(*file);
         let all = before.keys().chain(after.keys());
         let changed: BTreeSet<String> = all.filter(|file| !is_same(file)).cloned().collect();

@@ -12,7 +12,7 @@ use vector_core::workflow::{LedgerState, PendingStatus, Workflow, WorkflowInput}
 use vector_files::place_file::{self, PlaceError, PlaceFile};
 use vector_ledger::{Ledger, LedgerError, WorkflowLease};
 use vector_rojo_project::{
-    self, JournalFile, NotBack, RemainingProgress, RojoProject, StepJournal, StepProgress,
+    self, JournalFile, RemainingProgress, RojoProject, RollbackFailure, StepJournal, StepProgress,
 };
 
 use crate::{Engine, EngineError, EntryListener, Target, ToolDriver};
@@ -151,7 +151,7 @@ fn settle_project(
     let begun = workflow.proposals().filter(|(_, it)| is_begun(&it.status));
     project.sweep_temporary(begun.map(|(seq, it)| (seq, &it.proposal)));
     let by_path = project.hash() != &place.hash;
-    let opened = (project.addressed_by_path(by_path), scene);
+    let opened = (project.with_path_addressing(by_path), scene);
     let listener: EntryListener = Box::new(|_| {});
     let mut engine = Engine::without_tasks(ledger, opened.0, opened.1, listener);
     engine.resume_workflow(lease, records, ToolDriver::Calls);
@@ -195,23 +195,23 @@ fn revert_step(
     step: &StepJournal,
 ) -> Result<Option<String>, EngineError> {
     let (theirs, rest) = match step.find_progress() {
-        StepProgress::NotBegun | StepProgress::Begun | StepProgress::Done => {
-            (Vec::new(), Some(RemainingProgress::Begun))
+        StepProgress::NotStarted | StepProgress::Partial | StepProgress::Done => {
+            (Vec::new(), Some(RemainingProgress::Partial))
         }
-        StepProgress::Diverged { theirs, rest } => (theirs, rest),
+        StepProgress::Diverged { foreign: theirs, rest } => (theirs, rest),
     };
-    if rest != Some(RemainingProgress::Begun) {
+    if rest != Some(RemainingProgress::Partial) {
         step.sweep_temporary();
         return Ok(Some(divergence_reason(&theirs, rest)));
     }
     match restore_step_files(ledger, step)? {
         Ok(()) if theirs.is_empty() => Ok(None),
         Ok(()) => Ok(Some(divergence_reason(&theirs, rest))),
-        Err(left) if left.faults.is_empty() => Ok(Some(divergence_reason(&left.theirs, rest))),
+        Err(left) if left.faults.is_empty() => Ok(Some(divergence_reason(&left.foreign, rest))),
         // It stays as it is in the ledger, and is taken back when that can be done.
         Err(left) => {
             let why = "Vector was stopped while it wrote this";
-            Err(vector_rojo_project::not_back(place.project.clone(), why, &left).into())
+            Err(vector_rojo_project::rollback_error(place.project.clone(), why, &left).into())
         }
     }
 }
@@ -220,8 +220,8 @@ fn revert_step(
 fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> String {
     let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
     let rest = match rest {
-        Some(RemainingProgress::NotBegun) => "nothing else of it was done",
-        Some(RemainingProgress::Begun) => "all other files were restored",
+        Some(RemainingProgress::NotStarted) => "nothing else of it was done",
+        Some(RemainingProgress::Partial) => "all other files were restored",
         Some(RemainingProgress::Done) => "all other files are as it was to leave them",
         None => "no other file tells whether it was done",
     };
@@ -237,7 +237,7 @@ fn divergence_reason(theirs: &[PathBuf], rest: Option<RemainingProgress>) -> Str
 pub(super) fn restore_step_files(
     ledger: &Ledger,
     step: &StepJournal,
-) -> Result<Result<(), NotBack>, EngineError> {
+) -> Result<Result<(), RollbackFailure>, EngineError> {
     let mut before = BlobStore::new();
     for hash in step.required_blobs() {
         if let Some(bytes) = ledger.read_blob(hash)? {
@@ -246,7 +246,7 @@ pub(super) fn restore_step_files(
     }
     let _alone = vector_rojo_project::lock_project_files();
     let kept = |noted: &JournalFile| before.get(&noted.before.as_ref()?.hash).cloned();
-    Ok(step.take_back(kept))
+    Ok(step.roll_back(kept))
 }
 
 /// The hash that the workflow last saw or left.

@@ -12,9 +12,9 @@ use super::tree::{
 };
 
 /// The attribute by which an instance is called in references.
-const ID: &str = "Rojo_Id";
+const ID_ATTRIBUTE: &str = "Rojo_Id";
 /// What stands before the property in the attributes that refer.
-const TARGET: &str = "Rojo_Target_";
+const TARGET_PREFIX: &str = "Rojo_Target_";
 
 /// A tree that grows, of snapshots and of what stays of the tree before.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ pub(super) struct TreeBuilder {
     /// The numbers of those that stayed under another key, and the key that they had.
     pub(super) renamed: Vec<(u32, String)>,
     /// Whether something was to stay twice: then this is no tree.
-    pub(super) is_torn: bool,
+    pub(super) is_inconsistent: bool,
     /// The hashes of the keys that are taken.
-    taken: FxHashSet<u64>,
+    key_hashes: FxHashSet<u64>,
 }
 
 /// What may stay: the instances of the tree before, until they are taken.
@@ -42,7 +42,7 @@ impl PreviousInstances {
         Self { instances: instances.into_iter().zip(notes).map(Some).collect() }
     }
 
-    pub(super) fn into_rest(self) -> impl Iterator<Item = ProjectInstance> {
+    pub(super) fn into_remaining(self) -> impl Iterator<Item = ProjectInstance> {
         self.instances.into_iter().flatten().map(|(instance, _)| instance)
     }
 
@@ -72,7 +72,7 @@ impl TreeBuilder {
         let is_part =
             matches!(&snapshot.origin, InstanceOrigin::Model { at, .. } if !at.is_empty());
         let model = if is_part { model } else { Some(number) };
-        if snapshot.refers
+        if snapshot.has_references
             && let Some(model) = model
         {
             for value in snapshot.properties.values_mut() {
@@ -84,10 +84,10 @@ impl TreeBuilder {
         self.notes.push(InstanceNote {
             files: snapshot.files,
             id: snapshot.id,
-            refers: snapshot.refers,
+            has_references: snapshot.has_references,
             entry: snapshot.entry,
             rules: snapshot.rules,
-            base,
+            base_key: base,
         });
         self.instances.push(ProjectInstance {
             name: snapshot.name,
@@ -104,7 +104,7 @@ impl TreeBuilder {
             self.instances[number as usize].children.push(at);
             match child {
                 SnapshotChild::New(child) => self.add_snapshot(*child, Some(number), model, stock),
-                SnapshotChild::Old(child) => self.keep_subtree(child, number, stock),
+                SnapshotChild::Unchanged(child) => self.keep_subtree(child, number, stock),
             }
         }
     }
@@ -116,7 +116,7 @@ impl TreeBuilder {
             let Some((mut instance, mut note)) =
                 stock.instances.get_mut(number as usize).and_then(Option::take)
             else {
-                self.is_torn = true;
+                self.is_inconsistent = true;
                 continue;
             };
             instance.parent = match instance.parent {
@@ -127,14 +127,14 @@ impl TreeBuilder {
                 for child in &mut instance.children {
                     *child = child.wrapping_add(shift);
                 }
-                if note.refers {
+                if note.has_references {
                     for value in instance.properties.values_mut() {
                         renumber_reference(value, |to| Some(reference_to(to.wrapping_add(shift))));
                     }
                 }
             }
             let was = instance.key.clone();
-            (instance.key, note.base) = self.unique_key(instance.key, note.base);
+            (instance.key, note.base_key) = self.unique_key(instance.key, note.base_key);
             if instance.key != was {
                 self.renamed.push((self.instances.len() as u32, was));
             }
@@ -152,13 +152,13 @@ impl TreeBuilder {
             hasher.finish()
         };
         let key = base.unwrap_or(key);
-        if self.taken.insert(hash(&key)) {
+        if self.key_hashes.insert(hash(&key)) {
             return (key, None);
         }
         let mut n = 2;
         loop {
             let unique = format!("{key}#{n}");
-            if self.taken.insert(hash(&unique)) {
+            if self.key_hashes.insert(hash(&unique)) {
                 return (unique, Some(key));
             }
             n += 1;
@@ -190,16 +190,18 @@ pub(super) fn resolve_references(tree: &mut ProjectTree) -> Vec<u32> {
             Some(Variant::Attributes(attributes)) => Some(attributes),
             _ => None,
         };
-        let id =
-            attributes.and_then(|attributes| attribute_text(attributes, ID)).or(note.id.as_deref());
+        let id = attributes
+            .and_then(|attributes| attribute_text(attributes, ID_ATTRIBUTE))
+            .or(note.id.as_deref());
         if let Some(id) = id {
             // An id that two instances have refers to none.
             called.entry(id.to_owned()).and_modify(|to| *to = None).or_insert(Some(number));
         }
         for (name, _) in attributes.into_iter().flat_map(Attributes::iter) {
-            if let (Some(property), Some(to)) =
-                (name.strip_prefix(TARGET), attributes.and_then(|all| attribute_text(all, name)))
-            {
+            if let (Some(property), Some(to)) = (
+                name.strip_prefix(TARGET_PREFIX),
+                attributes.and_then(|all| attribute_text(all, name)),
+            ) {
                 targets.push((number, property.to_owned(), to.to_owned()));
             }
         }

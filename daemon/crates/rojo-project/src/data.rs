@@ -152,7 +152,7 @@ fn write_toml(value: &toml::Value, indent: usize, text: &mut String) {
 }
 
 /// The greatest whole number that Luau has exactly, as Rojo counts.
-const MAX_WHOLE: i64 = 1 << 53;
+const MAX_SAFE_INTEGER: i64 = 1 << 53;
 
 fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), String> {
     if indent > MAX_DEPTH {
@@ -161,7 +161,7 @@ fn write_yaml(value: &Yaml, indent: usize, text: &mut String) -> Result<(), Stri
     match value {
         Yaml::Null => text.push_str("nil"),
         Yaml::Boolean(value) => text.push_str(&value.to_string()),
-        Yaml::Integer(value) if *value <= MAX_WHOLE => write_number(*value as f64, text),
+        Yaml::Integer(value) if *value <= MAX_SAFE_INTEGER => write_number(*value as f64, text),
         Yaml::Integer(value) => {
             return Err(format!("Luau has no whole number as great as {value}"));
         }
@@ -245,7 +245,7 @@ fn write_string(value: &str, text: &mut String) {
 }
 
 fn write_key(key: &str, text: &mut String) {
-    if is_name(key) {
+    if is_identifier(key) {
         text.push_str(key);
     } else {
         text.push('[');
@@ -259,7 +259,7 @@ const KEYWORDS: [&str; 21] = [
     "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
-fn is_name(key: &str) -> bool {
+fn is_identifier(key: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     key.starts_with(is_letter)
         && key.chars().all(|c| is_letter(c) || c.is_ascii_digit())

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::jsonc;
 
 /// How much of a settings file is read, in bytes.
-const MAX_SETTINGS: u64 = 1 << 20;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// A file that another tool writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct GeneratedFile {
 
 impl GeneratedFile {
     /// What a card says of it.
-    pub fn to_sentence(&self) -> String {
+    pub fn to_warning(&self) -> String {
         let Self { file, tool, source } = self;
         format!(
             "{file} is written by {tool}, which will overwrite this change. Change {source} instead."
@@ -51,9 +51,9 @@ enum SourceRule {
     /// TypeScript in this folder, in the same tree.
     TypeScript(String),
     /// The same tree in this folder.
-    Same(String),
+    SameTree(String),
     /// Something else, in words.
-    Words(&'static str),
+    Description(&'static str),
 }
 
 /// Those of some files that another tool writes.
@@ -79,13 +79,13 @@ impl OutputRule {
     fn describe_file(&self, folder: &Path, file: &str) -> GeneratedFile {
         let below = strip_folder(file, &self.output).unwrap_or_default();
         let source = match &self.source {
-            SourceRule::TypeScript(root) => type_script(folder, root, below),
-            SourceRule::Same(root) if below.is_empty() => root.clone(),
-            SourceRule::Same(root) => {
+            SourceRule::TypeScript(root) => find_typescript_source(folder, root, below),
+            SourceRule::SameTree(root) if below.is_empty() => root.clone(),
+            SourceRule::SameTree(root) => {
                 let same = format!("{root}/{below}");
                 if folder.join(&same).is_file() { same } else { format!("its source in {root}") }
             }
-            SourceRule::Words(words) => (*words).to_owned(),
+            SourceRule::Description(words) => (*words).to_owned(),
         };
         GeneratedFile { file: file.to_owned(), tool: self.tool.clone(), source }
     }
@@ -100,7 +100,7 @@ fn strip_folder<'a>(file: &'a str, output: &str) -> Option<&'a str> {
 }
 
 /// The TypeScript file that was compiled to a Luau file.
-fn type_script(folder: &Path, root: &str, below: &str) -> String {
+fn find_typescript_source(folder: &Path, root: &str, below: &str) -> String {
     let stem = below.strip_suffix(".luau").or_else(|| below.strip_suffix(".lua")).unwrap_or(below);
     let (parent, name) = stem.rsplit_once('/').map_or(("", stem), |(parent, name)| (parent, name));
     let name = match name.strip_prefix("init") {
@@ -115,13 +115,13 @@ fn type_script(folder: &Path, root: &str, below: &str) -> String {
 
 fn output_rules(folder: &Path) -> Vec<OutputRule> {
     let mut rules = configured_rules(folder);
-    rules.extend(roblox_ts(folder));
+    rules.extend(roblox_ts_rules(folder));
     rules.extend(darklua_rules(folder));
     if folder.join("wally.toml").is_file() {
         let of = |output: &str| OutputRule {
             output: output.to_owned(),
             tool: "Wally (`wally install`)".to_owned(),
-            source: SourceRule::Words("the package itself, or the version in wally.toml"),
+            source: SourceRule::Description("the package itself, or the version in wally.toml"),
         };
         rules.extend(["Packages", "ServerPackages", "DevPackages"].map(of));
     }
@@ -147,11 +147,11 @@ fn configured_rules(folder: &Path) -> Vec<OutputRule> {
         toml::from_str(&text).unwrap_or(GeneratedSettings { generated: Vec::new() });
     let rule = |rule: GeneratedRule| {
         Some(OutputRule {
-            output: inner_path(&rule.files)?,
+            output: normalize_inner_path(&rule.files)?,
             tool: rule.by.unwrap_or_else(|| "another tool (vector.toml says so)".to_owned()),
-            source: match rule.source.as_deref().and_then(inner_path) {
-                Some(source) => SourceRule::Same(source),
-                None => SourceRule::Words("its source"),
+            source: match rule.source.as_deref().and_then(normalize_inner_path) {
+                Some(source) => SourceRule::SameTree(source),
+                None => SourceRule::Description("its source"),
             },
         })
     };
@@ -159,7 +159,7 @@ fn configured_rules(folder: &Path) -> Vec<OutputRule> {
 }
 
 /// Where roblox-ts writes, by `tsconfig.json` of a project that has its packages.
-fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
+fn roblox_ts_rules(folder: &Path) -> Vec<OutputRule> {
     let Some(text) = read_bounded(&folder.join("tsconfig.json")) else {
         return Vec::new();
     };
@@ -169,7 +169,7 @@ fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
         || package.contains("\"roblox-ts\"");
     let settings = jsonc::read_json(text.as_bytes()).unwrap_or_default();
     let options = settings.get("compilerOptions").and_then(Json::as_object);
-    let path = |name: &str| inner_path(options?.get(name)?.as_str()?);
+    let path = |name: &str| normalize_inner_path(options?.get(name)?.as_str()?);
     let (true, Some(output)) = (is_roblox_ts, path("outDir")) else {
         return Vec::new();
     };
@@ -181,7 +181,7 @@ fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
         rules.push(OutputRule {
             output: "include".to_owned(),
             tool: tool.to_owned(),
-            source: SourceRule::Words(
+            source: SourceRule::Description(
                 "the TypeScript that uses it; the runtime is part of roblox-ts",
             ),
         });
@@ -189,7 +189,7 @@ fn roblox_ts(folder: &Path) -> Vec<OutputRule> {
     rules.push(OutputRule {
         output: "node_modules".to_owned(),
         tool: "npm".to_owned(),
-        source: SourceRule::Words("the package itself, or its version in package.json"),
+        source: SourceRule::Description("the package itself, or its version in package.json"),
     });
     rules
 }
@@ -238,21 +238,21 @@ fn parse_darklua(line: &str) -> Option<OutputRule> {
         match word {
             "-c" | "--config" | "--format" => drop(words.next()),
             flag if flag.starts_with('-') => {}
-            path => paths.push(inner_path(path.trim_matches(['"', '\'']))?),
+            path => paths.push(normalize_inner_path(path.trim_matches(['"', '\'']))?),
         }
     }
     match paths.as_slice() {
         [source, output] if source != output => Some(OutputRule {
             output: output.clone(),
             tool: "darklua (`darklua process`)".to_owned(),
-            source: SourceRule::Same(source.clone()),
+            source: SourceRule::SameTree(source.clone()),
         }),
         _ => None,
     }
 }
 
 /// A path that leads into the project's folder, with `/` and without a mark of the folder itself.
-fn inner_path(path: &str) -> Option<String> {
+fn normalize_inner_path(path: &str) -> Option<String> {
     let path = path.replace('\\', "/");
     let path = path.trim_start_matches("./").trim_end_matches('/');
     let is_plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -263,7 +263,7 @@ fn inner_path(path: &str) -> Option<String> {
 fn read_bounded(file: &Path) -> Option<String> {
     let mut text = String::new();
     fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
-    File::open(file).ok()?.take(MAX_SETTINGS).read_to_string(&mut text).ok()?;
+    File::open(file).ok()?.take(MAX_SETTINGS_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -91,7 +91,7 @@ impl SyncRule {
     }
 
     /// The name of the instance that a file of this name is.
-    pub(super) fn name<'a>(&self, file_name: &'a str) -> &'a str {
+    pub(super) fn instance_name<'a>(&self, file_name: &'a str) -> &'a str {
         match &self.suffix {
             Some(suffix) => file_name.strip_suffix(suffix.as_str()).unwrap_or(file_name),
             None => super::middleware::file_stem(file_name),

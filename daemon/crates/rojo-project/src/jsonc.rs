@@ -25,20 +25,20 @@ pub fn read_json(bytes: &[u8]) -> Result<Json, String> {
 /// # Errors
 /// As for [`read`].
 pub fn parse_with_ranges(text: &str) -> Result<Option<Value<'_>>, String> {
-    if is_deep(text) {
+    if is_too_deep(text) {
         return Err(format!("its values are nested more than {MAX_DEPTH} deep"));
     }
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     Ok(parsed.map_err(|error| format!("it is not JSON: {error}"))?.value)
 }
 
-fn is_deep(text: &str) -> bool {
+fn is_too_deep(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' | b'\'' => at = end_of_string(bytes, at),
-            b'/' => at = end_of_comment(bytes, at),
+            b'"' | b'\'' => at = find_string_end(bytes, at),
+            b'/' => at = find_comment_end(bytes, at),
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
@@ -52,7 +52,7 @@ fn is_deep(text: &str) -> bool {
 }
 
 /// The last byte of the string that begins at a byte.
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
+fn find_string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -66,7 +66,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 }
 
 /// The last byte of the comment that begins at a slash; the slash where none does.
-fn end_of_comment(bytes: &[u8], start: usize) -> usize {
+fn find_comment_end(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start..];
     let found = match rest.get(1) {
         Some(b'/') => memchr::memchr(b'\n', rest),

@@ -5,7 +5,7 @@
 //! -> `scene`; `before` is the previous reading that an update starts from. It must not know Studio, the ledger or who approved
 //! a proposal.
 
-mod bounded;
+mod bounded_read;
 mod build_tree;
 mod data;
 mod generated;
@@ -16,15 +16,15 @@ mod meta;
 mod middleware;
 mod model;
 mod nodes;
-mod open;
+mod open_project;
 mod ownership;
 mod previous_tree;
 mod project;
-mod read;
-mod running;
+mod reader;
 mod scene;
 mod snapshot;
 mod sourcemap;
+mod sync_detection;
 mod target;
 mod tree;
 mod value;
@@ -32,17 +32,19 @@ mod watch;
 mod write;
 
 pub use self::generated::GeneratedFile;
-pub use self::open::{ProjectError, TreeUpdate};
+pub use self::open_project::{ProjectError, TreeUpdate};
 pub use self::ownership::{FileEffects, lock_project_files};
-pub use self::running::{PORT, RojoServer, SyncState, find_server, find_sync, is_locked};
 pub use self::sourcemap::SourcemapOptions;
-pub use self::target::{PreparedProject, RojoProject, StoredFiles, not_back};
+pub use self::sync_detection::{
+    DEFAULT_PORT, RojoServer, SyncState, find_server, find_sync_state, has_sync_lock,
+};
+pub use self::target::{PreparedProject, RojoProject, StoredFiles, rollback_error};
 pub use self::tree::{
     InstanceOrigin, ProjectDiagnostic, ProjectInstance, ProjectTree, instance_of, reference_to,
 };
 pub use self::watch::{FileChanges, FileWatch, WatchError, WatchUpdater};
-pub use self::write::back::{NotBack, RemainingProgress, StepProgress};
 pub use self::write::journal::{JournalFile, StepJournal};
+pub use self::write::rollback::{RemainingProgress, RollbackFailure, StepProgress};
 
 #[cfg(test)]
 mod tests;

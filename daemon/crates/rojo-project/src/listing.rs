@@ -14,7 +14,7 @@ pub(super) enum EntryKind {
 }
 
 impl EntryKind {
-    fn of_file_type(ty: std::fs::FileType) -> Self {
+    fn from_file_type(ty: std::fs::FileType) -> Self {
         if ty.is_symlink() {
             Self::Link
         } else if ty.is_dir() {
@@ -28,7 +28,7 @@ impl EntryKind {
 
     /// What stands at a path; none where nothing does.
     pub(super) fn at_path(path: &Path) -> Option<Self> {
-        Some(Self::of_file_type(std::fs::symlink_metadata(path).ok()?.file_type()))
+        Some(Self::from_file_type(std::fs::symlink_metadata(path).ok()?.file_type()))
     }
 }
 
@@ -47,14 +47,14 @@ impl FolderListing {
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
-            entries.push((entry.file_name(), EntryKind::of_file_type(entry.file_type()?)));
+            entries.push((entry.file_name(), EntryKind::from_file_type(entry.file_type()?)));
         }
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(Self { entries })
     }
 
     /// A list that knows of some files alone.
-    pub(super) fn of_files(names: &[OsString]) -> Self {
+    pub(super) fn from_files(names: &[OsString]) -> Self {
         let mut entries: Vec<_> =
             names.iter().map(|name| (name.clone(), EntryKind::File)).collect();
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));

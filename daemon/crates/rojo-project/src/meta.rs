@@ -42,7 +42,7 @@ pub(super) fn apply_meta(
         )),
         None => {}
     }
-    snapshot.set_all(&properties, &attributes, faults);
+    snapshot.set_properties(&properties, &attributes, faults);
     if id.is_some() && snapshot.id.is_some() {
         faults.push("its `id` is the second that the instance is given".to_owned());
     }

@@ -58,7 +58,7 @@ impl ScriptKind {
 }
 
 /// The files that say what a folder is, in the order in which they are looked for.
-pub(super) const INITS: [(&str, FileMiddleware); 9] = [
+pub(super) const INIT_FILES: [(&str, FileMiddleware); 9] = [
     ("init.luau", FileMiddleware::Script(ScriptKind::Module)),
     ("init.lua", FileMiddleware::Script(ScriptKind::Module)),
     ("init.server.luau", FileMiddleware::Script(ScriptKind::Server)),
@@ -71,7 +71,7 @@ pub(super) const INITS: [(&str, FileMiddleware); 9] = [
 ];
 
 /// The order in which Rojo lists the `init` files of a folder.
-pub(super) const LISTED_INITS: [&str; 9] = [
+pub(super) const LISTED_INIT_FILES: [&str; 9] = [
     "init.lua",
     "init.luau",
     "init.server.lua",
@@ -136,7 +136,7 @@ impl FileMiddleware {
 
     /// What a file of this name is read as where no rule of a project is for it, and the name of the
     /// instance.
-    pub(super) fn of_file(file_name: &str) -> Option<(Self, &str)> {
+    pub(super) fn from_file_name(file_name: &str) -> Option<(Self, &str)> {
         let (suffix, middleware) = BY_SUFFIX.iter().find(|(end, _)| file_name.ends_with(end))?;
         let is_meta = *middleware == Self::Json && is_meta(file_name);
         // Rojo takes the stem where it does not name the end: a file `.lua` is called so.

@@ -37,7 +37,8 @@ impl ModelReader<'_> {
             Ok(Json::Object(fields)) => {
                 let id = fields.get("id").and_then(Json::as_str).map(str::to_owned);
                 let mut at = Vec::new();
-                let mut snapshot = self.read_instance(fields, &mut at, String::new(), faults)?;
+                let mut snapshot =
+                    self.read_json_instance(fields, &mut at, String::new(), faults)?;
                 self.name.clone_into(&mut snapshot.name);
                 snapshot.id = id;
                 return Some(snapshot);
@@ -55,7 +56,7 @@ impl ModelReader<'_> {
         InstanceSnapshot::new(name, class, key, origin)
     }
 
-    fn read_instance(
+    fn read_json_instance(
         &self,
         mut fields: Map<String, Json>,
         at: &mut Vec<u32>,
@@ -93,7 +94,7 @@ impl ModelReader<'_> {
         };
         let (properties, attributes) =
             (object(properties, "properties"), object(attributes, "attributes"));
-        snapshot.set_all(&properties, &attributes, faults);
+        snapshot.set_properties(&properties, &attributes, faults);
         let children = match children {
             Some(Json::Array(children)) => children,
             None => Vec::new(),
@@ -108,7 +109,7 @@ impl ModelReader<'_> {
                 continue;
             };
             at.push(n);
-            let child = self.read_instance(fields, at, names.clone(), faults);
+            let child = self.read_json_instance(fields, at, names.clone(), faults);
             snapshot.children.extend(child.map(SnapshotChild::new));
             at.pop();
         }
@@ -116,7 +117,7 @@ impl ModelReader<'_> {
     }
 
     /// Reads a model of Roblox's, which has to have one root.
-    pub(super) fn read_roblox(
+    pub(super) fn read_roblox_model(
         &self,
         bytes: Vec<u8>,
         faults: &mut Vec<String>,
@@ -135,13 +136,19 @@ impl ModelReader<'_> {
             return None;
         };
         let numbers: FxHashMap<Node, u32> = scene.subtree(root).zip(0..).collect();
-        let mut snapshot =
-            self.read_part(&scene, root, &numbers, &mut Vec::new(), String::new(), faults)?;
+        let mut snapshot = self.read_model_instance(
+            &scene,
+            root,
+            &numbers,
+            &mut Vec::new(),
+            String::new(),
+            faults,
+        )?;
         self.name.clone_into(&mut snapshot.name);
         Some(snapshot)
     }
 
-    fn read_part(
+    fn read_model_instance(
         &self,
         scene: &Scene,
         node: Node,
@@ -175,7 +182,7 @@ impl ModelReader<'_> {
                 (value, Some(to)) => {
                     let to = scene.referenced_node(to).and_then(|to| numbers.get(&to));
                     let Some(to) = to else { continue };
-                    snapshot.refers = true;
+                    snapshot.has_references = true;
                     let to = reference_to(*to);
                     match value {
                         Variant::Content(_) => Content::from_referent(to).into(),
@@ -187,7 +194,7 @@ impl ModelReader<'_> {
         }
         for (n, child) in (0..).zip(scene.children(node)) {
             at.push(n);
-            let child = self.read_part(scene, child, numbers, at, names.clone(), faults);
+            let child = self.read_model_instance(scene, child, numbers, at, names.clone(), faults);
             snapshot.children.extend(child.map(SnapshotChild::new));
             at.pop();
         }

@@ -6,7 +6,7 @@ use vector_place::reflection;
 
 use super::listing::EntryKind;
 use super::project::{self, DEFAULT_NAMES, ProjectFile, ProjectNode};
-use super::read::{FileRules, ProjectReader, RealPath, normalize_path};
+use super::reader::{FileRules, ProjectReader, RealPath, normalize_path};
 use super::snapshot::{InstanceSnapshot, SnapshotChild};
 use super::tree::InstanceOrigin;
 
@@ -38,7 +38,7 @@ impl ProjectReader<'_> {
         name: &str,
         outer: &FileRules,
     ) -> Option<InstanceSnapshot> {
-        self.tell_all(&place.path, std::mem::take(&mut project.faults));
+        self.report_all(&place.path, std::mem::take(&mut project.faults));
         let folder = place.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let is_default = place.name().is_some_and(|name| DEFAULT_NAMES.contains(&name));
         let name = match (&project.name, folder) {
@@ -71,7 +71,7 @@ impl ProjectReader<'_> {
             Some(path) => self.read_mounted(at, &path.path),
             None => None,
         };
-        let class = self.node_class(at, name, &node, found.as_ref(), parent_class)?;
+        let class = self.resolve_class(at, name, &node, found.as_ref(), parent_class)?;
         let project = at.place.real.clone();
         let mut snapshot = if let Some(mut found) = found {
             let by = Some((project, at.names.clone()));
@@ -99,7 +99,7 @@ impl ProjectReader<'_> {
             snapshot.children.extend(child.map(SnapshotChild::new));
         }
         let mut faults = Vec::new();
-        snapshot.set_all(&node.properties, &node.attributes, &mut faults);
+        snapshot.set_properties(&node.properties, &node.attributes, &mut faults);
         for fault in faults {
             let fault = format!("{fault}, {}", project::node_phrase(&at.names));
             self.report(&at.place.path, fault, true);
@@ -137,7 +137,7 @@ impl ProjectReader<'_> {
     }
 
     /// The class of a node, of what it says, what stands at its `$path`, and what its name means.
-    fn node_class(
+    fn resolve_class(
         &mut self,
         at: &NodePosition<'_>,
         name: &str,

@@ -11,7 +11,7 @@ use vector_core::proposal::Ownership;
 use vector_files::memory_file::ProjectMemory;
 use vector_place::{Node, Scene};
 
-use super::bounded::read_file;
+use super::bounded_read::read_file;
 use super::jsonc;
 use super::target::RojoProject;
 use super::tree::InstanceOrigin;
@@ -19,12 +19,12 @@ use super::write;
 
 /// Who writes the files of a project does it alone, from the look at what they are to the look at what
 /// they have become: several sessions may be at work on one project.
-static WRITING: Mutex<()> = Mutex::new(());
+static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
 /// Waits until nobody else in this process writes the files of projects; nobody does while what is given
 /// is held.
 pub fn lock_project_files() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+    WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What becomes of files where they are to give a scene: paths from the project's folder and with `/`.
@@ -33,11 +33,11 @@ pub struct FileEffects {
     /// The files that change, each with the hash of what it would hold; none of what goes.
     pub changed: BTreeMap<String, Option<Fingerprint>>,
     /// What stays on the disk, although the nodes go that name it.
-    pub kept: Vec<String>,
+    pub retained: Vec<String>,
 }
 
 /// How many scripts are looked for in a place.
-const LOOKED_FOR: usize = 200;
+const MAX_SAMPLED_SCRIPTS: usize = 200;
 
 impl RojoProject {
     /// How the project holds an instance of the scene that it was opened with; none for others.
@@ -61,15 +61,15 @@ impl RojoProject {
     ///
     /// # Errors
     /// What they cannot hold, and what to do instead.
-    pub fn file_hashes(
+    pub fn planned_hashes(
         &self,
         scene: &Scene,
     ) -> Result<BTreeMap<String, Option<Fingerprint>>, Refusal> {
         let touched = scene.touched_since(self.start);
-        Ok(self.named_changes(&write::plan_changes(&self.tree, &self.nodes, scene, &touched)?))
+        Ok(self.hashes_by_path(&write::plan_changes(&self.tree, &self.nodes, scene, &touched)?))
     }
 
-    pub(super) fn named_changes(
+    pub(super) fn hashes_by_path(
         &self,
         changes: &write::PlannedChanges,
     ) -> BTreeMap<String, Option<Fingerprint>> {
@@ -92,7 +92,7 @@ impl RojoProject {
     }
 
     /// The files that were read, as a card names them, each with its hash.
-    pub fn read_files(&self) -> BTreeMap<String, Fingerprint> {
+    pub fn hashed_files(&self) -> BTreeMap<String, Fingerprint> {
         self.files.iter().map(|(file, hash)| (self.display_path(file), hash.clone())).collect()
     }
 
@@ -105,16 +105,16 @@ impl RojoProject {
 
     /// Whether an open place is one that the project is synced with. Where the project names its
     /// places, they are; otherwise its scripts tell, of which nearly all have to be there.
-    pub fn is_of(&self, place: u64, open: &Scene, own: &Scene) -> bool {
+    pub fn is_synced_with(&self, place: u64, open: &Scene, own: &Scene) -> bool {
         if !self.tree.is_place() {
             return false;
         }
-        let (served, blocked) = self.place_ids();
+        let (served, blocked) = self.read_place_ids();
         if blocked.contains(&place) || served.as_ref().is_some_and(|it| !it.contains(&place)) {
             return false;
         }
         let scripts: Vec<Node> = own.subtree(own.root()).filter(|it| own.is_script(*it)).collect();
-        let step = scripts.len().div_ceil(LOOKED_FOR).max(1);
+        let step = scripts.len().div_ceil(MAX_SAMPLED_SCRIPTS).max(1);
         let looked_for: Vec<Node> = scripts.into_iter().step_by(step).collect();
         let is_there = |node: &&Node| {
             let found = open.resolve(&own.path(**node));
@@ -127,7 +127,7 @@ impl RojoProject {
 
     /// The places that the project file names: those that it is served to, where it says so, and those
     /// that it is not.
-    fn place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
+    fn read_place_ids(&self) -> (Option<Vec<u64>>, Vec<u64>) {
         let bytes = read_file(&self.tree.project).unwrap_or_default();
         let fields = jsonc::read_json(&bytes).unwrap_or_default();
         let listed = |name: &str| {

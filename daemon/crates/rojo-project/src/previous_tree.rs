@@ -16,9 +16,9 @@ use super::tree::{InstanceOrigin, LINKED, ProjectTree};
 pub(super) struct PreviousTree<'a> {
     tree: &'a ProjectTree,
     /// The paths that changed.
-    exactly: FxHashSet<PathBuf>,
+    changed_paths: FxHashSet<PathBuf>,
     /// For each folder with a change somewhere below it: in which of its entries.
-    below: FxHashMap<PathBuf, FxHashSet<OsString>>,
+    changed_entries: FxHashMap<PathBuf, FxHashSet<OsString>>,
     /// For each folder: the names of the instances whose meta files changed.
     metas: FxHashMap<PathBuf, FxHashSet<String>>,
     /// The instances that were the folders of `below`, the first last.
@@ -39,8 +39,8 @@ impl<'a> PreviousTree<'a> {
     pub(super) fn new(tree: &'a ProjectTree, changed: &[PathBuf]) -> Self {
         let mut before = Self {
             tree,
-            exactly: FxHashSet::default(),
-            below: FxHashMap::default(),
+            changed_paths: FxHashSet::default(),
+            changed_entries: FxHashMap::default(),
             metas: FxHashMap::default(),
             folders: FxHashMap::default(),
         };
@@ -56,18 +56,18 @@ impl<'a> PreviousTree<'a> {
         }
         // What a project mounts may lie elsewhere, and hold projects that mount what changed.
         while tree.mounts.iter().fold(false, |more, (entry, target)| {
-            let is_touched = before.is_new(target)
-                || before.below.contains_key(target)
+            let is_touched = before.is_changed(target)
+                || before.changed_entries.contains_key(target)
                 || target.parent().zip(target.file_name()).is_some_and(|(folder, name)| {
-                    before.changes_in(folder).has_changed(name)
-                        || before.changes_in(folder).has_metas()
+                    before.folder_changes(folder).has_changed(name)
+                        || before.folder_changes(folder).has_metas()
                 });
-            is_touched && before.mark_folder(entry) || more
+            is_touched && before.mark_ancestors(entry) || more
         }) {}
         for (number, instance) in tree.instances.iter().enumerate().rev() {
             if let InstanceOrigin::Folder { folder, .. } = &instance.origin
                 && tree.notes[number].rules != LINKED
-                && before.below.contains_key(folder)
+                && before.changed_entries.contains_key(folder)
             {
                 before.folders.entry(folder.clone()).or_default().push(number as u32);
             }
@@ -76,21 +76,21 @@ impl<'a> PreviousTree<'a> {
     }
 
     fn mark_changed(&mut self, path: &Path) {
-        self.exactly.insert(path.to_owned());
+        self.changed_paths.insert(path.to_owned());
         if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
             && let Some(name) = name.to_str().filter(|name| is_meta(name))
             && let Some((stem, _)) = name.rsplit_once(".meta.")
         {
             self.metas.entry(folder.to_owned()).or_default().insert(stem.to_owned());
         }
-        self.mark_folder(path);
+        self.mark_ancestors(path);
     }
 
     /// Notes in all folders above an entry that it is to be read again; says whether that was news.
-    fn mark_folder(&mut self, path: &Path) -> bool {
+    fn mark_ancestors(&mut self, path: &Path) -> bool {
         let mut at = path;
         while let (Some(folder), Some(name)) = (at.parent(), at.file_name()) {
-            let names = self.below.entry(folder.to_owned()).or_default();
+            let names = self.changed_entries.entry(folder.to_owned()).or_default();
             if !names.insert(name.to_owned()) {
                 break;
             }
@@ -100,8 +100,8 @@ impl<'a> PreviousTree<'a> {
     }
 
     /// Whether a folder itself was told to have changed, so that nothing in it is known.
-    pub(super) fn is_new(&self, folder: &Path) -> bool {
-        folder.ancestors().any(|folder| self.exactly.contains(folder))
+    pub(super) fn is_changed(&self, folder: &Path) -> bool {
+        folder.ancestors().any(|folder| self.changed_paths.contains(folder))
     }
 
     /// A folder that something below changed in, as it was; each instance is given once.
@@ -125,7 +125,7 @@ impl<'a> PreviousTree<'a> {
     /// Whether a folder still has the entries that it had: what changed in it are entries that were
     /// there, and are still of their kind.
     pub(super) fn has_same_entries(&self, folder: &Path, known: &KnownFolder) -> bool {
-        let Some(changed) = self.below.get(folder) else { return true };
+        let Some(changed) = self.changed_entries.get(folder) else { return true };
         changed.iter().all(|name| {
             let Some((_, child)) = known.entries.iter().find(|(entry, _)| entry == name) else {
                 return false;
@@ -140,12 +140,12 @@ impl<'a> PreviousTree<'a> {
     }
 
     /// Which entries of a folder changed, or are told about by a meta file that did.
-    pub(super) fn changes_in(&self, folder: &Path) -> FolderChanges<'_> {
-        FolderChanges { names: self.below.get(folder), metas: self.metas.get(folder) }
+    pub(super) fn folder_changes(&self, folder: &Path) -> FolderChanges<'_> {
+        FolderChanges { names: self.changed_entries.get(folder), metas: self.metas.get(folder) }
     }
 
     /// Whether an instance goes by a name whose meta file changed.
-    pub(super) fn is_told_about(&self, changes: &FolderChanges<'_>, instance: u32) -> bool {
+    pub(super) fn has_changed_meta(&self, changes: &FolderChanges<'_>, instance: u32) -> bool {
         changes.metas.is_some_and(|metas| {
             metas.contains(self.tree.instances[instance as usize].name.as_str())
         })

@@ -13,7 +13,7 @@ use super::jsonc;
 pub(super) const DEFAULT_NAMES: [&str; 2] = ["default.project.json", "default.project.jsonc"];
 
 /// Fields that concern `rojo serve` and `rojo syncback` alone.
-const ELSEWHERE: [&str; 9] = [
+const IGNORED_FIELDS: [&str; 9] = [
     "$schema",
     "servePort",
     "servePlaceIds",
@@ -81,7 +81,7 @@ pub(super) fn parse_project(bytes: &[u8], file: &Path) -> Result<ProjectFile, St
     };
     let base = file.parent().unwrap_or(file);
     for (field, value) in fields {
-        if let Err(why) = project.take_field(&field, value, base) {
+        if let Err(why) = project.set_field(&field, value, base) {
             project.faults.push(why);
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn parse_project(bytes: &[u8], file: &Path) -> Result<ProjectFile, St
 }
 
 impl ProjectFile {
-    fn take_field(&mut self, field: &str, value: Json, base: &Path) -> Result<(), String> {
+    fn set_field(&mut self, field: &str, value: Json, base: &Path) -> Result<(), String> {
         match (field, value) {
             (_, Json::Null) if field != "globIgnorePaths" && field != "syncRules" => {}
             ("name", Json::String(name)) => self.name = Some(name),
@@ -109,7 +109,7 @@ impl ProjectFile {
                     self.syncs.push(SyncRule::from_json(&rule, base)?);
                 }
             }
-            (field, _) if ELSEWHERE.contains(&field) => {}
+            (field, _) if IGNORED_FIELDS.contains(&field) => {}
             ("name" | "emitLegacyScripts" | "globIgnorePaths" | "syncRules", _) => {
                 return Err(format!("its `{field}` is of another type than Rojo wants"));
             }
@@ -157,7 +157,7 @@ fn parse_node(
                 continue;
             }
             ("$className" | "$id" | "$path" | "$ignoreUnknownInstances", Json::Null) => continue,
-            (_, Json::Object(child)) if !KNOWN.contains(&field.as_str()) => Some(child),
+            (_, Json::Object(child)) if !NODE_FIELDS.contains(&field.as_str()) => Some(child),
             _ => None,
         };
         let Some(child) = is_child else {
@@ -174,7 +174,7 @@ fn parse_node(
     read
 }
 
-const KNOWN: [&str; 6] =
+const NODE_FIELDS: [&str; 6] =
     ["$className", "$id", "$path", "$ignoreUnknownInstances", "$properties", "$attributes"];
 
 /// "of the node `A/B`"

@@ -8,7 +8,7 @@ use super::tree::ProjectTree;
 
 /// The classes on which Rojo sets `NeedsPivotMigration`, as the engine would otherwise compute pivots
 /// anew.
-const PIVOTED: [&str; 8] =
+const PIVOT_CLASSES: [&str; 8] =
     ["Model", "Actor", "Tool", "HopperBin", "Flag", "WorldModel", "Workspace", "Status"];
 
 impl ProjectTree {
@@ -42,7 +42,7 @@ impl ProjectTree {
                 });
                 scene.set_known_property(*node, name, value);
             }
-            let is_pivoted = PIVOTED.contains(&instance.class.as_str());
+            let is_pivoted = PIVOT_CLASSES.contains(&instance.class.as_str());
             if is_pivoted && !instance.properties.contains_key("NeedsPivotMigration") {
                 scene.set_known_property(*node, "NeedsPivotMigration", Variant::Bool(false));
             }

@@ -19,7 +19,7 @@ pub(super) struct InstanceSnapshot {
     pub(super) properties: BTreeMap<String, Variant>,
     pub(super) ignores_unknown: bool,
     pub(super) id: Option<String>,
-    pub(super) refers: bool,
+    pub(super) has_references: bool,
     pub(super) key: String,
     pub(super) files: Vec<PathBuf>,
     pub(super) origin: InstanceOrigin,
@@ -33,7 +33,7 @@ pub(super) struct InstanceSnapshot {
 pub(super) enum SnapshotChild {
     New(Box<InstanceSnapshot>),
     /// An instance of the tree before, with all below it, as it was.
-    Old(u32),
+    Unchanged(u32),
 }
 
 impl SnapshotChild {
@@ -50,7 +50,7 @@ impl InstanceSnapshot {
             properties: BTreeMap::new(),
             ignores_unknown: false,
             id: None,
-            refers: false,
+            has_references: false,
             key,
             files: Vec::new(),
             origin,
@@ -66,7 +66,7 @@ impl InstanceSnapshot {
     }
 
     /// Sets what a file says of properties and attributes. What is wrong goes to `faults`.
-    pub(super) fn set_all(
+    pub(super) fn set_properties(
         &mut self,
         properties: &Map<String, Json>,
         attributes: &Map<String, Json>,

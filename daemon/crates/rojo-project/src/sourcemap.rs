@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::read::{normalize_path, relative_path};
+use super::reader::{normalize_path, relative_path};
 use super::tree::{InstanceOrigin, ProjectTree};
 
 /// What a sourcemap holds, and how it names files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SourcemapOptions {
     /// Instances that are no scripts, and hold none.
-    pub non_scripts: bool,
+    pub has_non_scripts: bool,
     /// Paths from the root of the disk, rather than from the project's folder.
-    pub absolute: bool,
+    pub is_absolute: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ struct SourcemapEntry<'a> {
 }
 
 /// The classes that a sourcemap is made for. Others of Roblox's classes with text are none of them.
-const SCRIPTS: [&str; 3] = ["Script", "LocalScript", "ModuleScript"];
+const SCRIPT_CLASSES: [&str; 3] = ["Script", "LocalScript", "ModuleScript"];
 
 impl ProjectTree {
     /// The sourcemap, as JSON in one line: what `rojo sourcemap` prints.
@@ -43,8 +43,8 @@ impl ProjectTree {
             let children: Vec<_> =
                 children.filter_map(|child| entries[*child as usize].take()).collect();
             if children.is_empty()
-                && !shown.non_scripts
-                && !SCRIPTS.contains(&instance.class.as_str())
+                && !shown.has_non_scripts
+                && !SCRIPT_CLASSES.contains(&instance.class.as_str())
             {
                 continue;
             }
@@ -52,7 +52,7 @@ impl ProjectTree {
             entries[number] = Some(SourcemapEntry {
                 name: &instance.name,
                 class_name: &instance.class,
-                file_paths: files.map(|file| self.shown_path(file, shown.absolute)).collect(),
+                file_paths: files.map(|file| self.format_path(file, shown.is_absolute)).collect(),
                 children,
             });
         }
@@ -62,7 +62,7 @@ impl ProjectTree {
     }
 
     /// A file's path as a person reads it: from the project's folder, or from the root of the disk.
-    pub fn shown_path(&self, file: &Path, absolute: bool) -> String {
+    pub fn format_path(&self, file: &Path, absolute: bool) -> String {
         let file = if absolute { file.to_owned() } else { relative_path(file, &self.folder) };
         let shown = file.to_string_lossy().replace('\\', "/");
         if shown.is_empty() { ".".to_owned() } else { shown }
@@ -76,7 +76,7 @@ impl ProjectTree {
 
     /// The instances that come from a file or a folder, in their order: all that a model file holds, and
     /// all that a meta or project file says something about.
-    pub fn of_file(&self, file: &Path) -> Vec<u32> {
+    pub fn find_by_file(&self, file: &Path) -> Vec<u32> {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let file = std::fs::canonicalize(&absolute).unwrap_or_else(|_| normalize_path(&absolute));
         let is_of = |number: &u32| {

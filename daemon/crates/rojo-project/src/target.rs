@@ -25,12 +25,12 @@ use vector_place::diff::{SceneDifference, diff_scenes};
 use vector_place::{CodecError, JournalMark, Node, Scene};
 
 use super::generated::{GeneratedFile, generated_files};
-use super::open::{ProjectError, TreeUpdate, find_project_file};
+use super::open_project::{ProjectError, TreeUpdate, find_project_file};
 use super::ownership::FileEffects;
 use super::tree::{InstanceOrigin, ProjectTree};
 use super::watch::{FileChanges, WatchUpdater};
-use super::write::back::NotBack;
 use super::write::journal::{DoneStep, ReadyStep, StepJournal};
+use super::write::rollback::RollbackFailure;
 use super::write::{self, PlannedChanges};
 
 /// A project that is open for an edit.
@@ -46,16 +46,16 @@ pub struct RojoProject {
     /// The hash of all of them.
     hash: Fingerprint,
     /// Whether nothing is written.
-    is_dry: bool,
+    is_dry_run: bool,
     /// Whether commands were planned in another epoch, so that only their paths count.
-    by_path: bool,
+    is_by_path: bool,
     pub(super) memory: ProjectMemory,
     /// Whether a reading was given up half-way, so that nobody knows what the files say.
-    is_torn: bool,
+    is_stale: bool,
     /// A step that is done in part, and could not be taken back so far.
-    torn: Option<DoneStep>,
+    partial_step: Option<DoneStep>,
     /// Who follows the files.
-    follower: WatchUpdater,
+    watch_updater: WatchUpdater,
 }
 
 /// What is ready to be put in its place.
@@ -87,24 +87,24 @@ impl RojoProject {
     pub fn open(path: &Path, is_dry: bool) -> Result<(Self, Scene), PlaceError> {
         let tree = ProjectTree::read(path)?;
         let (mut scene, nodes) = tree.to_scene();
-        let files = files_of(&tree, &BTreeMap::new())?;
+        let files = hash_files(&tree, &BTreeMap::new())?;
         let memory = ProjectMemory::beside_project(&tree.project);
         if let Some(memory) = memory.memory_file() {
             scene.load_memory(memory.text().to_owned());
         }
-        let (start, hash) = (scene.journal_mark(), hash_of(&tree, &files));
+        let (start, hash) = (scene.journal_mark(), combine_hashes(&tree, &files));
         let project = Self {
             tree,
             nodes,
             start,
             files,
             hash,
-            is_dry,
-            by_path: false,
+            is_dry_run: is_dry,
+            is_by_path: false,
             memory,
-            is_torn: false,
-            torn: None,
-            follower: WatchUpdater::default(),
+            is_stale: false,
+            partial_step: None,
+            watch_updater: WatchUpdater::default(),
         };
         Ok((project, scene))
     }
@@ -119,8 +119,8 @@ impl RojoProject {
 
     /// Finds the instances of commands by their paths: for commands of another epoch.
     #[must_use]
-    pub fn addressed_by_path(self, by_path: bool) -> Self {
-        Self { by_path, ..self }
+    pub fn with_path_addressing(self, by_path: bool) -> Self {
+        Self { is_by_path: by_path, ..self }
     }
 
     /// How the ledger names the project.
@@ -179,9 +179,9 @@ impl RojoProject {
     }
 
     /// Tells whom to follow what, now and whenever that becomes another.
-    pub fn followed_by(&mut self, follower: WatchUpdater) {
-        self.follower = follower;
-        self.follower.set_roots(&self.watch_roots());
+    pub fn set_watch_updater(&mut self, follower: WatchUpdater) {
+        self.watch_updater = follower;
+        self.watch_updater.set_roots(&self.watch_roots());
     }
 
     /// The hash of all files.
@@ -200,18 +200,18 @@ impl RojoProject {
     /// The project cannot be read now; it is as it was.
     pub fn follow_changes(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
         let scene = self.read_changed(heard);
-        self.follower.set_roots(&self.watch_roots());
+        self.watch_updater.set_roots(&self.watch_roots());
         scene
     }
 
     fn read_changed(&mut self, heard: &FileChanges) -> Result<Option<Scene>, PlaceError> {
         let paths: Vec<PathBuf> = match heard {
-            FileChanges::Paths(paths) if !self.is_torn => paths.iter().cloned().collect(),
+            FileChanges::Paths(paths) if !self.is_stale => paths.iter().cloned().collect(),
             FileChanges::Paths(_) | FileChanges::All => {
                 let (mut read, scene) = self.reopen()?;
-                let is_same = !self.is_torn && self.is_read_alike(&read);
-                read.torn = self.torn.take();
-                *self = read.addressed_by_path(true);
+                let is_same = !self.is_stale && self.has_same_content(&read);
+                read.partial_step = self.partial_step.take();
+                *self = read.with_path_addressing(true);
                 return Ok((!is_same).then_some(scene));
             }
         };
@@ -219,7 +219,7 @@ impl RojoProject {
             Ok(scene) => Ok(scene),
             // What was told is forgotten with this: the next time all is read.
             Err(error) => {
-                self.is_torn = true;
+                self.is_stale = true;
                 Err(error)
             }
         }
@@ -230,8 +230,8 @@ impl RojoProject {
         let stays = |file: &PathBuf| !paths.iter().any(|path| file.starts_with(path));
         let known = self.files.iter().filter(|(file, _)| stays(file));
         let known = known.map(|(file, hash)| (file.clone(), hash.clone())).collect();
-        let files = files_of(&self.tree, &known)?;
-        let hash = hash_of(&self.tree, &files);
+        let files = hash_files(&self.tree, &known)?;
+        let hash = combine_hashes(&self.tree, &files);
         let is_same = is_same && hash == self.hash;
         self.files = files;
         if is_same {
@@ -241,7 +241,7 @@ impl RojoProject {
         if let Some(memory) = self.memory.memory_file() {
             scene.load_memory(memory.text().to_owned());
         }
-        (self.nodes, self.start, self.hash, self.by_path) =
+        (self.nodes, self.start, self.hash, self.is_by_path) =
             (nodes, scene.journal_mark(), hash, true);
         Ok(Some(scene))
     }
@@ -257,8 +257,8 @@ impl RojoProject {
     /// # Errors
     /// It cannot be read any more.
     pub fn reopen(&self) -> Result<(Self, Scene), PlaceError> {
-        let (mut project, scene) = Self::open(&self.tree.project, self.is_dry)?;
-        project.follower = self.follower.clone();
+        let (mut project, scene) = Self::open(&self.tree.project, self.is_dry_run)?;
+        project.watch_updater = self.watch_updater.clone();
         let is_elsewhere = matches!(self.memory, ProjectMemory::Elsewhere);
         Ok((if is_elsewhere { project.without_memory() } else { project }, scene))
     }
@@ -276,14 +276,14 @@ impl RojoProject {
     /// # Errors
     /// What they cannot hold, and what to do instead.
     pub fn file_effects(&self, scene: &Scene) -> Result<FileEffects, Refusal> {
-        if self.is_torn {
+        if self.is_stale {
             return refuse!(
                 "The project {} cannot be read as it is now. Look what is wrong with it (`vector \
                  sourcemap` says), and ask again.",
                 self.name()
             );
         }
-        if self.torn.is_some() {
+        if self.partial_step.is_some() {
             return refuse!(
                 "The project {} is changed in part, and must be restored first. Fix the \
                  problem that was reported, and restart Vector.",
@@ -291,12 +291,12 @@ impl RojoProject {
             );
         }
         let changes = self.plan_changes(scene)?;
-        let kept = changes.kept.iter().map(|path| self.display_path(path)).collect();
-        Ok(FileEffects { changed: self.named_changes(&changes), kept })
+        let kept = changes.retained.iter().map(|path| self.display_path(path)).collect();
+        Ok(FileEffects { changed: self.hashes_by_path(&changes), retained: kept })
     }
 
     /// Whether the files still are what steps left, so that they can become what they were before.
-    pub fn goes_back(steps: &[StepJournal], blobs: &BlobStore) -> bool {
+    pub fn can_revert(steps: &[StepJournal], blobs: &BlobStore) -> bool {
         PlannedChanges::reverse_journals(steps, blobs).is_some()
     }
 
@@ -331,10 +331,10 @@ impl RojoProject {
         blobs: &BlobStore,
         back: Option<&[StepJournal]>,
     ) -> Result<PreparedProject, PlaceError> {
-        if let Some(step) = self.torn.take()
-            && let Err(left) = step.take_back()
+        if let Some(step) = self.partial_step.take()
+            && let Err(left) = step.roll_back()
         {
-            return Err(self.not_back(
+            return Err(self.fail_rollback(
                 "an earlier change was not done as a whole",
                 &left,
                 Some(step),
@@ -344,7 +344,7 @@ impl RojoProject {
         let start = scene.journal_mark();
         let mark = proposals.first().map(|(seq, _, proposal)| temporary_mark(*seq, proposal));
         let PerformedCommands { done, mut refused } =
-            perform_proposals(scene, proposals, blobs, self.by_path);
+            perform_proposals(scene, proposals, blobs, self.is_by_path);
         if done.is_empty() {
             return Ok(PreparedProject { stored: None, refused });
         }
@@ -378,8 +378,9 @@ impl RojoProject {
         mark: &str,
     ) -> Result<StoredFiles, PlaceError> {
         let after = self.hash_after(&changes);
-        let ready = (!self.is_dry).then(|| ReadyStep::store_temporary(changes, mark)).transpose();
-        let ready = ready.map_err(|why| self.not_written(why))?;
+        let ready =
+            (!self.is_dry_run).then(|| ReadyStep::store_temporary(changes, mark)).transpose();
+        let ready = ready.map_err(|why| self.write_error(why))?;
         let record = ready.as_ref().map(|it| it.journal.to_bytes()).unwrap_or_default();
         let bytes = Bytes { patch: Fingerprint::of(&record), hash: self.hash.clone() };
         let blobs = ready.as_ref().map(ReadyStep::ledger_blobs).unwrap_or_default();
@@ -421,14 +422,14 @@ impl RojoProject {
         scene: &Scene,
     ) -> Result<Option<Scene>, PlaceError> {
         let Some(ready) = stored.ready else { return Ok(None) };
-        if let Some(file) = ready.first_changed() {
+        if let Some(file) = ready.first_changed_file() {
             return Err(PlaceError::Changed { file: file.display().to_string() });
         }
         match ready.perform() {
             Ok(done) => self.verify_result(done, scene).map(Some),
             Err(failed) => Err(match failed.left {
-                None => self.not_written(failed.why),
-                Some(left) => self.not_back(&failed.why.to_string(), &left, Some(failed.step)),
+                None => self.write_error(failed.why),
+                Some(left) => self.fail_rollback(&failed.why.to_string(), &left, Some(failed.step)),
             }),
         }
     }
@@ -439,29 +440,34 @@ impl RojoProject {
         let what = match self.reopen() {
             Ok((project, read)) => match first_difference(scene, &read) {
                 None => {
-                    *self = project.addressed_by_path(true);
-                    self.follower.set_roots(&self.watch_roots());
+                    *self = project.with_path_addressing(true);
+                    self.watch_updater.set_roots(&self.watch_roots());
                     return Ok(read);
                 }
                 Some(what) => what,
             },
             Err(error) => error.to_string(),
         };
-        match done.take_back() {
+        match done.roll_back() {
             Ok(()) => Err(PlaceError::ReadsDifferently { project: self.name(), what }),
             Err(left) => {
                 let why = format!("its files are not read as what was approved ({what})");
-                Err(self.not_back(&why, &left, Some(done)))
+                Err(self.fail_rollback(&why, &left, Some(done)))
             }
         }
     }
 
     /// What is said of a step that was not done, and could not be taken back as a whole. It is kept where
     /// that can be tried again.
-    fn not_back(&mut self, why: &str, left: &NotBack, step: Option<DoneStep>) -> PlaceError {
-        let error = not_back(self.name(), why, left);
+    fn fail_rollback(
+        &mut self,
+        why: &str,
+        left: &RollbackFailure,
+        step: Option<DoneStep>,
+    ) -> PlaceError {
+        let error = rollback_error(self.name(), why, left);
         if matches!(error, PlaceError::PartlyApplied { .. }) {
-            self.torn = step;
+            self.partial_step = step;
         }
         error
     }
@@ -495,7 +501,7 @@ impl RojoProject {
         }
     }
 
-    fn not_written(&self, why: std::io::Error) -> PlaceError {
+    fn write_error(&self, why: std::io::Error) -> PlaceError {
         PlaceError::Write { file: self.name(), hint: disk::error_hint(why.kind()), why }
     }
 
@@ -503,7 +509,7 @@ impl RojoProject {
     /// written while the others were read.
     fn check_unchanged(&self) -> Result<(), PlaceError> {
         let (now, _) = self.reopen()?;
-        if !self.is_torn && self.is_read_alike(&now) {
+        if !self.is_stale && self.has_same_content(&now) {
             return Ok(());
         }
         let is_other =
@@ -515,7 +521,7 @@ impl RojoProject {
     }
 
     /// Whether another reading says the same.
-    fn is_read_alike(&self, other: &Self) -> bool {
+    fn has_same_content(&self, other: &Self) -> bool {
         let memory = |it: &Self| it.memory.memory_file().map(|memory| memory.text().to_owned());
         self.hash == other.hash
             && self.tree.instances == other.tree.instances
@@ -531,12 +537,12 @@ impl RojoProject {
                 None => files.remove(&change.path),
             };
         }
-        hash_of(&self.tree, &files)
+        combine_hashes(&self.tree, &files)
     }
 }
 
 /// The files of a project with their hashes, as far as these are not known.
-fn files_of(
+fn hash_files(
     tree: &ProjectTree,
     known: &BTreeMap<PathBuf, Fingerprint>,
 ) -> Result<BTreeMap<PathBuf, Fingerprint>, PlaceError> {
@@ -569,7 +575,7 @@ fn files_of(
     Ok(files)
 }
 
-fn hash_of(tree: &ProjectTree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
+fn combine_hashes(tree: &ProjectTree, files: &BTreeMap<PathBuf, Fingerprint>) -> Fingerprint {
     let mut text = String::new();
     for (file, hash) in files {
         let name = file.strip_prefix(&tree.boundary).unwrap_or(file).to_string_lossy();
@@ -584,10 +590,10 @@ fn temporary_mark(seq: Seq, proposal: &Proposal) -> String {
 }
 
 /// What is said of a step that was not done, and could not be taken back as a whole.
-pub fn not_back(project: String, why: &str, left: &NotBack) -> PlaceError {
+pub fn rollback_error(project: String, why: &str, left: &RollbackFailure) -> PlaceError {
     let why = why.to_owned();
     if left.faults.is_empty() {
-        let files: Vec<String> = left.theirs.iter().map(|it| it.display().to_string()).collect();
+        let files: Vec<String> = left.foreign.iter().map(|it| it.display().to_string()).collect();
         return PlaceError::ForeignEdits { project, why, files: files.join(", ") };
     }
     PlaceError::PartlyApplied { project, why, left: left.to_string() }

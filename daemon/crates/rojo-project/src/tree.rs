@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use rbx_types::{Ref, Variant};
 
-use super::read::FileRules;
+use super::reader::FileRules;
 
 /// A project as it was read.
 #[derive(Debug, Default)]
@@ -46,13 +46,13 @@ pub(super) struct InstanceNote {
     /// What references call it.
     pub(super) id: Option<String>,
     /// Whether a property of it refers to an instance of the same model file.
-    pub(super) refers: bool,
+    pub(super) has_references: bool,
     /// What stands in the folder that is its parent, where that is what it comes from.
     pub(super) entry: Option<PathBuf>,
     /// The rules that hold for what is in the folder; [`LINKED`] where a link leads to it.
     pub(super) rules: u32,
     /// Its key before it was made unique, where that had to be.
-    pub(super) base: Option<String>,
+    pub(super) base_key: Option<String>,
 }
 
 /// An instance of a project.

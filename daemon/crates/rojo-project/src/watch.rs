@@ -17,13 +17,13 @@ use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watche
 use vector_files::disk::TEMPORARY_PREFIX;
 
 /// For how long nothing may have happened.
-const REST: Duration = Duration::from_millis(40);
+const QUIET_PERIOD: Duration = Duration::from_millis(40);
 /// How long after its first event a change is told at the latest, though more come.
-const LATEST: Duration = Duration::from_millis(120);
+const MAX_DELAY: Duration = Duration::from_millis(120);
 /// How many paths are told one by one; with more it is a storm, and its end is waited for.
-const MANY: usize = 500;
+const MAX_PATHS: usize = 500;
 /// How long the end of a storm is waited for.
-const STORM: Duration = Duration::from_secs(2);
+const STORM_DELAY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChanges {
@@ -70,12 +70,12 @@ impl FileWatch {
         let config = Config::default().with_follow_symlinks(false);
         let watcher = RecommendedWatcher::new(tell, config);
         let mut roots = WatchRoots {
-            watcher: watcher.map_err(|why| watch_failed(Path::new("The project"), why))?,
-            followed: roots.iter().map(|root| (root.clone(), false)).collect(),
+            watcher: watcher.map_err(|why| watch_error(Path::new("The project"), why))?,
+            watched_roots: roots.iter().map(|root| (root.clone(), false)).collect(),
             folders: BTreeSet::new(),
-            say,
+            sender: say,
         };
-        roots.watch_new(&FileChanges::All)?;
+        roots.watch_changed(&FileChanges::All)?;
         let roots = Arc::new(Mutex::new(roots));
         let followed = Arc::downgrade(&roots);
         let thread = thread::Builder::new().name("watch".to_owned());
@@ -90,14 +90,14 @@ impl FileWatch {
                 };
                 // Below what came or went only now, nothing was watched.
                 let is_torn = match roots.lock() {
-                    Ok(mut roots) => roots.watch_new(&changed).unwrap_or(true),
+                    Ok(mut roots) => roots.watch_changed(&changed).unwrap_or(true),
                     Err(_) => return,
                 };
                 drop(roots);
                 hear(if is_torn { FileChanges::All } else { changed });
             }
         });
-        spawned.map_err(|why| watch_failed(Path::new("The project"), notify::Error::io(why)))?;
+        spawned.map_err(|why| watch_error(Path::new("The project"), notify::Error::io(why)))?;
         Ok(Self { roots })
     }
 
@@ -113,15 +113,15 @@ impl WatchUpdater {
     pub fn set_roots(&self, wanted: &[PathBuf]) {
         let Some(roots) = self.0.upgrade() else { return };
         let Ok(mut roots) = roots.lock() else { return };
-        let stays = |root: &PathBuf| roots.followed.get(root).copied();
+        let stays = |root: &PathBuf| roots.watched_roots.get(root).copied();
         let new: BTreeMap<PathBuf, bool> =
             wanted.iter().map(|root| (root.clone(), stays(root).unwrap_or(false))).collect();
-        let is_more = new.keys().any(|root| !roots.followed.contains_key(root));
-        roots.followed = new;
+        let is_more = new.keys().any(|root| !roots.watched_roots.contains_key(root));
+        roots.watched_roots = new;
         if is_more {
             // What cannot be watched is read again before anything is written, as all is.
-            let _ = roots.watch_new(&FileChanges::Paths(BTreeSet::new()));
-            let _ = roots.say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+            let _ = roots.watch_changed(&FileChanges::Paths(BTreeSet::new()));
+            let _ = roots.sender.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         }
     }
 }
@@ -130,29 +130,29 @@ impl WatchUpdater {
 struct WatchRoots {
     watcher: RecommendedWatcher,
     /// What is followed, and whether all below it is watched.
-    followed: BTreeMap<PathBuf, bool>,
+    watched_roots: BTreeMap<PathBuf, bool>,
     /// The folders of which only the entries are watched.
     folders: BTreeSet<PathBuf>,
-    say: Sender<notify::Result<Event>>,
+    sender: Sender<notify::Result<Event>>,
 }
 
 impl WatchRoots {
     /// Whether a path is part of what is followed, or on the way to it.
     fn contains(&self, path: &Path) -> bool {
-        self.followed.keys().any(|root| path.starts_with(root) || root.starts_with(path))
+        self.watched_roots.keys().any(|root| path.starts_with(root) || root.starts_with(path))
     }
 
     /// Watches what has come, or may be another than it was. Whether there were folders that had been
     /// watched, or are now: what happened below them before is not known.
-    fn watch_new(&mut self, changed: &FileChanges) -> Result<bool, WatchError> {
+    fn watch_changed(&mut self, changed: &FileChanges) -> Result<bool, WatchError> {
         let is_named = |root: &Path| match changed {
             FileChanges::Paths(paths) => root.ancestors().any(|it| paths.contains(it)),
             FileChanges::All => true,
         };
         // What comes while they are looked at is seen in the next round.
-        while self.follow_folders(is_named)? {}
+        while self.watch_parents(is_named)? {}
         let mut is_torn = false;
-        for (root, is_watched) in &mut self.followed {
+        for (root, is_watched) in &mut self.watched_roots {
             // A link leads elsewhere.
             let is_folder = root.symlink_metadata().is_ok_and(|it| it.is_dir());
             if is_folder == *is_watched && !is_named(root) {
@@ -162,7 +162,7 @@ impl WatchRoots {
             *is_watched = false;
             if is_folder {
                 let watched = self.watcher.watch(root, RecursiveMode::Recursive);
-                watched.map_err(|why| watch_failed(root, why))?;
+                watched.map_err(|why| watch_error(root, why))?;
                 *is_watched = true;
             }
         }
@@ -171,27 +171,27 @@ impl WatchRoots {
 
     /// Watches the folders in which the roots stand, or will: a file may be replaced by another, and a
     /// folder may come, or come back. Whether there are more than before.
-    fn follow_folders(&mut self, is_named: impl Fn(&Path) -> bool) -> Result<bool, WatchError> {
+    fn watch_parents(&mut self, is_named: impl Fn(&Path) -> bool) -> Result<bool, WatchError> {
         let folder =
             |root: &PathBuf| root.ancestors().skip(1).find(|it| it.is_dir()).map(Path::to_owned);
-        let wanted: BTreeSet<PathBuf> = self.followed.keys().filter_map(folder).collect();
+        let wanted: BTreeSet<PathBuf> = self.watched_roots.keys().filter_map(folder).collect();
         self.folders.retain(|folder| wanted.contains(folder));
         let mut is_more = false;
         for folder in wanted {
             // A watch of its own would end the one of all that is below it.
-            let is_below = folder.ancestors().any(|it| self.followed.get(it) == Some(&true));
+            let is_below = folder.ancestors().any(|it| self.watched_roots.get(it) == Some(&true));
             if is_below || self.folders.contains(&folder) && !is_named(&folder) {
                 continue;
             }
             let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            watched.map_err(|why| watch_failed(&folder, why))?;
+            watched.map_err(|why| watch_error(&folder, why))?;
             is_more |= self.folders.insert(folder);
         }
         Ok(is_more)
     }
 }
 
-fn watch_failed(path: &Path, why: notify::Error) -> WatchError {
+fn watch_error(path: &Path, why: notify::Error) -> WatchError {
     let hint = match why.kind {
         notify::ErrorKind::MaxFilesWatch => {
             ". The system watches no more folders for one user; on Linux, raise \
@@ -214,9 +214,10 @@ fn gather_changes(
         let event = match first {
             None => said.recv().ok()?,
             Some(first) => {
-                let latest = if is_torn || paths.len() > MANY { STORM } else { LATEST };
+                let latest =
+                    if is_torn || paths.len() > MAX_PATHS { STORM_DELAY } else { MAX_DELAY };
                 let left = latest.saturating_sub(first.elapsed());
-                match said.recv_timeout(REST.min(left)) {
+                match said.recv_timeout(QUIET_PERIOD.min(left)) {
                     Ok(event) => event,
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return None,
@@ -227,7 +228,8 @@ fn gather_changes(
         match event {
             Ok(event) if event.need_rescan() => is_torn = true,
             Ok(event) if is_change(event.kind) => {
-                let ours = event.paths.into_iter().filter(|path| !is_own(path) && is_ours(path));
+                let ours =
+                    event.paths.into_iter().filter(|path| !is_temporary(path) && is_ours(path));
                 paths.extend(ours);
             }
             Ok(_) => {}
@@ -237,7 +239,7 @@ fn gather_changes(
             first = Some(Instant::now());
         }
     }
-    let is_storm = is_torn || paths.len() > MANY;
+    let is_storm = is_torn || paths.len() > MAX_PATHS;
     Some(if is_storm { FileChanges::All } else { FileChanges::Paths(paths) })
 }
 
@@ -250,7 +252,7 @@ fn is_change(kind: EventKind) -> bool {
 }
 
 /// Whether Vector itself writes it beside a file, before it takes its place.
-fn is_own(path: &Path) -> bool {
+fn is_temporary(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(|name| name.starts_with(TEMPORARY_PREFIX))

@@ -95,8 +95,8 @@ fn check_own_port(site: &CheckSite) -> DoctorFinding {
 }
 
 fn check_rojo_port() -> DoctorFinding {
-    let name = vector_rojo_project::PORT.to_string();
-    match vector_rojo_project::find_server(vector_rojo_project::PORT) {
+    let name = vector_rojo_project::DEFAULT_PORT.to_string();
+    match vector_rojo_project::find_server(vector_rojo_project::DEFAULT_PORT) {
         Some(serving) => DoctorFinding::ok(
             &name,
             format!(
@@ -104,7 +104,7 @@ fn check_rojo_port() -> DoctorFinding {
                 serving.version, serving.project, serving.protocol
             ),
         ),
-        None if is_taken(vector_rojo_project::PORT) => {
+        None if is_taken(vector_rojo_project::DEFAULT_PORT) => {
             DoctorFinding::note(&name, "a program that is not `rojo serve`")
         }
         None => DoctorFinding::ok(&name, "free, for `rojo serve`"),

@@ -27,16 +27,16 @@ use super::CheckedScript;
 /// The variable that names the program.
 pub const PROGRAM: &str = "VECTOR_TYPE_CHECKER";
 /// The variable that names a file with the types of Roblox, `*.d.luau`.
-pub const DEFINITIONS: &str = "VECTOR_TYPE_DEFINITIONS";
+pub const DEFINITIONS_VARIABLE: &str = "VECTOR_TYPE_DEFINITIONS";
 /// How long it may take.
-pub const TIME: Duration = Duration::from_mins(2);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long a command line may be, in characters: Windows takes 32,767.
-const MAX_LINE: usize = 30_000;
+const MAX_COMMAND_LINE: usize = 30_000;
 /// How deep an instance may stand whose types are checked: the map is nested as the place is.
 const MAX_DEPTH: usize = 200;
 /// What a checker finds of where it runs.
-const KEPT: [&str; 14] = [
+const PASSED_VARIABLES: [&str; 14] = [
     "PATH",
     "HOME",
     "USERPROFILE",
@@ -54,11 +54,11 @@ const KEPT: [&str; 14] = [
 ];
 
 /// What is read of what it prints, in bytes.
-const MAX_PRINTED: u64 = 16 << 20;
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// How often it is asked whether anybody still waits.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long one that has printed everything may take to end.
-const ENDING: Duration = Duration::from_millis(20);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A checker of types.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct TypeChecker {
     /// The file with Roblox's types.
     pub definitions: Option<PathBuf>,
     /// How long it may take.
-    pub time: Duration,
+    pub timeout: Duration,
 }
 
 impl TypeChecker {
@@ -76,7 +76,7 @@ impl TypeChecker {
     /// # Errors
     /// There is none: a sentence that says what to do.
     pub fn find_installed() -> Result<Self, String> {
-        let definitions = env::var_os(DEFINITIONS).map(PathBuf::from);
+        let definitions = env::var_os(DEFINITIONS_VARIABLE).map(PathBuf::from);
         let named = env::var_os(PROGRAM).map(PathBuf::from);
         let folders: Vec<PathBuf> = env::var_os("PATH")
             .map(|it| env::split_paths(&it).filter(|it| it.is_absolute()).collect())
@@ -94,7 +94,7 @@ impl TypeChecker {
                  one in {PROGRAM}."
             )
         })?;
-        Ok(Self { program, definitions, time: TIME })
+        Ok(Self { program, definitions, timeout: DEFAULT_TIMEOUT })
     }
 
     fn is_lsp(&self) -> bool {
@@ -125,16 +125,18 @@ impl TypeChecker {
             fs::write(folder.path().join("sourcemap.json"), map.to_string()).map_err(failed)?;
         }
         base.push("--formatter=plain".into());
-        let until = Instant::now() + self.time;
+        let until = Instant::now() + self.timeout;
         let mut found: Vec<Vec<SourceFinding>> = vec![Vec::new(); scripts.len()];
         for batch in batch_files(&self.program, &base, &files) {
             let mut command = Command::new(&self.program);
-            command.args(&base).args(batch.iter().map(|at| name_of(*at)));
+            command.args(&base).args(batch.iter().map(|at| script_file_name(*at)));
             command.current_dir(folder.path()).stdin(Stdio::null());
-            command.env_clear().envs(KEPT.iter().filter_map(|it| Some((it, env::var_os(it)?))));
+            command
+                .env_clear()
+                .envs(PASSED_VARIABLES.iter().filter_map(|it| Some((it, env::var_os(it)?))));
             let left = until.saturating_duration_since(Instant::now());
             let (printed, complained, status) =
-                run(command, folder.path(), left, is_cancelled).map_err(failed)?;
+                run_checker(command, folder.path(), left, is_cancelled).map_err(failed)?;
             let Some(status) = status else {
                 if is_cancelled() {
                     return Err("Types are not checked: it was ended. Ask again.".to_owned());
@@ -142,7 +144,7 @@ impl TypeChecker {
                 return Err(format!(
                     "Types are not checked: {name} did not end within {} s, and was ended. Check fewer \
                      scripts.",
-                    self.time.as_secs()
+                    self.timeout.as_secs()
                 ));
             };
             // A checker that finds something ends with 1, as does one that does not know an option.
@@ -187,7 +189,7 @@ impl TypeChecker {
         // The last one, for the lines of a message that has several.
         let mut last = None;
         for line in printed.lines() {
-            let said = parse_line(line).and_then(|said| {
+            let said = parse_report_line(line).and_then(|said| {
                 let at: usize = said.file.strip_suffix(".luau")?.parse().ok()?;
                 scripts.get(at).filter(|it| is_checked(it))?;
                 Some((at, said))
@@ -205,7 +207,7 @@ impl TypeChecker {
             last = None;
             let (kind, message) = said.message.split_once(": ").unwrap_or(("", said.message));
             // What does not parse is the compiler's to say.
-            if kind == "SyntaxError" || self.definitions.is_none() && is_for_definitions(message) {
+            if kind == "SyntaxError" || self.definitions.is_none() && is_definition_error(message) {
                 continue;
             }
             let severity =
@@ -263,7 +265,7 @@ fn is_checked(script: &CheckedScript) -> bool {
 
 /// The name of a script's file by the script's index. It is our own: one from a place could be any
 /// path.
-fn name_of(at: usize) -> String {
+fn script_file_name(at: usize) -> String {
     format!("{at}.luau")
 }
 
@@ -272,7 +274,7 @@ fn write_scripts(folder: &Path, scripts: &[CheckedScript]) -> io::Result<Vec<usi
     let mut files = Vec::new();
     for (at, script) in scripts.iter().enumerate() {
         if let Some(text) = script.text.as_ref().filter(|_| is_checked(script)) {
-            fs::write(folder.join(name_of(at)), text)?;
+            fs::write(folder.join(script_file_name(at)), text)?;
             files.push(at);
         }
     }
@@ -284,10 +286,10 @@ fn batch_files(program: &Path, base: &[OsString], files: &[usize]) -> Vec<Vec<us
     // A blank, and the quotes that an argument may be given.
     let cost = |length: usize| length + 3;
     let given = base.iter().map(|it| cost(it.len())).sum::<usize>();
-    let room = MAX_LINE.saturating_sub(given + cost(program.as_os_str().len()));
+    let room = MAX_COMMAND_LINE.saturating_sub(given + cost(program.as_os_str().len()));
     let (mut batches, mut left) = (Vec::<Vec<usize>>::new(), 0);
     for at in files {
-        let length = cost(name_of(*at).len());
+        let length = cost(script_file_name(*at).len());
         if let Some(batch) = batches.last_mut().filter(|_| length <= left) {
             batch.push(*at);
         } else {
@@ -309,7 +311,7 @@ fn build_sourcemap(scripts: &[CheckedScript], files: &[usize]) -> Json {
             branch = branch.children.entry(segment.clone()).or_default();
         }
         branch.class = Some(script.class.clone());
-        branch.file = Some(name_of(*at));
+        branch.file = Some(script_file_name(*at));
     }
     root.to_json("game", "DataModel")
 }
@@ -332,7 +334,7 @@ impl SourcemapNode {
 }
 
 /// Whether a message is about what only definitions could tell.
-fn is_for_definitions(message: &str) -> bool {
+fn is_definition_error(message: &str) -> bool {
     ["Unknown global", "Unknown require", "Unknown type 'Enum"]
         .iter()
         .any(|start| message.starts_with(start))
@@ -347,7 +349,7 @@ struct ReportLine<'a> {
 }
 
 /// Reads `FILE:LINE:COLUMN-END: (W0) KIND: MESSAGE`, or `FILE(LINE,COLUMN): KIND: MESSAGE`.
-fn parse_line(line: &str) -> Option<ReportLine<'_>> {
+fn parse_report_line(line: &str) -> Option<ReportLine<'_>> {
     let plain = || {
         let (place, message) = line.split_once(": ")?;
         let message = message.strip_prefix("(W0) ").unwrap_or(message);
@@ -375,7 +377,7 @@ fn parse_line(line: &str) -> Option<ReportLine<'_>> {
 
 /// Runs a program: what it prints, what it complains, and how it ended; none where it did not in time,
 /// or nobody wants to know any more.
-fn run(
+fn run_checker(
     mut command: Command,
     folder: &Path,
     time: Duration,
@@ -390,19 +392,19 @@ fn run(
         thread::spawn(move || {
             let mut text = Vec::new();
             // What came before it broke is all that there is.
-            let _ = stdout.take(MAX_PRINTED).read_to_end(&mut text);
+            let _ = stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut text);
             let _ = send.send(text);
         });
     }
     let printed = loop {
         let left = until.saturating_duration_since(Instant::now());
-        match printed.recv_timeout(left.min(LOOK)) {
+        match printed.recv_timeout(left.min(POLL_INTERVAL)) {
             Ok(printed) => break Some(printed),
             Err(RecvTimeoutError::Timeout) if !left.is_zero() && !is_cancelled() => {}
             Err(_) => break None,
         }
     };
-    let status = if printed.is_some() { wait_until(&mut child, until)? } else { None };
+    let status = if printed.is_some() { wait_for_exit(&mut child, until)? } else { None };
     if status.is_none() {
         // It may have ended just now.
         let _ = child.kill();
@@ -415,7 +417,7 @@ fn run(
     Ok((read(&printed.unwrap_or_default()), read(&text), status))
 }
 
-fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait_for_exit(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
@@ -423,7 +425,7 @@ fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus
         if Instant::now() >= until {
             return Ok(None);
         }
-        thread::sleep(ENDING);
+        thread::sleep(EXIT_POLL_INTERVAL);
     }
 }
 

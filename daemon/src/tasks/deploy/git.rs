@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use vector_ledger::Ledger;
 
-use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, deploy_refused};
+use super::{DeployError, ErrorContext, FileHistory, GitPaths, TRAILER, refuse_deploy};
 
 /// How the whole name of a branch begins.
 const HEADS: &str = "refs/heads/";
@@ -19,7 +19,7 @@ fn nul_separated<'f>(files: impl Iterator<Item = &'f String>) -> Vec<u8> {
 }
 
 /// The parts of a filter's configuration that make Git run its programs.
-const FILTER: [(&str, &str); 4] =
+const FILTER_SETTINGS: [(&str, &str); 4] =
     [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
 
 /// A repository, and an index of our own.
@@ -27,9 +27,9 @@ const FILTER: [(&str, &str); 4] =
 pub(super) struct GitIndex {
     pub(super) root: PathBuf,
     /// The filters that are not run.
-    off: Vec<String>,
+    disabled_filters: Vec<String>,
     /// The folder of the index, which goes with the value.
-    scratch: tempfile::TempDir,
+    index_folder: tempfile::TempDir,
 }
 
 impl GitIndex {
@@ -39,39 +39,40 @@ impl GitIndex {
             .arg(folder)
             .args(["-c", "core.fsmonitor=false", "rev-parse", "--show-toplevel"])
             .output()
-            .because("git cannot be started; is it installed?")?;
+            .with_message("git cannot be started; is it installed?")?;
         if !output.status.success() {
             let folder = folder.display();
             let what = format!("{folder} is in no Git repository; `git init` makes one");
-            return Err(deploy_refused(what));
+            return Err(refuse_deploy(what));
         }
         let said = String::from_utf8_lossy(&output.stdout);
         let root = PathBuf::from(said.trim_end_matches(['\n', '\r']));
-        let root = root.canonicalize().because(format!("{} is gone", root.display()))?;
-        let scratch = tempfile::tempdir().because("no folder for an index")?;
-        Ok(Self { root, off: Vec::new(), scratch })
+        let root = root.canonicalize().with_message(format!("{} is gone", root.display()))?;
+        let scratch = tempfile::tempdir().with_message("no folder for an index")?;
+        Ok(Self { root, disabled_filters: Vec::new(), index_folder: scratch })
     }
 
     /// Runs no filters from now on, so that nothing that the repository's configuration names is run.
     /// Files are then compared as they are, and not as filters would commit them.
     pub(super) fn without_filters(mut self) -> Self {
         let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
-        let found = self.run(&["config", "--null", "--name-only", "--get-regexp", pattern], b"");
+        let found =
+            self.run_git(&["config", "--null", "--name-only", "--get-regexp", pattern], b"");
         let found = found.unwrap_or_default();
         let names = found.split('\0').filter_map(|key| Some(key.rsplit_once('.')?.0.to_owned()));
-        self.off = names.collect::<BTreeSet<_>>().into_iter().collect();
+        self.disabled_filters = names.collect::<BTreeSet<_>>().into_iter().collect();
         self
     }
 
     /// The configuration that switches filters off, behind what the environment has already.
-    fn filters_off(&self) -> Vec<(String, String)> {
-        if self.off.is_empty() {
+    fn filter_overrides(&self) -> Vec<(String, String)> {
+        if self.disabled_filters.is_empty() {
             return Vec::new();
         }
         let before = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|it| it.parse().ok());
         let before: usize = before.unwrap_or(0);
-        let keys = self.off.iter().flat_map(|filter| {
-            FILTER.map(|(part, value)| (format!("{filter}.{part}"), value.to_owned()))
+        let keys = self.disabled_filters.iter().flat_map(|filter| {
+            FILTER_SETTINGS.map(|(part, value)| (format!("{filter}.{part}"), value.to_owned()))
         });
         let mut variables: Vec<(String, String)> = Vec::new();
         let mut count = before;
@@ -85,12 +86,12 @@ impl GitIndex {
     }
 
     /// Runs git with our own index, and gives it something to read.
-    fn run(&self, args: &[&str], input: &[u8]) -> Result<String, DeployError> {
-        self.run_on(Some(&self.scratch.path().join("index")), args, input)
+    fn run_git(&self, args: &[&str], input: &[u8]) -> Result<String, DeployError> {
+        self.run_git_on(Some(&self.index_folder.path().join("index")), args, input)
     }
 
     /// Runs git with an index, or the person's own.
-    fn run_on(
+    fn run_git_on(
         &self,
         index: Option<&Path>,
         args: &[&str],
@@ -101,25 +102,25 @@ impl GitIndex {
             .arg(&self.root)
             // A hook would look at the person's index and files, which are not what is committed.
             .arg("-c")
-            .arg(format!("core.hooksPath={}", self.scratch.path().join("none").display()))
+            .arg(format!("core.hooksPath={}", self.index_folder.path().join("none").display()))
             // It may name a program, which Git would run to read the index.
             .args(["-c", "core.fsmonitor=false"])
             .args(args)
-            .envs(self.filters_off())
+            .envs(self.filter_overrides())
             .envs(index.map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .because("git cannot be started; is it installed?")?;
+            .with_message("git cannot be started; is it installed?")?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has its reasons, which it says.
             let _ = stdin.write_all(input);
         }
-        let output = child.wait_with_output().because("git did not end")?;
+        let output = child.wait_with_output().with_message("git did not end")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(deploy_refused(format!("git {} failed: {}", args.join(" "), said.trim())));
+            return Err(refuse_deploy(format!("git {} failed: {}", args.join(" "), said.trim())));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -129,14 +130,14 @@ impl GitIndex {
         if branch.starts_with("refs/") {
             let name = branch.strip_prefix(HEADS).filter(|name| !name.is_empty());
             let name = name.unwrap_or("feature/doors");
-            return Err(deploy_refused(format!(
+            return Err(refuse_deploy(format!(
                 "{branch:?} is how Git itself names what a repository has, and a branch of that name \
                  would be mistaken for it; say the branch alone, such as {name:?}"
             )));
         }
         let reference = format!("{HEADS}{branch}");
-        let checked = self.run(&["check-ref-format", "--branch", branch], b"");
-        checked.because(format!("{branch:?} is not a branch name"))?;
+        let checked = self.run_git(&["check-ref-format", "--branch", branch], b"");
+        checked.with_message(format!("{branch:?} is not a branch name"))?;
         Ok(reference)
     }
 
@@ -144,7 +145,7 @@ impl GitIndex {
     pub(super) fn base_commit(&self, reference: &str) -> (Option<String>, bool) {
         let commit = |of: &str| {
             let name = format!("{of}^{{commit}}");
-            let found = self.run(&["rev-parse", "--verify", "--quiet", &name], b"");
+            let found = self.run_git(&["rev-parse", "--verify", "--quiet", &name], b"");
             found.ok().map(|it| it.trim().to_owned())
         };
         match commit(reference) {
@@ -154,16 +155,20 @@ impl GitIndex {
     }
 
     /// Whether a branch may be moved: it is checked out nowhere else, and here nothing is half done.
-    pub(super) fn check_free(&self, branch: &str, reference: &str) -> Result<(), DeployError> {
+    pub(super) fn check_branch_free(
+        &self,
+        branch: &str,
+        reference: &str,
+    ) -> Result<(), DeployError> {
         let format = "--format=%(refname) %(worktreepath)";
-        let all = self.run(&["for-each-ref", format, "--", reference], b"")?;
+        let all = self.run_git(&["for-each-ref", format, "--", reference], b"")?;
         let own = |line: &str| line.strip_prefix(reference)?.strip_prefix(' ').map(str::to_owned);
         let Some(at) = all.lines().find_map(own).filter(|at| !at.is_empty()) else {
             return Ok(());
         };
         let real = Path::new(&at).canonicalize().unwrap_or_else(|_| PathBuf::from(&at));
         if real != self.root {
-            return Err(deploy_refused(format!(
+            return Err(refuse_deploy(format!(
                 "{branch} is checked out in {at}, whose files would not be what it says any more; \
                  deploy on another branch (--branch), and merge it there"
             )));
@@ -173,8 +178,8 @@ impl GitIndex {
             ("CHERRY_PICK_HEAD", "cherry-pick"),
             ("REVERT_HEAD", "revert"),
         ] {
-            if self.run(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
-                return Err(deploy_refused(format!(
+            if self.run_git(&["rev-parse", "--verify", "--quiet", name], b"").is_ok() {
+                return Err(refuse_deploy(format!(
                     "a {what} on {branch} is not finished; finish it, or `git {what} --abort` it"
                 )));
             }
@@ -190,9 +195,9 @@ impl GitIndex {
         files: &GitPaths<'a>,
         ledger: &Ledger,
     ) -> Result<(GitPaths<'a>, Vec<String>), DeployError> {
-        self.run(&["read-tree", base.unwrap_or("--empty")], b"")?;
+        self.run_git(&["read-tree", base.unwrap_or("--empty")], b"")?;
         let ignored = self.find_ignored(files.keys());
-        let known = self.run(&["ls-files", "--stage", "-z"], b"")?;
+        let known = self.run_git(&["ls-files", "--stage", "-z"], b"")?;
         // `MODE OBJECT STAGE<tab>NAME`
         let known: BTreeMap<&str, &str> = known
             .split('\0')
@@ -201,17 +206,27 @@ impl GitIndex {
             .collect();
         let wanted =
             files.keys().filter(|it| known.contains_key(it.as_str()) || !ignored.contains(*it));
-        self.run(&["update-index", "--add", "--remove", "-z", "--stdin"], &nul_separated(wanted))?;
+        self.run_git(
+            &["update-index", "--add", "--remove", "-z", "--stdin"],
+            &nul_separated(wanted),
+        )?;
         let changed = match base {
-            Some(base) => self.run(&["diff-index", "--cached", "--name-only", "-z", base], b"")?,
-            None => self.run(&["ls-files", "-z"], b"")?,
+            Some(base) => {
+                self.run_git(&["diff-index", "--cached", "--name-only", "-z", base], b"")?
+            }
+            None => self.run_git(&["ls-files", "-z"], b"")?,
         };
         let filtered = self.find_filtered(files.keys());
         let (mut staged, mut strange) = (GitPaths::new(), Vec::new());
         for (name, history) in changed.split('\0').filter_map(|name| files.get_key_value(name)) {
             let is_comparable = !filtered.contains(name);
             if is_comparable
-                && !self.is_known(name, known.get(name.as_str()).copied(), history, ledger)?
+                && !self.is_known_version(
+                    name,
+                    known.get(name.as_str()).copied(),
+                    history,
+                    ledger,
+                )?
             {
                 strange.push(name.clone());
             }
@@ -221,7 +236,7 @@ impl GitIndex {
     }
 
     /// Whether an object of the base is a file as it was before or after an accepted change.
-    fn is_known(
+    fn is_known_version(
         &self,
         name: &str,
         object: Option<&str>,
@@ -242,7 +257,7 @@ impl GitIndex {
             };
             // By its path, so that line ends are as Git keeps them.
             let path = format!("--path={name}");
-            if self.run(&["hash-object", "--stdin", &path], &bytes)?.trim() == object {
+            if self.run_git(&["hash-object", "--stdin", &path], &bytes)?.trim() == object {
                 return Ok(true);
             }
         }
@@ -251,21 +266,21 @@ impl GitIndex {
 
     /// The files that cannot be compared with what is committed, because their filters are not run.
     fn find_filtered<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
-        if self.off.is_empty() {
+        if self.disabled_filters.is_empty() {
             return BTreeSet::new();
         }
-        let found = self.run(&["check-attr", "-z", "--stdin", "filter"], &nul_separated(files));
+        let found = self.run_git(&["check-attr", "-z", "--stdin", "filter"], &nul_separated(files));
         let found = found.unwrap_or_default();
         let fields: Vec<&str> = found.split('\0').collect();
         let all = fields.chunks_exact(3);
-        let named = all.filter(|it| self.off.contains(&format!("filter.{}", it[2])));
+        let named = all.filter(|it| self.disabled_filters.contains(&format!("filter.{}", it[2])));
         named.map(|it| it[0].to_owned()).collect()
     }
 
     /// What Git is told to leave alone, of these.
     fn find_ignored<'f>(&self, files: impl Iterator<Item = &'f String>) -> BTreeSet<String> {
         // It ends with 1 where nothing is ignored.
-        let found = self.run(&["check-ignore", "-z", "--stdin"], &nul_separated(files));
+        let found = self.run_git(&["check-ignore", "-z", "--stdin"], &nul_separated(files));
         found.unwrap_or_default().split('\0').map(str::to_owned).collect()
     }
 
@@ -278,14 +293,16 @@ impl GitIndex {
             return Ok(BTreeSet::new());
         };
         let format = format!("--format=%(trailers:key={TRAILER},valueonly)");
-        let lines = self.run(&["log", &format, base], b"")?;
+        let lines = self.run_git(&["log", &format, base], b"")?;
         Ok(lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
     }
 
     /// The proposals that are committed on any branch: by which commit, and on which branch.
-    pub(super) fn on_branches(&self) -> Result<BTreeMap<String, (String, String)>, DeployError> {
+    pub(super) fn proposals_on_branches(
+        &self,
+    ) -> Result<BTreeMap<String, (String, String)>, DeployError> {
         let format = format!("--format=%x00%h %S%n%(trailers:key={TRAILER},valueonly)");
-        let log = self.run(&["log", "--branches", &format], b"")?;
+        let log = self.run_git(&["log", "--branches", &format], b"")?;
         let mut found = BTreeMap::new();
         for (at, lines) in log.split('\0').filter_map(|it| it.split_once('\n')) {
             let Some((commit, branch)) = at.split_once(' ') else { continue };
@@ -302,12 +319,12 @@ impl GitIndex {
         base: Option<&str>,
         message: &str,
     ) -> Result<String, DeployError> {
-        let tree = self.run(&["write-tree"], b"")?;
+        let tree = self.run_git(&["write-tree"], b"")?;
         let mut args = vec!["commit-tree", tree.trim(), "-F", "-"];
         if let Some(base) = base {
             args.extend(["-p", base]);
         }
-        Ok(self.run(&args, message.as_bytes())?.trim().to_owned())
+        Ok(self.run_git(&args, message.as_bytes())?.trim().to_owned())
     }
 
     /// Lets the branch name the commit, where it still is what it was. Where it is the one that is
@@ -322,12 +339,12 @@ impl GitIndex {
     ) -> Result<Option<String>, DeployError> {
         let zero = "0".repeat(commit.len());
         let before = before.unwrap_or(&zero);
-        self.run(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
-        let head = self.run(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
+        self.run_git(&["update-ref", "-m", "vector deploy", reference, commit, before], b"")?;
+        let head = self.run_git(&["symbolic-ref", "--quiet", "HEAD"], b"").unwrap_or_default();
         if head.trim() == reference {
             let args = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-"];
             let args = [&args[..], &["--pathspec-file-nul"]].concat();
-            if let Err(why) = self.run_on(None, &args, &nul_separated(staged.iter())) {
+            if let Err(why) = self.run_git_on(None, &args, &nul_separated(staged.iter())) {
                 return Ok(Some(format!(
                     "the commit was made, but your index is out of date: {why}"
                 )));

@@ -18,17 +18,17 @@ const MAX_LINE: usize = 200;
 /// What became of specs: how many passed, and those that failed or did not run to their end.
 pub fn report_json(results: &[SpecResult]) -> Json {
     let sum = |outcome| results.iter().map(|spec| spec.count_outcome(outcome)).sum::<usize>();
-    let mut room = ReportBudget { left: MAX_ANSWER, cases: 0, specs: 0 };
-    let bad = results.iter().filter(|spec| !spec.is_good());
+    let mut room = ReportBudget { bytes_left: MAX_ANSWER, omitted_cases: 0, omitted_specs: 0 };
+    let bad = results.iter().filter(|spec| !spec.has_passed());
     let specs: Vec<Json> = bad.filter_map(|spec| room.spec_json(spec)).collect();
     let mut answer = json!({
         "passed": sum(CaseOutcome::Passed),
         "failed": sum(CaseOutcome::Failed),
         "skipped": sum(CaseOutcome::Skipped),
-        "specsPassed": results.iter().filter(|spec| spec.is_good()).count(),
+        "specsPassed": results.iter().filter(|spec| spec.has_passed()).count(),
         "specs": specs,
     });
-    answer["note"] = match (room.specs, room.cases) {
+    answer["note"] = match (room.omitted_specs, room.omitted_cases) {
         (0, 0) => "Only specs that failed, or did not run to their end, are listed.".into(),
         (specs, cases) => format!(
             "Not all fits: {specs} specs that failed and {cases} failed cases of those above are left \
@@ -41,17 +41,17 @@ pub fn report_json(results: &[SpecResult]) -> Json {
 
 /// How much more can be told, and what was left out.
 struct ReportBudget {
-    left: usize,
-    cases: usize,
-    specs: usize,
+    bytes_left: usize,
+    omitted_cases: usize,
+    omitted_specs: usize,
 }
 
 impl ReportBudget {
-    fn try_take(&mut self, told: &Json) -> bool {
+    fn try_reserve(&mut self, told: &Json) -> bool {
         let size = told.to_string().len();
-        let fits = size <= self.left;
+        let fits = size <= self.bytes_left;
         if fits {
-            self.left -= size;
+            self.bytes_left -= size;
         }
         fits
     }
@@ -67,17 +67,17 @@ impl ReportBudget {
         if let Some(failure) = &spec.failure {
             told["didNotRun"] = truncate_text(&failure.to_string(), MAX_FAILURE).into();
         }
-        if !self.try_take(&told) {
-            self.specs += 1;
+        if !self.try_reserve(&told) {
+            self.omitted_specs += 1;
             return None;
         }
         let mut failures = Vec::new();
         for case in spec.cases.iter().filter(|case| case.outcome == CaseOutcome::Failed) {
             let failure = failure_json(case);
-            if self.cases == 0 && self.try_take(&failure) {
+            if self.omitted_cases == 0 && self.try_reserve(&failure) {
                 failures.push(failure);
             } else {
-                self.cases += 1;
+                self.omitted_cases += 1;
             }
         }
         if !failures.is_empty() {

@@ -19,12 +19,17 @@ fn run_all(modules: &[(&str, &str)], limits: SpecLimits) -> Vec<SpecResult> {
     }
     let specs: Vec<_> = scene.descendants(scene.root()).filter(|it| is_spec(&scene, *it)).collect();
     let (still, numbers) = scene.take_snapshot(&specs);
-    run(&Arc::new(still), &numbers, limits, &|| false)
+    run_specs(&Arc::new(still), &numbers, limits, &|| false)
 }
 
 fn quick() -> SpecLimits {
     let (total, case) = (Duration::from_secs(20), Duration::from_millis(300));
-    SpecLimits { total, case, memory: 32 << 20, ..SpecLimits::default() }
+    SpecLimits {
+        total_time: total,
+        case_time: case,
+        memory_bytes: 32 << 20,
+        ..SpecLimits::default()
+    }
 }
 
 fn report_lines(specs: &[SpecResult]) -> Vec<String> {
@@ -320,9 +325,9 @@ fn a_spec_has_so_many_cases_and_all_together_have() {
     let why = results[0].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it has over 10,000 cases"), "{why}");
     let two = "return function() it('a', function() end) it('b', function() end) end";
-    let limits = SpecLimits { cases: 3, ..quick() };
+    let limits = SpecLimits { max_cases: 3, ..quick() };
     let results = run_all(&[("A.spec", two), ("B.spec", two)], limits);
-    assert!(results[0].is_good());
+    assert!(results[0].has_passed());
     let why = results[1].failure.as_ref().unwrap();
     assert!(why.message.starts_with("all specs together have too many cases"), "{why}");
     assert_eq!(results[1].cases.len(), 1);
@@ -337,17 +342,17 @@ fn a_spec_that_did_not_say_that_it_is_over_has_failed() {
         output: Vec::new(),
     };
     let (tell, told) = mpsc::channel();
-    tell.send(SpecProgress::Begun(0)).unwrap();
+    tell.send(SpecProgress::Started(0)).unwrap();
     tell.send(SpecProgress::Case(case.clone())).unwrap();
     tell.send(SpecProgress::Done(None)).unwrap();
-    tell.send(SpecProgress::Begun(1)).unwrap();
+    tell.send(SpecProgress::Started(1)).unwrap();
     tell.send(SpecProgress::Case(case)).unwrap();
     drop(tell);
     let mut results = vec![SpecResult::default(); 3];
     let until = Instant::now() + Duration::from_mins(1);
-    let clock = SpecClock { until, stopped: Arc::default() };
+    let clock = SpecClock { until, is_stopped: Arc::default() };
     let lost = gather_results(&mut results, &told, &clock, &|| false);
-    assert!(results[0].is_good());
+    assert!(results[0].has_passed());
     let why = results[1].failure.as_ref().unwrap();
     assert_eq!(why.message, "it did not run to its end");
     assert!(matches!(lost, Some((2, why)) if why.contains("Vector failed")));
@@ -395,11 +400,11 @@ fn what_is_no_spec_says_so() {
 #[test]
 fn specs_without_time_say_so() {
     let slow = "return function() it('a', function() while true do end end) end";
-    let limits = SpecLimits { total: Duration::from_millis(100), ..quick() };
+    let limits = SpecLimits { total_time: Duration::from_millis(100), ..quick() };
     let results = run_all(&[("A.spec", slow), ("B.spec", slow)], limits);
     let why = results[1].failure.as_ref().unwrap();
     assert!(why.message.starts_with("it did not run"), "{why}");
     let first = report_lines(&results[..1]);
     assert!(first[0].starts_with("failed a: it did not end within"), "{first:?}");
-    assert!(results.iter().all(|spec| !spec.is_good()));
+    assert!(results.iter().all(|spec| !spec.has_passed()));
 }

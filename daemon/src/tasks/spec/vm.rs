@@ -34,7 +34,7 @@ const MAX_LINE: usize = 1_000;
 /// Why something failed, in bytes.
 const MAX_FAILURE: usize = 2_000;
 /// The same where others of the spec have said much already.
-const MAX_FURTHER: usize = 200;
+const MAX_LATER_FAILURE: usize = 200;
 
 /// What one spec prints where it fails, and why its cases failed: each in bytes.
 pub(super) const MAX_OUTPUT: usize = 64 << 10;
@@ -47,7 +47,7 @@ const MAX_SOURCE: usize = 2 << 20;
 const RESERVE: usize = 8 << 20;
 
 /// What loads code, or tells of the memory of others.
-const TAKEN_OUT: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
+const REMOVED_GLOBALS: [&str; 4] = ["loadstring", "require", "collectgarbage", "newproxy"];
 
 /// Whether something ended, why it failed, in which script and on which line, and what it printed.
 type CaseEnd = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
@@ -57,29 +57,29 @@ type CaseEnd = (bool, Option<LuaString>, Option<LuaString>, Option<u32>, Table);
 struct VmDeadline {
     clock: SpecClock,
     until: Cell<Instant>,
-    rang: Cell<bool>,
+    is_expired: Cell<bool>,
 }
 
 impl VmDeadline {
-    fn start(&self, limits: SpecLimits) {
-        self.until.set((Instant::now() + limits.case).min(self.clock.until));
-        self.rang.set(false);
+    fn start_case(&self, limits: SpecLimits) {
+        self.until.set((Instant::now() + limits.case_time).min(self.clock.until));
+        self.is_expired.set(false);
     }
 
     /// For what is not the spec's: that it ended can be said when its time is over, too.
-    fn set_for_own(&self) {
+    fn extend_for_driver(&self) {
         self.until.set(Instant::now() + GRACE);
-        self.rang.set(false);
+        self.is_expired.set(false);
     }
 
     /// Whether it is time. It is asked at each turn of a loop: between two of them the VM's own
     /// library may have been at work for long.
     fn is_over(&self) -> bool {
-        if !self.rang.get() {
+        if !self.is_expired.get() {
             let is_time = Instant::now() >= self.until.get();
-            self.rang.set(is_time || self.clock.stopped.load(Ordering::Relaxed));
+            self.is_expired.set(is_time || self.clock.is_stopped.load(Ordering::Relaxed));
         }
-        self.rang.get()
+        self.is_expired.get()
     }
 }
 
@@ -96,7 +96,7 @@ struct OutputBudget<'a> {
 
 impl OutputBudget<'_> {
     fn take_failure(&mut self, message: &LuaString) -> String {
-        let most = if self.failures > 0 { MAX_FAILURE } else { MAX_FURTHER };
+        let most = if self.failures > 0 { MAX_FAILURE } else { MAX_LATER_FAILURE };
         let message = clip_text(message, most);
         self.failures = self.failures.saturating_sub(message.len());
         message
@@ -120,17 +120,17 @@ impl OutputBudget<'_> {
 struct SpecVm {
     lua: Lua,
     driver: Table,
-    alarm: Rc<VmDeadline>,
+    deadline: Rc<VmDeadline>,
     limits: SpecLimits,
     /// How much of its memory was still in use when that was last looked at closely.
-    kept: Cell<usize>,
+    retained_bytes: Cell<usize>,
 }
 
 /// Runs one spec.
 ///
 /// # Errors
 /// It could not run, or not to its end.
-pub(super) fn run(
+pub(super) fn run_spec(
     still: &Arc<SceneSnapshot>,
     spec: u32,
     limits: SpecLimits,
@@ -140,7 +140,7 @@ pub(super) fn run(
 ) -> Result<(), CaseFailure> {
     let world = SpecWorld::new(Arc::clone(still));
     let (until, rang) = (Cell::new(clock.until), Cell::new(false));
-    let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, rang });
+    let alarm = Rc::new(VmDeadline { clock: clock.clone(), until, is_expired: rang });
     let vm = SpecVm::new(&world, limits, alarm).map_err(|error| vm_failure(&error))?;
     vm.run_cases(spec, OutputBudget { cases, output: MAX_OUTPUT, failures: MAX_FAILURES }, told)
 }
@@ -178,7 +178,7 @@ impl SpecVm {
             | StdLib::DEBUG;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         let globals = lua.globals();
-        for name in TAKEN_OUT {
+        for name in REMOVED_GLOBALS {
             globals.raw_remove(name)?;
         }
         load_prelude(&lua, BOUNDS).exec()?;
@@ -197,7 +197,7 @@ impl SpecVm {
         lua.sandbox(true)?;
         // No table that is in the sandbox can be written to.
         add("open")?;
-        lua.set_memory_limit(limits.memory)?;
+        lua.set_memory_limit(limits.memory_bytes)?;
         let own = Rc::clone(&alarm);
         lua.set_interrupt(move |_| {
             if own.is_over() {
@@ -205,7 +205,7 @@ impl SpecVm {
             }
             Ok(VmState::Continue)
         });
-        Ok(Self { lua, driver, alarm, limits, kept: Cell::new(0) })
+        Ok(Self { lua, driver, deadline: alarm, limits, retained_bytes: Cell::new(0) })
     }
 
     /// Plans the spec, and runs its cases.
@@ -221,7 +221,7 @@ impl SpecVm {
         }
         let (cases, has_more): (u32, bool) = self.call_prelude("plan", ())?;
         for index in 1..=cases {
-            if self.alarm.clock.is_over() {
+            if self.deadline.clock.is_over() {
                 return fail("the time of all specs is over; the cases from here on did not run");
             }
             let Some(left) = room.cases.checked_sub(1) else {
@@ -257,8 +257,8 @@ impl SpecVm {
         name: &str,
         args: impl mlua::IntoLuaMulti,
     ) -> Result<T, CaseFailure> {
-        self.alarm.set_for_own();
-        self.set_memory_limit(self.limits.memory + RESERVE)?;
+        self.deadline.extend_for_driver();
+        self.set_memory_limit(self.limits.memory_bytes + RESERVE)?;
         let function: Function = self.driver.get(name).map_err(|error| vm_failure(&error))?;
         function.call(args).map_err(|error| vm_failure(&error))
     }
@@ -279,17 +279,17 @@ impl SpecVm {
         let function: Function = self.driver.get(name).map_err(|error| vm_failure(&error))?;
         let step: Function = self.driver.get("step").map_err(|error| vm_failure(&error))?;
         let thread = self.lua.create_thread(function).map_err(|error| vm_failure(&error))?;
-        self.alarm.start(self.limits);
-        self.set_memory_limit(self.limits.memory)?;
-        let ended = self.until_over(&thread, args, &step);
-        let rang = self.alarm.rang.get();
+        self.deadline.start_case(self.limits);
+        self.set_memory_limit(self.limits.memory_bytes)?;
+        let ended = self.run_to_end(&thread, args, &step);
+        let rang = self.deadline.is_expired.get();
         drop(thread);
-        self.set_memory_limit(self.limits.memory + RESERVE)?;
-        self.tidy_up()?;
+        self.set_memory_limit(self.limits.memory_bytes + RESERVE)?;
+        self.collect_garbage()?;
         let (done, message, source, line, output): CaseEnd = self.call_prelude("outcome", ())?;
         let failed = |message: String| Some(CaseFailure { at: None, message });
         let failure = if rang {
-            let seconds = self.limits.case.as_secs_f32();
+            let seconds = self.limits.case_time.as_secs_f32();
             failed(format!(
                 "it did not end within {seconds} s, or within the time of all specs; it was ended"
             ))
@@ -312,24 +312,24 @@ impl SpecVm {
     }
 
     /// What something has left behind is not the next one's.
-    fn tidy_up(&self) -> Result<(), CaseFailure> {
-        let (used, kept) = (self.lua.used_memory(), self.kept.get());
-        if used > kept + self.limits.memory.saturating_sub(kept) / 2 {
-            self.alarm.set_for_own();
+    fn collect_garbage(&self) -> Result<(), CaseFailure> {
+        let (used, kept) = (self.lua.used_memory(), self.retained_bytes.get());
+        if used > kept + self.limits.memory_bytes.saturating_sub(kept) / 2 {
+            self.deadline.extend_for_driver();
             self.lua.gc_collect().map_err(|error| vm_failure(&error))?;
-            self.kept.set(self.lua.used_memory());
+            self.retained_bytes.set(self.lua.used_memory());
         }
         Ok(())
     }
 
-    fn until_over(
+    fn run_to_end(
         &self,
         thread: &Thread,
         args: impl mlua::IntoLuaMulti,
         step: &Function,
     ) -> mlua::Result<()> {
         thread.resume::<()>(args)?;
-        while thread.status() == ThreadStatus::Resumable && !self.alarm.rang.get() {
+        while thread.status() == ThreadStatus::Resumable && !self.deadline.is_expired.get() {
             if !step.call::<bool>(())? {
                 break;
             }

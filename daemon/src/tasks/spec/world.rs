@@ -21,7 +21,7 @@ const MAX_PATH: usize = 10_000;
 /// The place of one VM.
 #[derive(Debug)]
 pub(super) struct SpecWorld {
-    still: Arc<SceneSnapshot>,
+    snapshot: Arc<SceneSnapshot>,
     /// Services that a place has though its file does not hold them, behind the still's numbers.
     services: RefCell<Vec<SnapshotInstance>>,
 }
@@ -48,7 +48,7 @@ pub(super) fn register_methods(lua: &Lua, methods: Table) -> Result<()> {
 
 impl SpecWorld {
     pub(super) fn new(still: Arc<SceneSnapshot>) -> Rc<Self> {
-        Rc::new(Self { still, services: RefCell::default() })
+        Rc::new(Self { snapshot: still, services: RefCell::default() })
     }
 
     /// Gives the prelude what it asks with.
@@ -95,10 +95,10 @@ impl SpecWorld {
     }
 
     fn with_instance<T>(&self, at: u32, read: impl FnOnce(&SnapshotInstance) -> T) -> Option<T> {
-        if let Some(instance) = self.still.get(at) {
+        if let Some(instance) = self.snapshot.get(at) {
             return Some(read(instance));
         }
-        self.services.borrow().get(at as usize - self.still.len()).map(read)
+        self.services.borrow().get(at as usize - self.snapshot.len()).map(read)
     }
 
     fn child_ids(&self, at: u32) -> Vec<u32> {
@@ -114,7 +114,7 @@ impl SpecWorld {
     }
 
     pub(super) fn find_child(&self, at: u32, name: &[u8]) -> Option<u32> {
-        let children = self.still.get(at).map_or(&[][..], |it| &it.children);
+        let children = self.snapshot.get(at).map_or(&[][..], |it| &it.children);
         children.iter().copied().find(|at| self.is_named(*at, name))
     }
 
@@ -124,7 +124,7 @@ impl SpecWorld {
 
     /// The text of a module, and its path.
     pub(super) fn module_source(&self, at: u32) -> Option<(&str, &str)> {
-        let instance = self.still.get(at)?;
+        let instance = self.snapshot.get(at)?;
         Some((instance.text.as_deref()?, instance.path.as_deref()?))
     }
 
@@ -141,7 +141,7 @@ impl SpecWorld {
         names.join(".")
     }
 
-    fn each_below(&self, at: u32) -> impl Iterator<Item = u32> {
+    fn iter_descendants(&self, at: u32) -> impl Iterator<Item = u32> {
         let reversed = |at: u32| self.child_ids(at).into_iter().rev();
         let mut open: Vec<u32> = reversed(at).collect();
         std::iter::from_fn(move || {
@@ -152,11 +152,11 @@ impl SpecWorld {
     }
 
     fn descendant_ids(&self, at: u32) -> Vec<u32> {
-        self.each_below(at).collect()
+        self.iter_descendants(at).collect()
     }
 
     fn find_descendant(&self, at: u32, name: &[u8]) -> Option<u32> {
-        self.each_below(at).find(|at| self.is_named(*at, name))
+        self.iter_descendants(at).find(|at| self.is_named(*at, name))
     }
 
     fn is_a(&self, at: u32, class: &str) -> bool {
@@ -164,7 +164,7 @@ impl SpecWorld {
     }
 
     fn find_service(&self, class: &str) -> Option<u32> {
-        let children = self.still.get(0).map_or(&[][..], |it| &it.children);
+        let children = self.snapshot.get(0).map_or(&[][..], |it| &it.children);
         let fits = |it: &u32| self.with_instance(*it, |it| &*it.class == class) == Some(true);
         if let Some(found) = children.iter().copied().find(fits) {
             return Some(found);
@@ -185,7 +185,7 @@ impl SpecWorld {
             });
             services.len() - 1
         });
-        u32::try_from(self.still.len() + index).ok()
+        u32::try_from(self.snapshot.len() + index).ok()
     }
 
     /// Where a path such as `./Name`, `../Name`, `@self/Name` and `@game/Service/Name` leads.

@@ -85,7 +85,9 @@ async fn pages_are_read() {
     let (port, _) = served().await;
     let web = web(AddressPolicy::PublicAndLoopback);
     let read = async |path: &str| {
-        web.fetch(&format!("http://here.test:{port}{path}"), &CancelSwitch::new()).await.unwrap()
+        web.fetch_page(&format!("http://here.test:{port}{path}"), &CancelSwitch::new())
+            .await
+            .unwrap()
     };
     let page = read("/page#part").await;
     assert_eq!((page.page.title.as_str(), page.page.text.as_str()), ("T", "Hello"));
@@ -98,7 +100,7 @@ async fn pages_are_read() {
     let long = read("/long").await.page;
     assert_eq!((long.text.len(), long.is_cut), (MAX_TEXT, true));
     let literal = format!("http://127.0.0.1:{port}/none");
-    assert_eq!(web.fetch(&literal, &CancelSwitch::new()).await.unwrap().page.text, "plain");
+    assert_eq!(web.fetch_page(&literal, &CancelSwitch::new()).await.unwrap().page.text, "plain");
 }
 
 #[tokio::test]
@@ -116,13 +118,13 @@ async fn what_is_no_page_is_said() {
         ("/file", "file: is neither"),
     ] {
         let address = format!("http://127.0.0.1:{port}{path}");
-        let error = web.fetch(&address, &CancelSwitch::new()).await.unwrap_err().to_string();
+        let error = web.fetch_page(&address, &CancelSwitch::new()).await.unwrap_err().to_string();
         assert!(error.contains(part), "{path}: {error}");
     }
     // A redirect that leads nowhere leads to itself.
     let address = format!("http://127.0.0.1:{port}/nowhere");
-    assert!(web.fetch(&address, &CancelSwitch::new()).await.is_err());
-    let error = web.fetch("http://nobody.test/", &CancelSwitch::new()).await.unwrap_err();
+    assert!(web.fetch_page(&address, &CancelSwitch::new()).await.is_err());
+    let error = web.fetch_page("http://nobody.test/", &CancelSwitch::new()).await.unwrap_err();
     assert!(matches!(error, WebError::Unreachable { .. }), "{error:?}");
 }
 
@@ -161,7 +163,7 @@ async fn only_public_addresses_are_asked() {
         "both.test",
     ] {
         let error =
-            web.fetch(&format!("http://{host}/page"), &CancelSwitch::new()).await.unwrap_err();
+            web.fetch_page(&format!("http://{host}/page"), &CancelSwitch::new()).await.unwrap_err();
         assert!(matches!(error, WebError::NotPublic { .. }), "{host}: {error:?}");
     }
     for (address, part) in [
@@ -174,7 +176,7 @@ async fn only_public_addresses_are_asked() {
         ("javascript:alert(1)".into(), "neither http: nor https:"),
         (String::new(), "relative URL without a base"),
     ] {
-        let error = web.fetch(&address, &CancelSwitch::new()).await.unwrap_err().to_string();
+        let error = web.fetch_page(&address, &CancelSwitch::new()).await.unwrap_err().to_string();
         assert!(error.contains(part) && !error.contains("secret"), "{address}: {error}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 0);
@@ -194,7 +196,7 @@ fn public_addresses_are_told_from_others() {
         "2a00:1450::1",
         "::ffff:8.8.8.8",
     ] {
-        assert_eq!(not_public(ip.parse().unwrap()), None, "{ip}");
+        assert_eq!(non_public_reason(ip.parse().unwrap()), None, "{ip}");
     }
     for ip in [
         "192.0.0.8",
@@ -211,7 +213,7 @@ fn public_addresses_are_told_from_others() {
         "4000::1",
         "2001:20::1",
     ] {
-        assert!(not_public(ip.parse().unwrap()).is_some(), "{ip}");
+        assert!(non_public_reason(ip.parse().unwrap()).is_some(), "{ip}");
     }
 }
 
@@ -221,11 +223,11 @@ async fn it_ends_in_time_or_at_a_word() {
     let address = format!("http://127.0.0.1:{port}/never");
     let quick = Duration::from_millis(50);
     let hasty = PageReader::with_lookup(AddressPolicy::PublicAndLoopback, lookup(), quick).unwrap();
-    let error = hasty.fetch(&address, &CancelSwitch::new()).await.unwrap_err();
+    let error = hasty.fetch_page(&address, &CancelSwitch::new()).await.unwrap_err();
     assert!(matches!(error, WebError::Slow { .. }), "{error:?}");
     let (cancel, web) = (CancelSwitch::new(), web(AddressPolicy::PublicAndLoopback));
     let thrown = cancel.clone();
-    let (ended, ()) = tokio::join!(web.fetch(&address, &cancel), async { thrown.cancel() });
+    let (ended, ()) = tokio::join!(web.fetch_page(&address, &cancel), async { thrown.cancel() });
     assert_eq!(ended, Err(WebError::Cancelled));
-    assert_eq!(web.fetch(&address, &cancel).await, Err(WebError::Cancelled));
+    assert_eq!(web.fetch_page(&address, &cancel).await, Err(WebError::Cancelled));
 }

@@ -30,14 +30,14 @@ impl Engine {
         };
         let said = match step.find_progress() {
             StepProgress::Done => return Ok(true),
-            StepProgress::Diverged { theirs, .. } => {
+            StepProgress::Diverged { foreign: theirs, .. } => {
                 let files: Vec<String> = theirs.iter().map(|it| it.display().to_string()).collect();
                 format!("{} was changed since", files.join(", "))
             }
-            StepProgress::NotBegun if seen != ObservedState::NotDone => {
+            StepProgress::NotStarted if seen != ObservedState::NotDone => {
                 "its files are what they were before it".to_owned()
             }
-            StepProgress::NotBegun | StepProgress::Begun => {
+            StepProgress::NotStarted | StepProgress::Partial => {
                 // Studio is given its part when the files are written, and so was not.
                 let why = "Vector was stopped while it wrote the files of this.";
                 self.handle_stale(seq, why, Some(predicted))?;
@@ -106,7 +106,7 @@ impl Engine {
                 let Some(step) = self.read_journal(ack)? else {
                     return Ok(None);
                 };
-                if let StepProgress::Diverged { theirs, .. } = step.find_progress() {
+                if let StepProgress::Diverged { foreign: theirs, .. } = step.find_progress() {
                     let files: Vec<String> =
                         theirs.iter().map(|it| it.display().to_string()).collect();
                     return Ok(Some(format!(
@@ -187,7 +187,7 @@ pub fn restore_interrupted_files(
             continue;
         };
         for (seq, step) in interrupted_steps(ledger, started.seq, &name)? {
-            if step.find_progress() != StepProgress::Begun {
+            if step.find_progress() != StepProgress::Partial {
                 continue;
             }
             let said = match recover::restore_step_files(ledger, &step)? {

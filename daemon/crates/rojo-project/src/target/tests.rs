@@ -73,7 +73,7 @@ fn what_somebody_saved_meanwhile_is_named_and_stays() {
     assert!(said.contains("b.luau") && !said.contains("a.luau"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
     assert_eq!(bench.text("b.luau"), "return 'mine'\n");
-    assert!(bench.project.torn.is_none(), "nothing is left to do");
+    assert!(bench.project.partial_step.is_none(), "nothing is left to do");
 }
 
 #[test]
@@ -99,5 +99,5 @@ fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     let prepared = bench.project.prepare_proposals(&mut bench.scene, &[], &blobs, None);
     assert!(matches!(prepared, Err(PlaceError::Changed { .. })), "{prepared:?}");
     assert_eq!(bench.text("b.luau"), "return 1\n");
-    assert!(bench.project.torn.is_none());
+    assert!(bench.project.partial_step.is_none());
 }

@@ -9,7 +9,7 @@ use notify::event::{Flag, ModifyKind};
 use notify::{Event, EventKind};
 use tempfile::TempDir;
 
-use super::{FileChanges, FileWatch, MANY, gather_changes};
+use super::{FileChanges, FileWatch, MAX_PATHS, gather_changes};
 
 /// Longer than any machine takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -132,16 +132,16 @@ fn a_storm_is_told_once() {
     let root = PathBuf::from("/project/src");
     let file = |at: usize| root.join(format!("Storm{at}.luau"));
     let is_ours = |path: &Path| path.starts_with(&root);
-    for at in 0..MANY * 20 {
+    for at in 0..MAX_PATHS * 20 {
         say.send(Ok(written(file(at)))).unwrap();
     }
     assert_eq!(gather_changes(&said, is_ours), Some(FileChanges::All));
-    for at in 0..MANY {
+    for at in 0..MAX_PATHS {
         say.send(Ok(written(file(at)))).unwrap();
     }
     assert_eq!(
         gather_changes(&said, is_ours),
-        Some(FileChanges::Paths((0..MANY).map(file).collect()))
+        Some(FileChanges::Paths((0..MAX_PATHS).map(file).collect()))
     );
     say.send(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan))).unwrap();
     assert_eq!(gather_changes(&said, is_ours), Some(FileChanges::All), "the system has lost some");
@@ -152,7 +152,7 @@ fn a_storm_is_told_once() {
 #[test]
 fn nothing_of_a_storm_is_lost() {
     let bench = Bench::new();
-    for at in 0..MANY * 4 {
+    for at in 0..MAX_PATHS * 4 {
         bench.write(&format!("Storm{at}.luau"), "return 5\n");
     }
     bench.write("One.luau", "return 14\n");
@@ -164,7 +164,7 @@ fn nothing_of_a_storm_is_lost() {
             FileChanges::All => true,
         })
     };
-    for at in 0..MANY * 4 {
+    for at in 0..MAX_PATHS * 4 {
         assert!(of(&bench.src.join(format!("Storm{at}.luau"))), "{at}");
     }
 }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The paths of a step that differ from another one of it by case alone.
 #[derive(Debug, Default)]
-pub(super) struct CaseTwins(BTreeSet<PathBuf>);
+pub(super) struct CaseVariants(BTreeSet<PathBuf>);
 
-impl CaseTwins {
+impl CaseVariants {
     /// Of these paths, and the folders above them.
-    pub(super) fn of_paths<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
+    pub(super) fn from_paths<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
         let mut spelled: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
         for path in paths {
@@ -26,15 +26,15 @@ impl CaseTwins {
     }
 
     /// Whether a path, where something is found under it, is really called so.
-    pub(super) fn is_called(&self, path: &Path) -> bool {
-        self.is_listed(path, |folder| {
+    pub(super) fn has_exact_name(&self, path: &Path) -> bool {
+        self.is_exactly_listed(path, |folder| {
             let entries = folder.read_dir().into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name()).collect()
         })
     }
 
     /// As [`Twins::is_called`], by what the folders list.
-    fn is_listed(&self, path: &Path, list: impl Fn(&Path) -> Vec<OsString>) -> bool {
+    fn is_exactly_listed(&self, path: &Path, list: impl Fn(&Path) -> Vec<OsString>) -> bool {
         // A folder with a twin is looked at itself; what is in it is called as it is called there.
         let doubtful = path.ancestors().filter(|part| self.0.contains(*part));
         doubtful
@@ -44,12 +44,12 @@ impl CaseTwins {
 
     /// Whether a folder is there, and called so.
     pub(super) fn is_folder(&self, path: &Path) -> bool {
-        path.is_dir() && self.is_called(path)
+        path.is_dir() && self.has_exact_name(path)
     }
 }
 
 /// Whether something is there that is called so.
-pub(super) fn is_there(path: &Path) -> bool {
+pub(super) fn is_present(path: &Path) -> bool {
     path.exists()
         && path.parent().zip(path.file_name()).is_none_or(|(folder, name)| {
             let entries = folder.read_dir().into_iter().flatten().flatten();
@@ -61,8 +61,8 @@ pub(super) fn is_there(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn twins(paths: &[&str]) -> CaseTwins {
-        CaseTwins::of_paths(paths.iter().map(Path::new))
+    fn twins(paths: &[&str]) -> CaseVariants {
+        CaseVariants::from_paths(paths.iter().map(Path::new))
     }
 
     /// A disk that takes names for the same that differ by case, and keeps them as they were given.
@@ -82,10 +82,10 @@ mod tests {
         let twins = twins(&["src/a.luau", "src/A.luau", "src/b.luau"]);
         for (there, other) in [("src/a.luau", "src/A.luau"), ("src/A.luau", "src/a.luau")] {
             let disk = [there, "src/B.luau"];
-            assert!(twins.is_listed(Path::new(there), list(&disk)));
-            assert!(!twins.is_listed(Path::new(other), list(&disk)));
+            assert!(twins.is_exactly_listed(Path::new(there), list(&disk)));
+            assert!(!twins.is_exactly_listed(Path::new(other), list(&disk)));
             // Nothing of the step is called so: whatever the system finds is meant.
-            assert!(twins.is_listed(Path::new("src/b.luau"), list(&disk)));
+            assert!(twins.is_exactly_listed(Path::new("src/b.luau"), list(&disk)));
         }
     }
 
@@ -96,9 +96,9 @@ mod tests {
         for (path, is_so) in
             [("src/box", true), ("src/box/b.luau", true), ("src/Box/b.luau", false)]
         {
-            assert_eq!(twins.is_listed(Path::new(path), list(&disk)), is_so, "{path}");
+            assert_eq!(twins.is_exactly_listed(Path::new(path), list(&disk)), is_so, "{path}");
         }
-        assert!(twins.is_listed(Path::new("src"), list(&disk)));
+        assert!(twins.is_exactly_listed(Path::new("src"), list(&disk)));
     }
 
     #[test]

@@ -9,18 +9,18 @@ use std::path::PathBuf;
 use rustc_hash::FxHashSet;
 use scene_schemas::refusal::{Refusal, refuse};
 
-use super::restructure::META_ENDS;
-use super::{ChangePlanner, MovedMeta, json, mount_of};
+use super::restructure::META_EXTENSIONS;
+use super::{ChangePlanner, MovedMeta, json, mount_node};
 use crate::tree::InstanceOrigin;
 
 impl ChangePlanner<'_> {
     /// Takes the files away of instances that are gone, or are written anew elsewhere.
-    pub(super) fn drop_gone(&mut self) -> Result<(), Refusal> {
-        let is_gone = |number: &u32| !self.scene.is_live(self.node_of(*number));
+    pub(super) fn remove_deleted(&mut self) -> Result<(), Refusal> {
+        let is_gone = |number: &u32| !self.scene.is_live(self.node_at(*number));
         let mut gone: Vec<u32> = (0..self.nodes.len() as u32).filter(is_gone).collect();
-        gone.append(&mut self.left);
+        gone.append(&mut self.detached);
         let all: FxHashSet<u32> = gone.iter().copied().collect();
-        self.files.may_go(gone.iter().flat_map(|it| self.read_for(*it)).collect());
+        self.files.allow_removal(gone.iter().flat_map(|it| self.source_files(*it)).collect());
         for number in gone {
             if self.is_below_mounted(number, &all) {
                 continue;
@@ -28,26 +28,26 @@ impl ChangePlanner<'_> {
             let instance = self.instance_at(number);
             let is_below = instance.parent.is_some_and(|parent| all.contains(&parent));
             match &instance.origin {
-                origin if mount_of(origin).is_some() => {
+                origin if mount_node(origin).is_some() => {
                     if !is_below {
                         self.delete_mounted(number)?;
                     }
                 }
                 InstanceOrigin::Folder { folder, .. } => {
-                    self.check_alone(number)?;
+                    self.check_unshared(number)?;
                     self.files.remove_folder(folder);
                 }
                 InstanceOrigin::File { file, .. } => {
-                    self.check_alone(number)?;
+                    self.check_unshared(number)?;
                     self.files.remove_file(file);
-                    self.metas.push(MovedMeta {
+                    self.moved_metas.push(MovedMeta {
                         file: file.clone(),
                         name: instance.name.clone(),
                         to: None,
                     });
                 }
                 InstanceOrigin::Model { file, at, .. } if at.is_empty() => {
-                    self.check_alone(number)?;
+                    self.check_unshared(number)?;
                     self.files.remove_file(file);
                 }
                 InstanceOrigin::Model { .. } => {
@@ -67,11 +67,11 @@ impl ChangePlanner<'_> {
     /// stays. One that stands elsewhere now leaves its file, with what is below it, before that.
     fn is_below_mounted(&self, number: u32, gone: &FxHashSet<u32>) -> bool {
         let mut at = number;
-        while !self.scene.is_live(self.node_of(at))
+        while !self.scene.is_live(self.node_at(at))
             && let Some(parent) = self.instance_at(at).parent
             && gone.contains(&parent)
         {
-            if mount_of(&self.instance_at(parent).origin).is_some() {
+            if mount_node(&self.instance_at(parent).origin).is_some() {
                 return true;
             }
             at = parent;
@@ -80,13 +80,13 @@ impl ChangePlanner<'_> {
     }
 
     /// The files that an instance was read from.
-    fn read_for(&self, number: u32) -> Vec<PathBuf> {
+    fn source_files(&self, number: u32) -> Vec<PathBuf> {
         let instance = self.instance_at(number);
         let mut files = match self.tree.notes.get(number as usize) {
             Some(note) => note.files.clone(),
             None => Vec::new(),
         };
-        files.extend(mount_of(&instance.origin).map(|(project, _)| project.to_owned()));
+        files.extend(mount_node(&instance.origin).map(|(project, _)| project.to_owned()));
         match &instance.origin {
             InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
                 files.push(file.clone());
@@ -94,7 +94,7 @@ impl ChangePlanner<'_> {
             InstanceOrigin::Folder { folder, init: Some(init), .. } => {
                 files.push(init.clone());
                 // Rojo reads a meta file of the folder's own name for its `init` file, too.
-                let metas = META_ENDS.iter().filter_map(|end| {
+                let metas = META_EXTENSIONS.iter().filter_map(|end| {
                     let name = folder.file_name()?.to_str()?;
                     Some(folder.join(format!("{name}.meta.{end}")))
                 });
@@ -107,9 +107,9 @@ impl ChangePlanner<'_> {
 
     /// Takes a node out of a project file. What it mounts stays on the disk.
     fn delete_mounted(&mut self, number: u32) -> Result<(), Refusal> {
-        self.check_node_alone(number)?;
-        let (project, names) = self.mounted_node(number, self.node_of(number))?;
-        self.kept.extend(match &self.instance_at(number).origin {
+        self.check_node_unshared(number)?;
+        let (project, names) = self.mounted_node(number, self.node_at(number))?;
+        self.retained.extend(match &self.instance_at(number).origin {
             InstanceOrigin::Folder { folder, .. } => Some(folder.clone()),
             InstanceOrigin::File { file, .. } | InstanceOrigin::Model { file, .. } => {
                 Some(file.clone())
@@ -122,7 +122,7 @@ impl ChangePlanner<'_> {
                 self.display_path(&project)
             );
         };
-        self.in_project(&project, above, |parent| {
+        self.edit_project_node(&project, above, |parent| {
             json::set_value(parent, last, None);
             Ok(())
         })

@@ -11,24 +11,24 @@ use scene_schemas::Fingerprint;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_core::proposal::BlobStore;
 
-use super::super::bounded::read_file;
-use super::case_rename::CaseTwins;
+use super::super::bounded_read::read_file;
+use super::case_rename::CaseVariants;
 use super::journal::{FileChange, FileContent, StepJournal};
 
 /// Folders that stand deeper in one another than this are not moved.
 const MAX_DEPTH: usize = 500;
 
 /// Files that systems and Git users leave in folders, in which nobody keeps anything.
-const WORTHLESS: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
+const DISPOSABLE_FILES: [&str; 4] = [".DS_Store", ".gitkeep", "Thumbs.db", "desktop.ini"];
 
 /// What becomes of a file that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileFate {
     /// It stays in its folder, wherever that goes.
-    Stays,
+    Stay,
     /// It gets another path.
-    Moves(PathBuf),
-    Goes,
+    Move(PathBuf),
+    Remove,
 }
 
 /// A file that a plan speaks of.
@@ -46,12 +46,12 @@ pub(super) struct PlannedFiles {
     /// No path may lead out of this folder.
     boundary: PathBuf,
     slots: BTreeMap<PathBuf, FileSlot>,
-    made: BTreeMap<PathBuf, Vec<u8>>,
-    made_folders: BTreeSet<PathBuf>,
+    new_files: BTreeMap<PathBuf, Vec<u8>>,
+    new_folders: BTreeSet<PathBuf>,
     /// Folders that get another path, or go.
     folders: BTreeMap<PathBuf, Option<PathBuf>>,
     /// The files of instances that go.
-    may_go: BTreeSet<PathBuf>,
+    removable: BTreeSet<PathBuf>,
 }
 
 /// What a plan comes to.
@@ -60,17 +60,17 @@ pub(crate) struct PlannedChanges {
     /// The files, sorted by path.
     pub(crate) files: Vec<FileChange>,
     /// Folders that are made, though nothing may be in them, a parent before what is in it.
-    pub(super) made: Vec<PathBuf>,
+    pub(super) new_folders: Vec<PathBuf>,
     /// Folders that go where nothing is left in them, a parent behind what is in it.
-    pub(super) gone: Vec<PathBuf>,
+    pub(super) removed_folders: Vec<PathBuf>,
     /// Files and folders that stay, although the nodes go that name them.
-    pub(crate) kept: Vec<PathBuf>,
+    pub(crate) retained: Vec<PathBuf>,
 }
 
 impl PlannedChanges {
     /// The folders that come or go.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.made.iter().chain(&self.gone).map(PathBuf::as_path)
+        self.new_folders.iter().chain(&self.removed_folders).map(PathBuf::as_path)
     }
 }
 
@@ -85,7 +85,7 @@ impl PlannedFiles {
     }
 
     fn slot_mut(&mut self, file: &Path) -> &mut FileSlot {
-        self.slots.entry(file.to_owned()).or_insert(FileSlot { fate: FileFate::Stays, bytes: None })
+        self.slots.entry(file.to_owned()).or_insert(FileSlot { fate: FileFate::Stay, bytes: None })
     }
 
     /// What a file will hold; none where there is no such file.
@@ -96,46 +96,46 @@ impl PlannedFiles {
         match read_file(file) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
-                Ok(self.made.get(file).cloned())
+                Ok(self.new_files.get(file).cloned())
             }
             Err(why) => refuse!("{} cannot be read: {why}.", self.display_path(file)),
         }
     }
 
     /// Gives a file another content: one that `is_there`, or one that is made at that path.
-    pub(super) fn put_content(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
+    pub(super) fn set_content(&mut self, file: &Path, is_there: bool, bytes: Vec<u8>) {
         if is_there {
             self.slot_mut(file).bytes = Some(bytes);
         } else {
-            self.made.insert(file.to_owned(), bytes);
+            self.new_files.insert(file.to_owned(), bytes);
         }
     }
 
     /// Makes a file at the path that it will have.
     pub(super) fn create_file(&mut self, to: PathBuf, bytes: Vec<u8>) -> Result<(), Refusal> {
-        if self.made.contains_key(&to) {
+        if self.new_files.contains_key(&to) {
             return refuse!(
                 "{} would have to be two files; give other names.",
                 self.display_path(&to)
             );
         }
-        self.made.insert(to, bytes);
+        self.new_files.insert(to, bytes);
         Ok(())
     }
 
     /// Makes a folder at the path that it will have.
-    pub(super) fn make_folder(&mut self, to: PathBuf) {
-        self.made_folders.insert(to);
+    pub(super) fn create_folder(&mut self, to: PathBuf) {
+        self.new_folders.insert(to);
     }
 
     /// Gives a file another path.
     pub(super) fn move_file(&mut self, file: &Path, to: PathBuf) {
-        self.slot_mut(file).fate = FileFate::Moves(to);
+        self.slot_mut(file).fate = FileFate::Move(to);
     }
 
     /// Takes a file away.
     pub(super) fn remove_file(&mut self, file: &Path) {
-        self.slot_mut(file).fate = FileFate::Goes;
+        self.slot_mut(file).fate = FileFate::Remove;
     }
 
     /// Gives a folder another path, with all in it of which nothing else is said.
@@ -149,30 +149,30 @@ impl PlannedFiles {
     }
 
     /// Says which files may go with their folder, though nothing else is said of them.
-    pub(super) fn may_go(&mut self, files: BTreeSet<PathBuf>) {
-        self.may_go = files;
+    pub(super) fn allow_removal(&mut self, files: BTreeSet<PathBuf>) {
+        self.removable = files;
     }
 
     /// Whether a file is to go, or to be moved.
     pub(super) fn is_leaving(&self, file: &Path) -> bool {
-        self.slots.get(file).is_some_and(|slot| slot.fate != FileFate::Stays)
+        self.slots.get(file).is_some_and(|slot| slot.fate != FileFate::Stay)
     }
 
     /// Where something will be that stays in its folder; its own path where that goes.
-    pub(super) fn path_after(&self, path: &Path) -> PathBuf {
-        match self.fate_with_folders(path) {
-            FileFate::Moves(to) => to,
-            FileFate::Stays | FileFate::Goes => path.to_owned(),
+    pub(super) fn planned_path(&self, path: &Path) -> PathBuf {
+        match self.folder_fate(path) {
+            FileFate::Move(to) => to,
+            FileFate::Stay | FileFate::Remove => path.to_owned(),
         }
     }
 
     /// What becomes of a path with the folders that it is in, or is itself.
-    fn fate_with_folders(&self, path: &Path) -> FileFate {
+    fn folder_fate(&self, path: &Path) -> FileFate {
         let found = path.ancestors().find_map(|above| Some((above, self.folders.get(above)?)));
         match found {
-            None => FileFate::Stays,
-            Some((_, None)) => FileFate::Goes,
-            Some((above, Some(to))) => FileFate::Moves(match path.strip_prefix(above) {
+            None => FileFate::Stay,
+            Some((_, None)) => FileFate::Remove,
+            Some((above, Some(to))) => FileFate::Move(match path.strip_prefix(above) {
                 Ok(rest) if rest != Path::new("") => to.join(rest),
                 // `join` with nothing would end in a slash.
                 _ => to.clone(),
@@ -181,15 +181,15 @@ impl PlannedFiles {
     }
 
     /// Where a file that is there ends up; none where it goes.
-    fn end_of(&self, file: &Path, slot: &FileSlot) -> Option<PathBuf> {
+    fn final_path(&self, file: &Path, slot: &FileSlot) -> Option<PathBuf> {
         let fate = match &slot.fate {
-            FileFate::Stays => &self.fate_with_folders(file),
+            FileFate::Stay => &self.folder_fate(file),
             fate => fate,
         };
         match fate {
-            FileFate::Goes => None,
-            FileFate::Moves(to) => Some(to.clone()),
-            FileFate::Stays => Some(file.to_owned()),
+            FileFate::Remove => None,
+            FileFate::Move(to) => Some(to.clone()),
+            FileFate::Stay => Some(file.to_owned()),
         }
     }
 
@@ -202,14 +202,14 @@ impl PlannedFiles {
         let mut changes = PlannedChanges::default();
         let folders: Vec<PathBuf> = self.folders.keys().cloned().collect();
         for folder in folders {
-            self.take_rest(&folder, &mut changes, 0)?;
+            self.include_rest(&folder, &mut changes, 0)?;
         }
-        self.check_rest()?;
-        changes.made.extend(std::mem::take(&mut self.made_folders));
+        self.check_unrelated_files()?;
+        changes.new_folders.extend(std::mem::take(&mut self.new_folders));
         let mut before: BTreeMap<PathBuf, FileContent> = BTreeMap::new();
         let mut after: BTreeMap<PathBuf, FileContent> = BTreeMap::new();
         for (file, slot) in &self.slots {
-            let end = self.end_of(file, slot);
+            let end = self.final_path(file, slot);
             if end.as_ref() == Some(file) && slot.bytes.is_none() {
                 continue;
             }
@@ -226,7 +226,7 @@ impl PlannedFiles {
             }
             before.insert(file.clone(), old);
         }
-        for (file, bytes) in std::mem::take(&mut self.made) {
+        for (file, bytes) in std::mem::take(&mut self.new_files) {
             if after.insert(file.clone(), FileContent { bytes, mode: None }).is_some() {
                 return refuse!(
                     "{} would have to be two files; give other names.",
@@ -243,24 +243,26 @@ impl PlannedFiles {
                 changes.files.push(FileChange { path: path.clone(), before, after });
             }
         }
-        let twins = changes.case_twins();
-        changes.made.retain(|folder| !twins.is_folder(folder) || changes.gone.contains(folder));
-        changes.made.sort();
-        changes.gone.sort_by(|a, b| b.cmp(a));
+        let twins = changes.case_variants();
+        changes
+            .new_folders
+            .retain(|folder| !twins.is_folder(folder) || changes.removed_folders.contains(folder));
+        changes.new_folders.sort();
+        changes.removed_folders.sort_by(|a, b| b.cmp(a));
         let files = changes.files.iter().map(|change| &change.path);
-        for path in files.chain(&changes.made).chain(&changes.gone) {
-            check_text(path, &self.folder)?;
+        for path in files.chain(&changes.new_folders).chain(&changes.removed_folders) {
+            check_utf8(path, &self.folder)?;
         }
         Ok(changes)
     }
 
     /// Whether nothing goes with a folder but what instances were read from.
-    fn check_rest(&self) -> Result<(), Refusal> {
+    fn check_unrelated_files(&self) -> Result<(), Refusal> {
         let is_stranger = |(file, slot): &(&PathBuf, &FileSlot)| {
-            let is_worthless = || WORTHLESS.iter().any(|name| file.ends_with(name));
-            slot.fate == FileFate::Stays
-                && self.fate_with_folders(file) == FileFate::Goes
-                && !self.may_go.contains(*file)
+            let is_worthless = || DISPOSABLE_FILES.iter().any(|name| file.ends_with(name));
+            slot.fate == FileFate::Stay
+                && self.folder_fate(file) == FileFate::Remove
+                && !self.removable.contains(*file)
                 && !is_worthless()
         };
         let strangers: Vec<&PathBuf> =
@@ -284,7 +286,7 @@ impl PlannedFiles {
     }
 
     /// Takes the files of a folder that moves or goes, of which nothing is said, with it.
-    fn take_rest(
+    fn include_rest(
         &mut self,
         folder: &Path,
         changes: &mut PlannedChanges,
@@ -301,16 +303,16 @@ impl PlannedFiles {
         if depth > 0 && self.folders.contains_key(folder) {
             return Ok(());
         }
-        changes.gone.push(folder.to_owned());
-        if let FileFate::Moves(to) = self.fate_with_folders(folder) {
-            changes.made.push(to);
+        changes.removed_folders.push(folder.to_owned());
+        if let FileFate::Move(to) = self.folder_fate(folder) {
+            changes.new_folders.push(to);
         }
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
-            check_text(&path, &self.folder)?;
+            check_utf8(&path, &self.folder)?;
             if kind.is_dir() {
-                self.take_rest(&path, changes, depth + 1)?;
+                self.include_rest(&path, changes, depth + 1)?;
             } else if kind.is_file() {
                 self.slot_mut(&path);
             } else {
@@ -334,7 +336,7 @@ impl PlannedFiles {
     ) -> Result<(), Refusal> {
         let mut folded: BTreeMap<String, &PathBuf> = BTreeMap::new();
         let new = after.keys().filter(|path| !before.contains_key(*path));
-        for path in new.clone().chain(&changes.made) {
+        for path in new.clone().chain(&changes.new_folders) {
             if let Some(other) = folded.insert(path.to_string_lossy().to_lowercase(), path)
                 && other != path
             {
@@ -345,9 +347,13 @@ impl PlannedFiles {
                 );
             }
         }
-        let all = before.keys().chain(after.keys()).chain(&changes.made).chain(&changes.gone);
-        let twins = CaseTwins::of_paths(all.map(PathBuf::as_path));
-        for path in new.chain(&changes.made) {
+        let all = before
+            .keys()
+            .chain(after.keys())
+            .chain(&changes.new_folders)
+            .chain(&changes.removed_folders);
+        let twins = CaseVariants::from_paths(all.map(PathBuf::as_path));
+        for path in new.chain(&changes.new_folders) {
             self.check_inside(path)?;
             self.check_free(path, before, changes, &twins)?;
         }
@@ -368,13 +374,13 @@ impl PlannedFiles {
         path: &Path,
         before: &BTreeMap<PathBuf, FileContent>,
         changes: &PlannedChanges,
-        twins: &CaseTwins,
+        twins: &CaseVariants,
     ) -> Result<(), Refusal> {
         for part in path.ancestors() {
             let (Some(folder), Some(name)) = (part.parent(), part.file_name()) else { break };
             let wanted = name.to_string_lossy().to_lowercase();
             // On some systems a folder is found by another name than its own, which it will not have.
-            if !twins.is_called(folder) {
+            if !twins.has_exact_name(folder) {
                 continue;
             }
             let Ok(entries) = fs::read_dir(folder) else { continue };
@@ -387,7 +393,7 @@ impl PlannedFiles {
                     continue;
                 }
                 let goes = if there.is_dir() {
-                    changes.gone.contains(&there)
+                    changes.removed_folders.contains(&there)
                 } else {
                     before.contains_key(&there)
                 };
@@ -409,9 +415,11 @@ impl PlannedFiles {
 
 impl PlannedChanges {
     /// The paths of the plan that differ by case alone.
-    pub(super) fn case_twins(&self) -> CaseTwins {
+    pub(super) fn case_variants(&self) -> CaseVariants {
         let files = self.files.iter().map(|it| &it.path);
-        CaseTwins::of_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+        CaseVariants::from_paths(
+            files.chain(&self.new_folders).chain(&self.removed_folders).map(PathBuf::as_path),
+        )
     }
 
     /// Gives one more file a content.
@@ -419,7 +427,7 @@ impl PlannedChanges {
     /// # Errors
     /// What is there cannot be read, or no record can hold its path.
     pub(crate) fn write_file(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), Refusal> {
-        check_text(file, Path::new(""))?;
+        check_utf8(file, Path::new(""))?;
         let before = file.exists().then(|| read_content(file)).transpose()?;
         let mode = before.as_ref().and_then(|it| it.mode);
         let after = Some(FileContent { bytes, mode });
@@ -432,7 +440,7 @@ impl PlannedChanges {
     pub(crate) fn reverse_journals(journals: &[StepJournal], blobs: &BlobStore) -> Option<Self> {
         let mut files: BTreeMap<&Path, FileChange> = BTreeMap::new();
         let paths = journals.iter().flat_map(|it| &it.files).map(|noted| noted.path.as_path());
-        let twins = CaseTwins::of_paths(paths);
+        let twins = CaseVariants::from_paths(paths);
         let (mut made, mut gone) = (BTreeSet::new(), BTreeSet::new());
         for journal in journals {
             for noted in &journal.files {
@@ -440,12 +448,14 @@ impl PlannedChanges {
                     btree_map::Entry::Occupied(there) => there.into_mut(),
                     btree_map::Entry::Vacant(new) => {
                         let path = noted.path.clone();
-                        let is_there = path.exists() && twins.is_called(&path);
+                        let is_there = path.exists() && twins.has_exact_name(&path);
                         let before = is_there.then(|| read_content(&path)).transpose().ok()?;
                         new.insert(FileChange { path, after: before.clone(), before })
                     }
                 };
-                if hash(there.after.as_ref()).as_ref() != noted.after.as_ref().map(|it| &it.hash) {
+                if hash_content(there.after.as_ref()).as_ref()
+                    != noted.after.as_ref().map(|it| &it.hash)
+                {
                     return None;
                 }
                 there.after = match &noted.before {
@@ -467,12 +477,12 @@ impl PlannedChanges {
         }
         let files = files.into_values().filter(|it| it.before != it.after).collect();
         let (made, gone) = (made.into_iter().collect(), gone.into_iter().rev().collect());
-        Some(Self { files, made, gone, kept: Vec::new() })
+        Some(Self { files, new_folders: made, removed_folders: gone, retained: Vec::new() })
     }
 }
 
 /// Whether a record of a step can hold a path.
-fn check_text(path: &Path, folder: &Path) -> Result<(), Refusal> {
+fn check_utf8(path: &Path, folder: &Path) -> Result<(), Refusal> {
     if path.to_str().is_some() {
         return Ok(());
     }
@@ -496,6 +506,6 @@ fn read_content(file: &Path) -> Result<FileContent, Refusal> {
 }
 
 /// The hash of a file as a plan read it.
-pub(super) fn hash(content: Option<&FileContent>) -> Option<Fingerprint> {
+pub(super) fn hash_content(content: Option<&FileContent>) -> Option<Fingerprint> {
     content.map(|content| Fingerprint::of(&content.bytes))
 }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 use vector_files::disk;
 
-use super::back::NotBack;
-use super::case_rename::CaseTwins;
-use super::files::{PlannedChanges, hash};
+use super::case_rename::CaseVariants;
+use super::files::{PlannedChanges, hash_content};
+use super::rollback::RollbackFailure;
 
 /// What a file holds, and who may read and write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,16 +59,16 @@ pub struct JournalFile {
     pub path: PathBuf,
     /// What it was; none where it was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<KeptContent>,
+    pub before: Option<StoredContent>,
     /// What it becomes; none where it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<KeptContent>,
+    pub after: Option<StoredContent>,
 }
 
 /// A content that the ledger has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KeptContent {
+pub struct StoredContent {
     pub hash: Fingerprint,
     /// The permissions of Unix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,17 +112,17 @@ impl ReadyStep {
     /// left on the disk.
     pub(crate) fn store_temporary(changes: PlannedChanges, mark: &str) -> io::Result<Self> {
         let mut temporary = Vec::with_capacity(changes.files.len());
-        let twins = changes.case_twins();
+        let twins = changes.case_variants();
         for change in &changes.files {
             let stored = change.after.as_ref().map(|after| {
-                let beside = free_beside(&change.path, &changes.gone, &twins);
+                let beside = temporary_path(&change.path, &changes.removed_folders, &twins);
                 let file = disk::write_marked(&beside, mark, [&after.bytes[..]])?;
                 set_mode(file.path(), after.mode)?;
                 Ok::<_, io::Error>(file.into_temp_path())
             });
             temporary.push(stored.transpose()?);
         }
-        let kept = |content: &FileContent| KeptContent {
+        let kept = |content: &FileContent| StoredContent {
             hash: Fingerprint::of(&content.bytes),
             mode: content.mode,
         };
@@ -134,7 +134,7 @@ impl ReadyStep {
         let journal = StepJournal {
             files: changes.files.iter().map(noted).collect(),
             made: missing_folders(&changes, &twins),
-            gone: changes.gone.clone(),
+            gone: changes.removed_folders.clone(),
             temporary: temporary.iter().flatten().map(|it| it.to_path_buf()).collect(),
             mark: mark.to_owned(),
         };
@@ -150,10 +150,11 @@ impl ReadyStep {
     }
 
     /// The first file that is not what it was when the step was planned.
-    pub(crate) fn first_changed(&self) -> Option<PathBuf> {
-        let twins = self.changes.case_twins();
+    pub(crate) fn first_changed_file(&self) -> Option<PathBuf> {
+        let twins = self.changes.case_variants();
         let current = |file: &Path| hash_file(file, &twins).ok().flatten();
-        let is_other = |change: &&FileChange| current(&change.path) != hash(change.before.as_ref());
+        let is_other =
+            |change: &&FileChange| current(&change.path) != hash_content(change.before.as_ref());
         self.changes.files.iter().find(is_other).map(|change| change.path.clone())
     }
 
@@ -161,15 +162,15 @@ impl ReadyStep {
     ///
     /// # Errors
     /// It was not done; what had been done of it was taken back, as far as that was possible.
-    pub(crate) fn perform(mut self) -> Result<DoneStep, Box<NotDone>> {
+    pub(crate) fn perform(mut self) -> Result<DoneStep, Box<FailedStep>> {
         let temporary = std::mem::take(&mut self.temporary);
         let done = self.replace_files(temporary);
         let step = DoneStep(self);
         match done {
             Ok(()) => Ok(step),
             Err(why) => {
-                let left = step.take_back().err();
-                Err(Box::new(NotDone { why, left, step }))
+                let left = step.roll_back().err();
+                Err(Box::new(FailedStep { why, left, step }))
             }
         }
     }
@@ -188,13 +189,16 @@ impl ReadyStep {
         temporary: Vec<Option<TempPath>>,
     ) -> impl Iterator<Item = DiskAction<'_>> {
         let removed = self.changes.files.iter().filter(|it| it.after.is_none());
-        let removed = removed.map(|change| DiskAction::Remove(change.path.as_path()));
-        let gone =
-            self.changes.gone.iter().map(|folder| DiskAction::RemoveFolder(folder.as_path()));
+        let removed = removed.map(|change| DiskAction::RemoveFile(change.path.as_path()));
+        let gone = self
+            .changes
+            .removed_folders
+            .iter()
+            .map(|folder| DiskAction::RemoveFolder(folder.as_path()));
         let made =
             self.journal.step.made.iter().map(|folder| DiskAction::MakeFolder(folder.as_path()));
         let put = self.changes.files.iter().zip(temporary);
-        let put = put.filter_map(|(change, file)| Some(DiskAction::Put(file?, &change.path)));
+        let put = put.filter_map(|(change, file)| Some(DiskAction::PlaceFile(file?, &change.path)));
         removed.chain(gone).chain(made).chain(put)
     }
 
@@ -212,7 +216,7 @@ impl ReadyStep {
         for (at, act) in self.disk_actions(temporary).enumerate() {
             match act {
                 act if at < stop => act.perform().unwrap(),
-                DiskAction::Put(file, _) => drop(file.keep().unwrap()),
+                DiskAction::PlaceFile(file, _) => drop(file.keep().unwrap()),
                 _ => {}
             }
         }
@@ -221,16 +225,16 @@ impl ReadyStep {
 
 /// One thing that is done to the disk.
 enum DiskAction<'a> {
-    Remove(&'a Path),
+    RemoveFile(&'a Path),
     RemoveFolder(&'a Path),
     MakeFolder(&'a Path),
-    Put(TempPath, &'a Path),
+    PlaceFile(TempPath, &'a Path),
 }
 
 impl DiskAction<'_> {
     fn perform(self) -> io::Result<()> {
         match self {
-            Self::Remove(file) => fs::remove_file(file),
+            Self::RemoveFile(file) => fs::remove_file(file),
             // What somebody has put there meanwhile stays.
             Self::RemoveFolder(folder) => {
                 let _ = fs::remove_dir(folder);
@@ -240,7 +244,7 @@ impl DiskAction<'_> {
                 Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
                 _ => Ok(()),
             },
-            Self::Put(file, to) => file.persist(to).map_err(|error| error.error),
+            Self::PlaceFile(file, to) => file.persist(to).map_err(|error| error.error),
         }
     }
 }
@@ -251,21 +255,21 @@ pub(crate) struct DoneStep(ReadyStep);
 
 impl DoneStep {
     /// Takes it back. Running it again goes on with what could not be.
-    pub(crate) fn take_back(&self) -> Result<(), NotBack> {
+    pub(crate) fn roll_back(&self) -> Result<(), RollbackFailure> {
         let before = |noted: &JournalFile| {
             let change = self.0.changes.files.iter().find(|change| change.path == noted.path);
             change.and_then(|change| change.before.as_ref()).map(|it| it.bytes.clone())
         };
-        self.0.journal.step.take_back(before)
+        self.0.journal.step.roll_back(before)
     }
 }
 
 /// A step that could not be done.
 #[derive(Debug)]
-pub(crate) struct NotDone {
+pub(crate) struct FailedStep {
     pub(crate) why: io::Error,
     /// What could not be taken back of it, where there is any.
-    pub(crate) left: Option<NotBack>,
+    pub(crate) left: Option<RollbackFailure>,
     /// The step, by which that can be tried again.
     pub(crate) step: DoneStep,
 }
@@ -277,9 +281,9 @@ impl StepJournal {
     }
 
     /// The paths of the step that differ by case alone.
-    pub(super) fn case_twins(&self) -> CaseTwins {
+    pub(super) fn case_variants(&self) -> CaseVariants {
         let files = self.files.iter().map(|it| &it.path);
-        CaseTwins::of_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
+        CaseVariants::from_paths(files.chain(&self.made).chain(&self.gone).map(PathBuf::as_path))
     }
 
     /// What has to be fetched from the ledger to take the step back.
@@ -313,8 +317,8 @@ impl StepJournal {
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub(super) fn hash_file(file: &Path, twins: &CaseTwins) -> io::Result<Option<Fingerprint>> {
-    if !twins.is_called(file) {
+pub(super) fn hash_file(file: &Path, twins: &CaseVariants) -> io::Result<Option<Fingerprint>> {
+    if !twins.has_exact_name(file) {
         return Ok(None);
     }
     match disk::hash_file(file) {
@@ -328,7 +332,7 @@ pub(super) fn hash_file(file: &Path, twins: &CaseTwins) -> io::Result<Option<Fin
 }
 
 /// A path in the nearest folder that is there and stays.
-fn free_beside(path: &Path, gone: &[PathBuf], twins: &CaseTwins) -> PathBuf {
+fn temporary_path(path: &Path, gone: &[PathBuf], twins: &CaseVariants) -> PathBuf {
     let stays = |folder: &&Path| twins.is_folder(folder) && !gone.iter().any(|it| it == folder);
     let folder = path.ancestors().skip(1).find(stays).unwrap_or(Path::new("."));
     // Permissions are given apart.
@@ -336,12 +340,13 @@ fn free_beside(path: &Path, gone: &[PathBuf], twins: &CaseTwins) -> PathBuf {
 }
 
 /// The folders that have to be made, those on the way included.
-fn missing_folders(changes: &PlannedChanges, twins: &CaseTwins) -> Vec<PathBuf> {
+fn missing_folders(changes: &PlannedChanges, twins: &CaseVariants) -> Vec<PathBuf> {
     let parents =
         changes.files.iter().filter(|it| it.after.is_some()).filter_map(|it| it.path.parent());
-    let wanted = parents.chain(changes.made.iter().map(PathBuf::as_path));
-    let is_missing =
-        |folder: &&Path| !twins.is_folder(folder) || changes.gone.iter().any(|it| it == folder);
+    let wanted = parents.chain(changes.new_folders.iter().map(PathBuf::as_path));
+    let is_missing = |folder: &&Path| {
+        !twins.is_folder(folder) || changes.removed_folders.iter().any(|it| it == folder)
+    };
     let mut missing: Vec<PathBuf> = wanted
         .flat_map(|folder| folder.ancestors().take_while(is_missing))
         .map(Path::to_owned)

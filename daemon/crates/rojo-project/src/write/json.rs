@@ -51,7 +51,7 @@ impl JsonDocument {
 ///
 /// # Errors
 /// Something else is there.
-pub(super) fn object_at(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
+pub(super) fn object_or_create(object: &CstObject, key: &str) -> Result<CstObject, Refusal> {
     match object.object_value_or_create(key) {
         Some(found) => Ok(found),
         None => refuse!("its `{key}` is not an object"),
@@ -129,7 +129,7 @@ pub(super) fn append_values(
 }
 
 /// Takes an object away that holds nothing any more.
-pub(super) fn drop_empty(object: &CstObject, key: &str) {
+pub(super) fn remove_empty_object(object: &CstObject, key: &str) {
     if let Some(there) = object.get(key)
         && there.object_value().is_some_and(|it| it.properties().is_empty())
     {
@@ -138,7 +138,7 @@ pub(super) fn drop_empty(object: &CstObject, key: &str) {
 }
 
 /// The first of some keys that an object has.
-pub(super) fn key_of<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a str> {
+pub(super) fn find_key<'a>(object: &CstObject, keys: [&'a str; 2]) -> Option<&'a str> {
     keys.into_iter().find(|key| object.get(key).is_some())
 }
 
@@ -196,11 +196,19 @@ mod tests {
     fn what_is_not_changed_keeps_its_bytes() {
         let text = "{\n\t// why\n\t\"properties\": {\n\t\t\"Disabled\": true, // now\n\t\t\"X\": [1,2]\n\t},\n\t\"id\":\"a\"\n}\n";
         let set_disabled = |object: &CstObject| {
-            set_value(&object_at(object, "properties").unwrap(), "Disabled", Some(&json!(false)));
+            set_value(
+                &object_or_create(object, "properties").unwrap(),
+                "Disabled",
+                Some(&json!(false)),
+            );
         };
         assert_eq!(edited(text, set_disabled), text.replace("true", "false"));
         let added = edited(text, |object| {
-            set_value(&object_at(object, "properties").unwrap(), "Y", Some(&json!([1, 0.5])));
+            set_value(
+                &object_or_create(object, "properties").unwrap(),
+                "Y",
+                Some(&json!([1, 0.5])),
+            );
         });
         assert_eq!(added, text.replace("[1,2]\n", "[1,2],\n\t\t\"Y\": [1, 0.5]\n"));
     }
@@ -209,7 +217,7 @@ mod tests {
     fn an_object_in_one_line_stays_there() {
         let flat = |text: &str| {
             edited(text, |object| {
-                set_value(&object_at(object, "p").unwrap(), "b", Some(&json!([1, 2])));
+                set_value(&object_or_create(object, "p").unwrap(), "b", Some(&json!([1, 2])));
             })
         };
         assert_eq!(flat("{ \"p\": { \"a\": 1 } }"), "{ \"p\": { \"a\": 1, \"b\": [1, 2] } }");

@@ -8,18 +8,18 @@
 //! The way is `settle` (instances that came or stand elsewhere) -> `gone` -> `props` (texts, properties)
 //! -> `model` (model files that hold what changed) -> `files` -> `journal`.
 
-pub(super) mod back;
 mod case_rename;
 mod delete;
+mod file_names;
 mod files;
 pub(super) mod journal;
 mod json;
 mod model;
-mod names;
 mod props;
 mod restructure;
+pub(super) mod rollback;
 mod text;
-mod values;
+mod value_json;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use vector_place::{Node, Scene};
 use self::files::PlannedFiles;
 use super::glob::is_ignored;
 use super::middleware::FileMiddleware;
-use super::read::FileRules;
+use super::reader::FileRules;
 use super::tree::{InstanceOrigin, ProjectInstance, ProjectTree};
 
 /// The stored properties that were set since the project was read, by instance.
@@ -52,13 +52,13 @@ pub(super) fn plan_changes(
     touched: &TouchedProperties,
 ) -> Result<PlannedChanges, Refusal> {
     let mut writer = ChangePlanner::new(tree, nodes, scene, touched);
-    writer.restructure()?;
-    writer.drop_gone()?;
-    writer.set_all()?;
+    writer.restructure_files()?;
+    writer.remove_deleted()?;
+    writer.write_properties()?;
     writer.write_models()?;
     writer.move_metas()?;
-    let kept = std::mem::take(&mut writer.kept);
-    Ok(PlannedChanges { kept, ..writer.files.finish()? })
+    let kept = std::mem::take(&mut writer.retained);
+    Ok(PlannedChanges { retained: kept, ..writer.files.finish()? })
 }
 
 /// A plan in the making.
@@ -71,21 +71,21 @@ struct ChangePlanner<'a> {
     /// anew elsewhere.
     known: FxHashMap<Node, u32>,
     /// The instances of each file and folder.
-    sharing: FxHashMap<PathBuf, Vec<u32>>,
+    instances_by_path: FxHashMap<PathBuf, Vec<u32>>,
     files: PlannedFiles,
     /// The folders of instances whose folder is new or another one now.
     folders: FxHashMap<Node, PathBuf>,
     /// What is written as part of a model file.
-    parts: FxHashSet<Node>,
+    new_parts: FxHashSet<Node>,
     /// Instances that are part of the tree and whose files go.
-    left: Vec<u32>,
+    detached: Vec<u32>,
     /// The roots of model files that hold something that changed.
     models: BTreeSet<u32>,
     /// What nodes mount that go, and stays.
-    kept: Vec<PathBuf>,
-    metas: Vec<MovedMeta>,
+    retained: Vec<PathBuf>,
+    moved_metas: Vec<MovedMeta>,
     /// Where the meta files of moved scripts will be.
-    meta_of: FxHashMap<Node, PathBuf>,
+    moved_meta_paths: FxHashMap<Node, PathBuf>,
     /// What the texts of new scripts are called: `luau` or `lua`.
     extension: &'static str,
 }
@@ -100,7 +100,7 @@ struct MovedMeta {
 }
 
 /// What children of an instance become.
-enum ChildHome {
+enum ChildLocation {
     /// Files in a folder.
     Folder(PathBuf),
     /// Parts of a model file, by its root.
@@ -114,11 +114,11 @@ impl<'a> ChangePlanner<'a> {
         scene: &'a Scene,
         touched: &'a TouchedProperties,
     ) -> Self {
-        let mut sharing: FxHashMap<PathBuf, Vec<u32>> = FxHashMap::default();
+        let mut instances_by_path: FxHashMap<PathBuf, Vec<u32>> = FxHashMap::default();
         let (mut lua, mut luau) = (0, 0);
         for (number, instance) in (0..).zip(&tree.instances) {
-            if let Some(path) = path_of(&instance.origin) {
-                sharing.entry(path.to_owned()).or_default().push(number);
+            if let Some(path) = own_path(&instance.origin) {
+                instances_by_path.entry(path.to_owned()).or_default().push(number);
             }
             match text_file(&instance.origin).and_then(Path::extension) {
                 Some(end) if end == "lua" => lua += 1,
@@ -132,15 +132,15 @@ impl<'a> ChangePlanner<'a> {
             scene,
             touched,
             known: nodes.iter().copied().zip(0..).collect(),
-            sharing,
+            instances_by_path,
             files: PlannedFiles::new(&tree.folder, &tree.boundary),
             folders: FxHashMap::default(),
-            parts: FxHashSet::default(),
-            left: Vec::new(),
+            new_parts: FxHashSet::default(),
+            detached: Vec::new(),
             models: BTreeSet::new(),
-            kept: Vec::new(),
-            metas: Vec::new(),
-            meta_of: FxHashMap::default(),
+            retained: Vec::new(),
+            moved_metas: Vec::new(),
+            moved_meta_paths: FxHashMap::default(),
             extension: if lua > luau { "lua" } else { "luau" },
         }
     }
@@ -149,7 +149,7 @@ impl<'a> ChangePlanner<'a> {
         &self.tree.instances[number as usize]
     }
 
-    fn node_of(&self, number: u32) -> Node {
+    fn node_at(&self, number: u32) -> Node {
         self.nodes[number as usize]
     }
 
@@ -169,10 +169,10 @@ impl<'a> ChangePlanner<'a> {
     }
 
     /// Whether a file or folder is one instance alone: what is done to it would be done to all.
-    fn check_alone(&self, number: u32) -> Result<(), Refusal> {
+    fn check_unshared(&self, number: u32) -> Result<(), Refusal> {
         let origin = &self.instance_at(number).origin;
-        let Some(path) = path_of(origin) else { return Ok(()) };
-        let all = self.sharing.get(path).map_or(&[][..], Vec::as_slice);
+        let Some(path) = own_path(origin) else { return Ok(()) };
+        let all = self.instances_by_path.get(path).map_or(&[][..], Vec::as_slice);
         if all.len() < 2 {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl<'a> ChangePlanner<'a> {
     }
 
     fn list_paths(&self, numbers: &[u32]) -> String {
-        let live = numbers.iter().map(|number| self.node_of(*number));
+        let live = numbers.iter().map(|number| self.node_at(*number));
         let paths: Vec<String> = live
             .filter(|node| self.scene.is_live(*node))
             .map(|node| self.path_text(node))
@@ -225,7 +225,7 @@ impl<'a> ChangePlanner<'a> {
 
     /// Whether a file that is to be is read as what is meant, and a folder, or a meta file, as nothing
     /// else.
-    fn check_read(
+    fn check_read_back(
         &self,
         below: Option<Node>,
         path: &Path,
@@ -240,8 +240,10 @@ impl<'a> ChangePlanner<'a> {
         }
         let file_name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default();
         let is_other = match (rules.syncs.iter().find(|rule| rule.matches(path)), wanted) {
-            (Some(rule), wanted) => Some((rule.middleware, rule.name(file_name))) != wanted,
-            (None, Some(wanted)) => FileMiddleware::of_file(file_name) != Some(wanted),
+            (Some(rule), wanted) => {
+                Some((rule.middleware, rule.instance_name(file_name))) != wanted
+            }
+            (None, Some(wanted)) => FileMiddleware::from_file_name(file_name) != Some(wanted),
             (None, None) => false,
         };
         if is_other {
@@ -255,7 +257,7 @@ impl<'a> ChangePlanner<'a> {
 }
 
 /// The file or folder that is all of an instance.
-fn path_of(origin: &InstanceOrigin) -> Option<&Path> {
+fn own_path(origin: &InstanceOrigin) -> Option<&Path> {
     match origin {
         InstanceOrigin::File { file, .. } => Some(file),
         InstanceOrigin::Folder { folder, .. } => Some(folder),
@@ -274,7 +276,7 @@ fn text_file(origin: &InstanceOrigin) -> Option<&Path> {
 }
 
 /// The project file and the names of the node that an instance is, or is mounted by.
-fn mount_of(origin: &InstanceOrigin) -> Option<(&Path, &[String])> {
+fn mount_node(origin: &InstanceOrigin) -> Option<(&Path, &[String])> {
     match origin {
         InstanceOrigin::Node { project, names } => Some((project, names)),
         InstanceOrigin::File { mounted, .. }

@@ -16,16 +16,16 @@ use crate::build_tree::renumber_reference;
 use crate::tree::{InstanceOrigin, reference_to};
 
 /// The keys of `.model.json`, which has some of them in two ways.
-const MODEL: DescriptionKeys =
+const MODEL_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["properties", "Properties"], attributes: "attributes" };
-const CHILDREN: [&str; 2] = ["children", "Children"];
-const NAME: [&str; 2] = ["name", "Name"];
+const CHILDREN_KEYS: [&str; 2] = ["children", "Children"];
+const NAME_KEYS: [&str; 2] = ["name", "Name"];
 
 impl ChangePlanner<'_> {
     /// Writes the model files that hold something that changed.
     pub(super) fn write_models(&mut self) -> Result<(), Refusal> {
         for root in std::mem::take(&mut self.models) {
-            self.check_alone(root)?;
+            self.check_unshared(root)?;
             let InstanceOrigin::Model { file, .. } = &self.instance_at(root).origin else {
                 continue;
             };
@@ -33,21 +33,21 @@ impl ChangePlanner<'_> {
             let is_json = |end: &std::ffi::OsStr| end == "json" || end == "jsonc";
             let shown = self.display_path(file);
             let after = if file.extension().is_some_and(is_json) {
-                self.json_changed(root, &bytes)
+                self.edit_json_model(root, &bytes)
             } else {
-                self.roblox_changed(root, file, bytes.clone())
+                self.edit_roblox_model(root, file, bytes.clone())
             };
             let after =
                 after.map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))?;
             if after != bytes {
-                self.files.put_content(file, true, after);
+                self.files.set_content(file, true, after);
             }
         }
         Ok(())
     }
 
     /// The instances of a model file that are still in it, by their way from the root.
-    fn parts_of(&self, root: u32) -> Vec<(u32, Vec<u32>)> {
+    fn model_parts(&self, root: u32) -> Vec<(u32, Vec<u32>)> {
         let InstanceOrigin::Model { file, .. } = &self.instance_at(root).origin else {
             return Vec::new();
         };
@@ -66,42 +66,44 @@ impl ChangePlanner<'_> {
     }
 
     /// Whether an instance of a model file is still part of it.
-    fn is_kept(&self, number: u32) -> bool {
-        let node = self.node_of(number);
+    fn is_still_part(&self, number: u32) -> bool {
+        let node = self.node_at(number);
         self.known.get(&node) == Some(&number) && self.scene.is_live(node)
     }
 
     fn touched_names(&self, number: u32) -> Vec<&'static str> {
-        let names = self.touched.get(&self.node_of(number));
+        let names = self.touched.get(&self.node_at(number));
         names.into_iter().flatten().copied().collect()
     }
 
-    fn json_changed(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    fn edit_json_model(&self, root: u32, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
         let document = JsonDocument::from_bytes(bytes)?;
         let mut objects: FxHashMap<Node, CstObject> = FxHashMap::default();
         let mut going = Vec::new();
-        for (number, at) in self.parts_of(root) {
-            let object = json_at(&document, &at)?;
-            if self.is_kept(number) {
-                objects.insert(self.node_of(number), object);
+        for (number, at) in self.model_parts(root) {
+            let object = find_json_object(&document, &at)?;
+            if self.is_still_part(number) {
+                objects.insert(self.node_at(number), object);
             } else {
                 going.push((at, object));
             }
         }
-        for (number, _) in self.parts_of(root).into_iter().filter(|(it, _)| self.is_kept(*it)) {
-            let (node, instance) = (self.node_of(number), self.instance_at(number));
+        for (number, _) in
+            self.model_parts(root).into_iter().filter(|(it, _)| self.is_still_part(*it))
+        {
+            let (node, instance) = (self.node_at(number), self.instance_at(number));
             let Some(object) = objects.get(&node) else { continue };
             let names = self.touched_names(number);
             let settings = self.changed_settings(number, node, &names)?;
-            apply_settings(object, MODEL, &settings)?;
+            apply_settings(object, MODEL_KEYS, &settings)?;
             if number == root {
                 continue;
             }
             if self.scene.name(node) != instance.name {
-                let key = json::key_of(object, NAME).unwrap_or(NAME[0]);
+                let key = json::find_key(object, NAME_KEYS).unwrap_or(NAME_KEYS[0]);
                 json::set_value(object, key, Some(&self.scene.name(node).into()));
             }
-            let was = instance.parent.map(|parent| self.node_of(parent));
+            let was = instance.parent.map(|parent| self.node_at(parent));
             if self.scene.parent(node) != was {
                 return refuse!(
                     "{} would have to change its place in it; move it by hand.",
@@ -115,8 +117,8 @@ impl ChangePlanner<'_> {
             object.remove();
         }
         for (node, object) in &objects {
-            let key = json::key_of(object, CHILDREN).unwrap_or(CHILDREN[0]);
-            let new = self.scene.children(*node).filter(|child| self.parts.contains(child));
+            let key = json::find_key(object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
+            let new = self.scene.children(*node).filter(|child| self.new_parts.contains(child));
             let new: Result<Vec<_>, Refusal> =
                 new.map(|child| self.json_part(child).map(CstInputValue::Object)).collect();
             json::append_values(object, key, new?)?;
@@ -169,13 +171,13 @@ impl ChangePlanner<'_> {
         let mut model = Scene::empty(FileFormat::Binary);
         let mut copies = FxHashMap::default();
         let below = model.root();
-        self.copy_into(&mut model, below, root, &mut copies);
-        self.set_copies(&mut model, &copies, &copies)?;
+        self.copy_subtree(&mut model, below, root, &mut copies);
+        self.copy_properties(&mut model, &copies, &copies)?;
         model.encode().map_err(|why| Refusal(format!("{}: {why}", self.path_text(root))))
     }
 
     /// Makes instances in a model file as they are in the scene, without their properties.
-    fn copy_into(
+    fn copy_subtree(
         &self,
         model: &mut Scene,
         parent: Node,
@@ -191,7 +193,7 @@ impl ChangePlanner<'_> {
     }
 
     /// Gives new instances of a model file their properties; `all` are those that these may refer to.
-    fn set_copies(
+    fn copy_properties(
         &self,
         model: &mut Scene,
         made: &FxHashMap<Node, Node>,
@@ -200,15 +202,15 @@ impl ChangePlanner<'_> {
         for (node, copy) in made {
             for (name, value) in self.scene.stored_variants(*node) {
                 let value = self
-                    .copy_references(value, all)
-                    .ok_or_else(|| self.outside_reference(*node, &name))?;
+                    .map_references(value, all)
+                    .ok_or_else(|| self.refuse_outside_reference(*node, &name))?;
                 model.set_known_property(*copy, &name, value);
             }
         }
         Ok(())
     }
 
-    fn outside_reference(&self, node: Node, name: &str) -> Refusal {
+    fn refuse_outside_reference(&self, node: Node, name: &str) -> Refusal {
         Refusal(format!(
             "`{name}` of {} refers to an instance outside of the file, which Rojo's files can hold by \
              the attributes `Rojo_Id` and `Rojo_Target_{name}` alone; write them by hand.",
@@ -217,7 +219,7 @@ impl ChangePlanner<'_> {
     }
 
     /// A value with its references to instances of a model file; none where one leads out of it.
-    fn copy_references(
+    fn map_references(
         &self,
         mut value: Variant,
         copies: &FxHashMap<Node, Node>,
@@ -234,18 +236,23 @@ impl ChangePlanner<'_> {
         (!is_outside.get()).then_some(value)
     }
 
-    fn roblox_changed(&self, root: u32, file: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+    fn edit_roblox_model(
+        &self,
+        root: u32,
+        file: &Path,
+        bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
         let said = |why: &dyn std::fmt::Display| Refusal(format!("{}: {why}", file.display()));
         let mut model = Scene::open(bytes.into()).map_err(|why| said(&why))?;
-        let parts = self.parts_of(root);
+        let parts = self.model_parts(root);
         let mut copies: FxHashMap<Node, Node> = FxHashMap::default();
         let mut going = FxHashSet::default();
         for (number, at) in &parts {
-            let Some(node) = node_at(&model, at) else {
+            let Some(node) = find_model_node(&model, at) else {
                 return refuse!("it is not what was read");
             };
-            if self.is_kept(*number) {
-                copies.insert(self.node_of(*number), node);
+            if self.is_still_part(*number) {
+                copies.insert(self.node_at(*number), node);
             } else {
                 going.insert(node);
             }
@@ -257,20 +264,20 @@ impl ChangePlanner<'_> {
                 model.delete(node);
             }
         }
-        for (number, _) in parts.iter().filter(|(number, _)| self.is_kept(*number)) {
-            let node = self.node_of(*number);
+        for (number, _) in parts.iter().filter(|(number, _)| self.is_still_part(*number)) {
+            let node = self.node_at(*number);
             let Some(copy) = copies.get(&node).copied() else { continue };
             for (name, value) in self.scene.stored_variants(node) {
-                if self.copy_references(value, &copies).is_none() {
-                    return Err(self.outside_reference(node, &name));
+                if self.map_references(value, &copies).is_none() {
+                    return Err(self.refuse_outside_reference(node, &name));
                 }
             }
             for name in self.touched_names(*number) {
                 match self.stored_property(node, name) {
                     Some(value) => {
                         let value = self
-                            .copy_references(value, &copies)
-                            .ok_or_else(|| self.outside_reference(node, name))?;
+                            .map_references(value, &copies)
+                            .ok_or_else(|| self.refuse_outside_reference(node, name))?;
                         model.set_known_property(copy, name, value);
                     }
                     None => model.set_property(copy, name, None)?,
@@ -291,33 +298,33 @@ impl ChangePlanner<'_> {
         let mut made = FxHashMap::default();
         let staying: Vec<(Node, Node)> = copies.iter().map(|(node, copy)| (*node, *copy)).collect();
         for (node, copy) in staying {
-            for child in self.scene.children(node).filter(|child| self.parts.contains(child)) {
-                self.copy_into(model, copy, child, &mut made);
+            for child in self.scene.children(node).filter(|child| self.new_parts.contains(child)) {
+                self.copy_subtree(model, copy, child, &mut made);
             }
         }
         copies.extend(&made);
-        for (number, _) in parts.iter().filter(|(it, _)| *it != root && self.is_kept(*it)) {
-            let (node, instance) = (self.node_of(*number), self.instance_at(*number));
+        for (number, _) in parts.iter().filter(|(it, _)| *it != root && self.is_still_part(*it)) {
+            let (node, instance) = (self.node_at(*number), self.instance_at(*number));
             let Some(copy) = copies.get(&node).copied() else { continue };
             if self.scene.name(node) != instance.name {
                 model.rename(copy, self.scene.name(node));
             }
             let above = self.scene.parent(node);
-            if above != instance.parent.map(|parent| self.node_of(parent))
+            if above != instance.parent.map(|parent| self.node_at(parent))
                 && let Some(above) = above.and_then(|above| copies.get(&above))
             {
                 model.move_to(copy, *above, None)?;
             }
         }
-        self.set_copies(model, &made, copies)
+        self.copy_properties(model, &made, copies)
     }
 }
 
 /// The object of an instance in a `.model.json`.
-fn json_at(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
+fn find_json_object(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
     let mut object = document.root_object();
     for n in at {
-        let key = json::key_of(&object, CHILDREN).unwrap_or(CHILDREN[0]);
+        let key = json::find_key(&object, CHILDREN_KEYS).unwrap_or(CHILDREN_KEYS[0]);
         let found = json::object_elements(&object, key).into_iter().nth(*n as usize).flatten();
         let Some(found) = found else { return refuse!("it is not what was read") };
         object = found;
@@ -326,7 +333,7 @@ fn json_at(document: &JsonDocument, at: &[u32]) -> Result<CstObject, Refusal> {
 }
 
 /// The instance of a model file that a way leads to.
-fn node_at(model: &Scene, at: &[u32]) -> Option<Node> {
+fn find_model_node(model: &Scene, at: &[u32]) -> Option<Node> {
     let mut node = model.children(model.root()).next()?;
     for n in at {
         node = model.children(node).nth(*n as usize)?;

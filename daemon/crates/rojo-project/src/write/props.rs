@@ -8,12 +8,12 @@ use scene_schemas::refusal::{Refusal, refuse};
 use serde_json::Value as Json;
 use vector_place::{Node, reflection};
 
-use super::{ChangePlanner, json, mount_of, text, text_file, values};
+use super::{ChangePlanner, json, mount_node, text, text_file, value_json};
 use crate::middleware::FileMiddleware;
 use crate::tree::InstanceOrigin;
 
 /// Properties that name an instance for the engine; Rojo's files do without.
-const UNIQUE: [&str; 2] = ["UniqueId", "HistoryId"];
+const ID_PROPERTIES: [&str; 2] = ["UniqueId", "HistoryId"];
 
 /// What is set, or taken away where there is no value.
 #[derive(Debug, Default)]
@@ -30,15 +30,15 @@ pub(super) struct DescriptionKeys {
 }
 
 /// Those of meta files.
-const META: DescriptionKeys =
+const META_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["properties", "properties"], attributes: "attributes" };
 /// Those of project files.
-const NODE: DescriptionKeys =
+const NODE_KEYS: DescriptionKeys =
     DescriptionKeys { properties: ["$properties", "$properties"], attributes: "$attributes" };
 
 impl ChangePlanner<'_> {
     /// Writes what was set on instances that stay in their files.
-    pub(super) fn set_all(&mut self) -> Result<(), Refusal> {
+    pub(super) fn write_properties(&mut self) -> Result<(), Refusal> {
         let touched = self.touched;
         for (node, names) in touched {
             let Some(number) = self.known.get(node).copied() else { continue };
@@ -53,22 +53,23 @@ impl ChangePlanner<'_> {
             }
             let mut rest = Vec::new();
             for name in names {
-                if !self.set_content(number, *node, name)? {
+                if !self.write_content(number, *node, name)? {
                     rest.push(*name);
                 }
             }
             if !rest.is_empty() {
-                self.set_described(number, *node, &rest)?;
+                self.write_described(number, *node, &rest)?;
             }
         }
         Ok(())
     }
 
     /// Writes what is the content of a file of its own; false where the property is not.
-    fn set_content(&mut self, number: u32, node: Node, name: &str) -> Result<bool, Refusal> {
+    fn write_content(&mut self, number: u32, node: Node, name: &str) -> Result<bool, Refusal> {
         let instance = self.instance_at(number);
         let Some(file) = text_file(&instance.origin) else { return Ok(false) };
-        let kind = file.file_name().and_then(|it| it.to_str()).and_then(FileMiddleware::of_file);
+        let kind =
+            file.file_name().and_then(|it| it.to_str()).and_then(FileMiddleware::from_file_name);
         let kind = kind.map(|(middleware, _)| middleware);
         let text = match (name, kind) {
             (
@@ -105,7 +106,7 @@ impl ChangePlanner<'_> {
         let after =
             if name == "Source" { text::script_bytes(&before, &text) } else { text.into_bytes() };
         if after != before {
-            self.files.put_content(file, true, after);
+            self.files.set_content(file, true, after);
         }
         Ok(true)
     }
@@ -118,11 +119,11 @@ impl ChangePlanner<'_> {
         name: &str,
         text: &str,
     ) -> Result<(), Refusal> {
-        let all =
-            super::path_of(&self.instance_at(number).origin).and_then(|it| self.sharing.get(it));
+        let all = super::own_path(&self.instance_at(number).origin)
+            .and_then(|it| self.instances_by_path.get(it));
         let all = all.map_or(&[][..], Vec::as_slice);
         let is_other = |other: &u32| {
-            let node = self.node_of(*other);
+            let node = self.node_at(*other);
             let theirs = match name {
                 "Source" => self.scene.script_text(node).map(std::borrow::Cow::into_owned),
                 _ => match self.stored_property(node, name) {
@@ -144,17 +145,19 @@ impl ChangePlanner<'_> {
     }
 
     /// Writes properties to the meta file, or to the node of the project file.
-    fn set_described(&mut self, number: u32, node: Node, names: &[&str]) -> Result<(), Refusal> {
-        let in_project = self.set_in_project(number, node);
+    fn write_described(&mut self, number: u32, node: Node, names: &[&str]) -> Result<(), Refusal> {
+        let in_project = self.project_properties(number, node);
         let (project, rest): (Vec<&str>, Vec<&str>) =
             names.iter().partition(|name| in_project(name));
-        if let Some((file, nodes)) = mount_of(&self.instance_at(number).origin)
+        if let Some((file, nodes)) = mount_node(&self.instance_at(number).origin)
             && !project.is_empty()
         {
-            self.check_node_alone(number)?;
+            self.check_node_unshared(number)?;
             let settings = self.changed_settings(number, node, &project)?;
             let (file, nodes) = (file.to_owned(), nodes.to_vec());
-            self.in_project(&file, &nodes, |object| apply_settings(object, NODE, &settings))?;
+            self.edit_project_node(&file, &nodes, |object| {
+                apply_settings(object, NODE_KEYS, &settings)
+            })?;
         }
         if rest.is_empty() {
             return Ok(());
@@ -163,29 +166,29 @@ impl ChangePlanner<'_> {
             self.models.insert(self.model_root(number));
             return Ok(());
         }
-        self.check_alone(number)?;
+        self.check_unshared(number)?;
         let Some((file, to)) = self.meta_paths(number, node) else {
             return refuse!("No file can hold the properties of {}.", self.path_text(node));
         };
-        self.check_meta_alone(number, node, &file)?;
+        self.check_meta_unshared(number, node, &file)?;
         if !file.is_file() {
             let is_folder =
                 matches!(self.instance_at(number).origin, InstanceOrigin::Folder { .. });
             let folder = if is_folder { Some(node) } else { self.scene.parent(node) };
-            self.check_read(folder, &file, None)?;
+            self.check_read_back(folder, &file, None)?;
         }
         let settings = self.changed_settings(number, node, &rest)?;
         let shown = self.display_path(&file);
-        self.in_json(&file, &to, |object| apply_settings(object, META, &settings))
+        self.edit_json_file(&file, &to, |object| apply_settings(object, META_KEYS, &settings))
             .map_err(|why| Refusal(format!("{shown} cannot be changed: {}", why.0)))
     }
 
     /// Which properties of an instance the project file has a say in.
-    fn set_in_project(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
+    fn project_properties(&self, number: u32, node: Node) -> impl Fn(&str) -> bool + use<> {
         let origin = &self.instance_at(number).origin;
         let is_node = matches!(origin, InstanceOrigin::Node { .. });
         let mut said: Vec<String> = Vec::new();
-        if let Some((project, names)) = mount_of(origin)
+        if let Some((project, names)) = mount_node(origin)
             && !is_node
             && let Ok(Some(bytes)) = self.files.read_planned(project)
             && let Ok(document) = super::json::JsonDocument::from_bytes(&bytes)
@@ -208,10 +211,10 @@ impl ChangePlanner<'_> {
     }
 
     /// A node of a project is one instance, unless the project is mounted twice.
-    pub(super) fn check_node_alone(&self, number: u32) -> Result<(), Refusal> {
-        let own = mount_of(&self.instance_at(number).origin);
+    pub(super) fn check_node_unshared(&self, number: u32) -> Result<(), Refusal> {
+        let own = mount_node(&self.instance_at(number).origin);
         let others = (0..self.nodes.len() as u32)
-            .filter(|other| mount_of(&self.instance_at(*other).origin) == own && own.is_some());
+            .filter(|other| mount_node(&self.instance_at(*other).origin) == own && own.is_some());
         let all: Vec<u32> = others.collect();
         if all.len() < 2 {
             return Ok(());
@@ -230,23 +233,23 @@ impl ChangePlanner<'_> {
             InstanceOrigin::Model { .. } | InstanceOrigin::Node { .. } => return None,
         };
         let end = file.extension().unwrap_or_default().to_owned();
-        let to = match self.meta_of.get(&node) {
+        let to = match self.moved_meta_paths.get(&node) {
             Some(to) => {
                 let mut to = to.clone().into_os_string();
                 to.push(".");
                 to.push(end);
                 PathBuf::from(to)
             }
-            None => self.files.path_after(&file),
+            None => self.files.planned_path(&file),
         };
         Some((file, to))
     }
 
     /// A meta file of a script holds for all that are called so.
-    fn check_meta_alone(&self, number: u32, node: Node, meta: &Path) -> Result<(), Refusal> {
+    fn check_meta_unshared(&self, number: u32, node: Node, meta: &Path) -> Result<(), Refusal> {
         let shares = |other: &u32| {
             *other != number
-                && self.scene.is_live(self.node_of(*other))
+                && self.scene.is_live(self.node_at(*other))
                 && match &self.instance_at(*other).origin {
                     InstanceOrigin::File { meta: Some(its), .. }
                     | InstanceOrigin::Folder { meta: its, .. } => its == meta,
@@ -281,8 +284,8 @@ impl ChangePlanner<'_> {
                 settings.attributes = changed_attributes(before, now.as_ref())?;
                 continue;
             }
-            let value = now.map(|now| values::property_json(class, name, &now));
-            let value = value.transpose().map_err(|why| self.refusal_for(node, why))?;
+            let value = now.map(|now| value_json::property_json(class, name, &now));
+            let value = value.transpose().map_err(|why| self.prefix_refusal(node, why))?;
             settings.properties.push(((*name).to_owned(), value));
         }
         Ok(settings)
@@ -302,7 +305,7 @@ impl ChangePlanner<'_> {
         let class = self.scene.class(node);
         let (mut properties, mut fields) = (Vec::new(), Vec::new());
         let mut said = Vec::new();
-        let mut all = self.stored_all(node);
+        let mut all = self.non_default_properties(node);
         all.retain(|(name, _)| !has_file || !matches!(name.as_str(), "Source" | "RunContext"));
         let said_apart = run_context.map(|item| Variant::Enum(Enum::from_u32(item)));
         all.extend(said_apart.map(|value| ("RunContext".to_owned(), value)));
@@ -311,8 +314,8 @@ impl ChangePlanner<'_> {
                 said = changed_attributes(None, Some(&value))?;
                 continue;
             }
-            let json = values::property_json(class, &name, &value)
-                .map_err(|why| self.refusal_for(node, why))?;
+            let json = value_json::property_json(class, &name, &value)
+                .map_err(|why| self.prefix_refusal(node, why))?;
             properties.push((name, json::to_input(&json)));
         }
         if !properties.is_empty() {
@@ -327,7 +330,7 @@ impl ChangePlanner<'_> {
     }
 
     /// The stored properties of a new instance that are not what they are anyway.
-    pub(super) fn stored_all(&self, node: Node) -> Vec<(String, Variant)> {
+    pub(super) fn non_default_properties(&self, node: Node) -> Vec<(String, Variant)> {
         let class = self.scene.class(node);
         let mut all = self.scene.stored_variants(node);
         all.retain(|(name, value)| {
@@ -340,13 +343,13 @@ impl ChangePlanner<'_> {
             let is_default = reflection::default_of(class, name) == Some(value);
             // Rojo says this of all models, as Studio would otherwise move their pivots.
             let is_rojos = name == "NeedsPivotMigration" && *value == Variant::Bool(false);
-            !is_empty && !is_default && !is_rojos && !UNIQUE.contains(&name.as_str())
+            !is_empty && !is_default && !is_rojos && !ID_PROPERTIES.contains(&name.as_str())
         });
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all
     }
 
-    fn refusal_for(&self, node: Node, why: Refusal) -> Refusal {
+    fn prefix_refusal(&self, node: Node, why: Refusal) -> Refusal {
         Refusal(format!("{}: {}", self.path_text(node), why.0))
     }
 }
@@ -371,7 +374,7 @@ fn changed_attributes(
     let mut changed = Vec::new();
     for (name, value) in &now {
         if before.get(name.as_str()) != Some(value) {
-            changed.push((name.clone(), Some(values::attribute_json(name, value)?)));
+            changed.push((name.clone(), Some(value_json::attribute_json(name, value)?)));
         }
     }
     let gone = before.iter().filter(|(name, _)| now.get(name.as_str()).is_none());
@@ -385,18 +388,18 @@ pub(super) fn apply_settings(
     keys: DescriptionKeys,
     settings: &PropertySettings,
 ) -> Result<(), Refusal> {
-    let key = json::key_of(object, keys.properties).unwrap_or(keys.properties[0]);
+    let key = json::find_key(object, keys.properties).unwrap_or(keys.properties[0]);
     for (key, all) in [(key, &settings.properties), (keys.attributes, &settings.attributes)] {
         if all.iter().all(|(name, value)| {
             value.is_none() && object.object_value(key).is_none_or(|it| it.get(name).is_none())
         }) {
             continue;
         }
-        let below = json::object_at(object, key)?;
+        let below = json::object_or_create(object, key)?;
         for (name, value) in all {
             json::set_value(&below, name, value.as_ref());
         }
-        json::drop_empty(object, key);
+        json::remove_empty_object(object, key);
     }
     Ok(())
 }

@@ -7,35 +7,35 @@ use rbx_types::Variant;
 use scene_schemas::refusal::{Refusal, refuse};
 use vector_place::{Node, reflection};
 
-use super::case_rename::is_there;
+use super::case_rename::is_present;
+use super::file_names;
 use super::json::{self, JsonDocument};
-use super::names;
-use super::{ChangePlanner, ChildHome, MovedMeta, mount_of};
-use crate::middleware::{FileMiddleware, INITS};
+use super::{ChangePlanner, ChildLocation, MovedMeta, mount_node};
+use crate::middleware::{FileMiddleware, INIT_FILES};
 use crate::tree::InstanceOrigin;
 
 /// The ends of meta files.
-pub(super) const META_ENDS: [&str; 2] = ["json", "jsonc"];
+pub(super) const META_EXTENSIONS: [&str; 2] = ["json", "jsonc"];
 
 impl ChangePlanner<'_> {
     /// Gives every instance its place, a parent before its children.
-    pub(super) fn restructure(&mut self) -> Result<(), Refusal> {
+    pub(super) fn restructure_files(&mut self) -> Result<(), Refusal> {
         let all: Vec<Node> = self.scene.subtree(self.scene.root()).collect();
         for node in all {
-            if self.parts.contains(&node) || (node == self.scene.root()) {
+            if self.new_parts.contains(&node) || (node == self.scene.root()) {
                 continue;
             }
             match self.known.get(&node) {
-                Some(number) => self.settle_known(*number, node)?,
+                Some(number) => self.relocate_known(*number, node)?,
                 None => self.create_instance(node)?,
             }
         }
         Ok(())
     }
 
-    fn settle_known(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
+    fn relocate_known(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
         let instance = self.instance_at(number);
-        let was_below = instance.parent.map(|parent| self.node_of(parent));
+        let was_below = instance.parent.map(|parent| self.node_at(parent));
         let below = self.scene.parent(node);
         let is_root = instance.parent.is_none();
         let is_moved = !is_root && below != was_below;
@@ -51,14 +51,14 @@ impl ChangePlanner<'_> {
                     Ok(())
                 }
             }
-            origin if mount_of(origin).is_some() || is_root => {
+            origin if mount_node(origin).is_some() || is_root => {
                 if is_moved {
                     return refuse!(
                         "{} is a node of {}, which cannot be moved to another parent; move the node \
                          in that file.",
                         self.path_text(node),
                         self.display_path(
-                            mount_of(origin).map_or(&self.tree.project, |(it, _)| it)
+                            mount_node(origin).map_or(&self.tree.project, |(it, _)| it)
                         )
                     );
                 }
@@ -74,17 +74,17 @@ impl ChangePlanner<'_> {
                 }
                 Ok(())
             }
-            _ if is_moved || is_renamed => self.move_whole(number, node),
+            _ if is_moved || is_renamed => self.move_folder_or_model(number, node),
             _ => Ok(()),
         }
     }
 
     /// What children of an instance become.
-    pub(super) fn child_home(
+    pub(super) fn child_location(
         &self,
         parent: Option<Node>,
         child: Node,
-    ) -> Result<ChildHome, Refusal> {
+    ) -> Result<ChildLocation, Refusal> {
         let unowned = |writer: &Self| {
             refuse!(
                 "Rojo does not own {}: no file of the project holds what is below {}. Put it below an \
@@ -96,15 +96,15 @@ impl ChangePlanner<'_> {
         };
         let Some(parent) = parent else { return unowned(self) };
         if let Some(folder) = self.folders.get(&parent) {
-            return Ok(ChildHome::Folder(folder.clone()));
+            return Ok(ChildLocation::Folder(folder.clone()));
         }
         let Some(number) = self.known.get(&parent) else { return unowned(self) };
-        self.check_alone(*number)?;
+        self.check_unshared(*number)?;
         match &self.instance_at(*number).origin {
             InstanceOrigin::Folder { folder, .. } => {
-                Ok(ChildHome::Folder(self.files.path_after(folder)))
+                Ok(ChildLocation::Folder(self.files.planned_path(folder)))
             }
-            InstanceOrigin::Model { .. } => Ok(ChildHome::Model(self.model_root(*number))),
+            InstanceOrigin::Model { .. } => Ok(ChildLocation::Model(self.model_root(*number))),
             InstanceOrigin::File { file, .. } => refuse!(
                 "{} comes from {}, which cannot have children. Put {} elsewhere.",
                 self.path_text(parent),
@@ -125,15 +125,15 @@ impl ChangePlanner<'_> {
             matches!(self.instance_at(to).origin, InstanceOrigin::Model { .. })
                 && self.model_root(to) == root
         });
-        if is_within { Ok(()) } else { self.write_anew(node) }
+        if is_within { Ok(()) } else { self.rewrite_instance(node) }
     }
 
     /// Lets an instance leave its file, and writes it, with all below it, where it stands now.
-    fn write_anew(&mut self, node: Node) -> Result<(), Refusal> {
+    fn rewrite_instance(&mut self, node: Node) -> Result<(), Refusal> {
         let subtree: Vec<Node> = self.scene.subtree(node).collect();
         for below in subtree {
             if let Some(number) = self.known.remove(&below) {
-                if mount_of(&self.instance_at(number).origin).is_some() {
+                if mount_node(&self.instance_at(number).origin).is_some() {
                     return refuse!(
                         "{} holds {}, which is a node of {}; move that node first.",
                         self.path_text(node),
@@ -141,25 +141,25 @@ impl ChangePlanner<'_> {
                         self.display_path(&self.tree.project)
                     );
                 }
-                self.left.push(number);
+                self.detached.push(number);
             }
         }
         self.create_instance(node)
     }
 
     /// Moves a folder, or a model file, to where its instance is.
-    fn move_whole(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
-        self.check_alone(number)?;
-        let folder = match self.child_home(self.scene.parent(node), node)? {
-            ChildHome::Folder(folder) => folder,
-            ChildHome::Model(_) => return self.write_anew(node),
+    fn move_folder_or_model(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
+        self.check_unshared(number)?;
+        let folder = match self.child_location(self.scene.parent(node), node)? {
+            ChildLocation::Folder(folder) => folder,
+            ChildLocation::Model(_) => return self.rewrite_instance(node),
         };
         let (instance, name) = (self.instance_at(number), self.scene.name(node).to_owned());
-        names::check_name(&name)?;
+        file_names::check_name(&name)?;
         match &instance.origin {
             InstanceOrigin::Folder { folder: from, .. } => {
                 let to = folder.join(&name);
-                self.check_read(self.scene.parent(node), &to, None)?;
+                self.check_read_back(self.scene.parent(node), &to, None)?;
                 self.files.move_folder(from, to.clone());
                 self.folders.insert(node, to);
             }
@@ -181,16 +181,16 @@ impl ChangePlanner<'_> {
         file: &Path,
         becomes_folder: bool,
     ) -> Result<(), Refusal> {
-        self.check_alone(number)?;
-        let folder = match self.child_home(self.scene.parent(node), node)? {
-            ChildHome::Folder(folder) => folder,
-            ChildHome::Model(_) => return self.write_anew(node),
+        self.check_unshared(number)?;
+        let folder = match self.child_location(self.scene.parent(node), node)? {
+            ChildLocation::Folder(folder) => folder,
+            ChildLocation::Model(_) => return self.rewrite_instance(node),
         };
         let (was, name) = (&self.instance_at(number).name, self.scene.name(node).to_owned());
-        names::check_name(&name)?;
+        file_names::check_name(&name)?;
         let to = if becomes_folder {
-            let init = names::name_suffix(file, was).map(|suffix| format!("init{suffix}"));
-            let Some(init) = init.filter(|init| INITS.iter().any(|(known, _)| known == init))
+            let init = file_names::name_suffix(file, was).map(|suffix| format!("init{suffix}"));
+            let Some(init) = init.filter(|init| INIT_FILES.iter().any(|(known, _)| known == init))
             else {
                 return refuse!(
                     "{} comes from {}, which cannot have children. Put them elsewhere.",
@@ -198,15 +198,15 @@ impl ChangePlanner<'_> {
                     self.display_path(file)
                 );
             };
-            let own = self.make_folder(node, &folder)?;
+            let own = self.create_folder(node, &folder)?;
             self.move_meta(node, file, was, Some(own.join("init.meta")));
             own.join(init)
         } else {
             self.check_no_meta(&folder, &name, file, was)?;
-            for end in META_ENDS {
+            for end in META_EXTENSIONS {
                 if file.with_file_name(format!("{was}.meta.{end}")).is_file() {
                     let meta = folder.join(format!("{name}.meta.{end}"));
-                    self.check_read(self.scene.parent(node), &meta, None)?;
+                    self.check_read_back(self.scene.parent(node), &meta, None)?;
                 }
             }
             self.move_meta(node, file, was, Some(folder.join(format!("{name}.meta"))));
@@ -225,7 +225,7 @@ impl ChangePlanner<'_> {
         folder: &Path,
     ) -> Result<PathBuf, Refusal> {
         let (instance, name) = (self.instance_at(number), self.scene.name(node));
-        let Some(suffix) = names::name_suffix(file, &instance.name) else {
+        let Some(suffix) = file_names::name_suffix(file, &instance.name) else {
             return refuse!(
                 "The name of {} does not begin with {:?}, so it is not known how to call it when its \
                  instance is {name:?}; rename it by hand.",
@@ -234,12 +234,12 @@ impl ChangePlanner<'_> {
             );
         };
         let to = folder.join(format!("{name}{suffix}"));
-        let was = instance.parent.map_or_else(|| self.scene.root(), |parent| self.node_of(parent));
+        let was = instance.parent.map_or_else(|| self.scene.root(), |parent| self.node_at(parent));
         let rules = self.rules_below(was);
         let rule = rules.syncs.iter().find(|rule| rule.matches(file));
-        let of_name = || Some(FileMiddleware::of_file(file.file_name()?.to_str()?)?.0);
+        let of_name = || Some(FileMiddleware::from_file_name(file.file_name()?.to_str()?)?.0);
         let kind = rule.map(|rule| rule.middleware).or_else(of_name);
-        self.check_read(self.scene.parent(node), &to, kind.map(|kind| (kind, name)))?;
+        self.check_read_back(self.scene.parent(node), &to, kind.map(|kind| (kind, name)))?;
         // Such a file is what its folder is, or has the folder's meta file.
         if name == "init" && !matches!(instance.origin, InstanceOrigin::Model { .. }) {
             return refuse!(
@@ -252,9 +252,9 @@ impl ChangePlanner<'_> {
 
     fn move_meta(&mut self, node: Node, file: &Path, name: &str, to: Option<PathBuf>) {
         if let Some(to) = &to {
-            self.meta_of.insert(node, to.clone());
+            self.moved_meta_paths.insert(node, to.clone());
         }
-        self.metas.push(MovedMeta { file: file.to_owned(), name: name.to_owned(), to });
+        self.moved_metas.push(MovedMeta { file: file.to_owned(), name: name.to_owned(), to });
     }
 
     /// Whether no meta file of somebody else would hold for a file that comes.
@@ -266,9 +266,9 @@ impl ChangePlanner<'_> {
         was: &str,
     ) -> Result<(), Refusal> {
         let own = file.parent() == Some(folder) && was == name;
-        for end in META_ENDS {
+        for end in META_EXTENSIONS {
             let meta = folder.join(format!("{name}.meta.{end}"));
-            if !own && is_there(&meta) && !self.files.is_leaving(&meta) {
+            if !own && is_present(&meta) && !self.files.is_leaving(&meta) {
                 return refuse!(
                     "{} would hold for what is called {name} there; rename it, or choose another name.",
                     self.display_path(&meta)
@@ -280,8 +280,8 @@ impl ChangePlanner<'_> {
 
     /// Meta files go with the last file that they are for.
     pub(super) fn move_metas(&mut self) -> Result<(), Refusal> {
-        for MovedMeta { file, name, to } in std::mem::take(&mut self.metas) {
-            for end in META_ENDS {
+        for MovedMeta { file, name, to } in std::mem::take(&mut self.moved_metas) {
+            for end in META_EXTENSIONS {
                 let meta = file.with_file_name(format!("{name}.meta.{end}"));
                 if !meta.is_file() {
                     continue;
@@ -317,29 +317,29 @@ impl ChangePlanner<'_> {
 
     /// Writes an instance that no file has, and all below it that goes with it.
     fn create_instance(&mut self, node: Node) -> Result<(), Refusal> {
-        match self.child_home(self.scene.parent(node), node)? {
-            ChildHome::Folder(folder) => self.create_in_folder(node, &folder),
-            ChildHome::Model(root) => {
+        match self.child_location(self.scene.parent(node), node)? {
+            ChildLocation::Folder(folder) => self.create_in_folder(node, &folder),
+            ChildLocation::Model(root) => {
                 self.models.insert(root);
-                self.take_as_parts(node)
+                self.mark_model_parts(node)
             }
         }
     }
 
     /// Says that an instance and all below it is part of a model file.
-    fn take_as_parts(&mut self, node: Node) -> Result<(), Refusal> {
+    fn mark_model_parts(&mut self, node: Node) -> Result<(), Refusal> {
         let subtree: Vec<Node> = self.scene.subtree(node).collect();
         for below in subtree {
-            self.parts.insert(below);
+            self.new_parts.insert(below);
             if let Some(number) = self.known.remove(&below) {
-                if mount_of(&self.instance_at(number).origin).is_some() {
+                if mount_node(&self.instance_at(number).origin).is_some() {
                     return refuse!(
                         "{} is a node of {} and cannot be part of a model.",
                         self.path_text(below),
                         self.display_path(&self.tree.project)
                     );
                 }
-                self.left.push(number);
+                self.detached.push(number);
             }
         }
         Ok(())
@@ -347,29 +347,29 @@ impl ChangePlanner<'_> {
 
     fn create_in_folder(&mut self, node: Node, folder: &Path) -> Result<(), Refusal> {
         let (name, class) = (self.scene.name(node).to_owned(), self.scene.class(node).to_owned());
-        names::check_name(&name)?;
+        file_names::check_name(&name)?;
         if reflection::is_script(&class) {
-            return self.make_script(node, folder, &name, &class);
+            return self.create_script(node, folder, &name, &class);
         }
         let has_scripts = self.scene.descendants(node).any(|below| self.scene.is_script(below));
         if class != "Folder" && !has_scripts {
-            return self.make_model(node, folder, &name);
+            return self.create_model(node, folder, &name);
         }
-        let own = self.make_folder(node, folder)?;
+        let own = self.create_folder(node, folder)?;
         let class = (class != "Folder").then_some(class);
-        self.make_meta(node, own.join("init.meta.json"), class, None)
+        self.create_meta(node, own.join("init.meta.json"), class, None)
     }
 
     /// Makes the folder of an instance.
-    fn make_folder(&mut self, node: Node, folder: &Path) -> Result<PathBuf, Refusal> {
+    fn create_folder(&mut self, node: Node, folder: &Path) -> Result<PathBuf, Refusal> {
         let own = folder.join(self.scene.name(node));
-        self.check_read(self.scene.parent(node), &own, None)?;
-        self.files.make_folder(own.clone());
+        self.check_read_back(self.scene.parent(node), &own, None)?;
+        self.files.create_folder(own.clone());
         self.folders.insert(node, own.clone());
         Ok(own)
     }
 
-    fn make_script(
+    fn create_script(
         &mut self,
         node: Node,
         folder: &Path,
@@ -382,28 +382,28 @@ impl ChangePlanner<'_> {
         };
         let legacy = self.rules_below(node).emit_legacy_scripts;
         let has_children = self.scene.children(node).next().is_some();
-        let Some(kind) = names::script_kind(class, run_context, legacy) else {
+        let Some(kind) = file_names::script_kind(class, run_context, legacy) else {
             if has_children {
                 return refuse!(
                     "No file of this project is a {class}, as `emitLegacyScripts` is off, so {name} \
                      cannot have children; make it a Script whose RunContext is Client.",
                 );
             }
-            return self.make_model(node, folder, name);
+            return self.create_model(node, folder, name);
         };
         let text = self.scene.script_text(node).unwrap_or_default().into_owned().into_bytes();
-        let (suffix, end) = (names::kind_suffix(kind), self.extension);
+        let (suffix, end) = (file_names::kind_suffix(kind), self.extension);
         let file = format!("{name}{suffix}.{end}");
         let is_set = class != "Script" || kind.class_and_context(legacy).1 == Some(run_context);
         let run_context = (!is_set).then_some(run_context);
-        if has_children || !names::is_read_as(&file, kind, name) {
-            let own = self.make_folder(node, folder)?;
+        if has_children || !file_names::is_read_as(&file, kind, name) {
+            let own = self.create_folder(node, folder)?;
             self.files.create_file(own.join(format!("init{suffix}.{end}")), text)?;
-            return self.make_meta(node, own.join("init.meta.json"), None, run_context);
+            return self.create_meta(node, own.join("init.meta.json"), None, run_context);
         }
         self.check_no_meta(folder, name, Path::new(""), "")?;
         let file = folder.join(file);
-        self.check_read(
+        self.check_read_back(
             self.scene.parent(node),
             &file,
             Some((FileMiddleware::Script(kind), name)),
@@ -411,7 +411,7 @@ impl ChangePlanner<'_> {
         self.files.create_file(file, text)?;
         let meta = folder.join(format!("{name}.meta.json"));
         let before = self.files.read_planned(&meta)?;
-        self.make_meta(node, meta.clone(), None, run_context)?;
+        self.create_meta(node, meta.clone(), None, run_context)?;
         let is_shared = self.has_siblings_named(node, folder, name);
         if is_shared && before != self.files.read_planned(&meta)? {
             return refuse!(
@@ -437,7 +437,7 @@ impl ChangePlanner<'_> {
 
     /// Writes the meta file of a new instance, where it has something to say. `run_context` is that of a
     /// script whose file says another one.
-    fn make_meta(
+    fn create_meta(
         &mut self,
         node: Node,
         file: PathBuf,
@@ -453,11 +453,11 @@ impl ChangePlanner<'_> {
         if fields.is_empty() {
             return Ok(());
         }
-        self.check_read(Some(node), &file, None)?;
+        self.check_read_back(Some(node), &file, None)?;
         self.files.create_file(file, json::format_file(CstInputValue::Object(fields)))
     }
 
-    fn make_model(&mut self, node: Node, folder: &Path, name: &str) -> Result<(), Refusal> {
+    fn create_model(&mut self, node: Node, folder: &Path, name: &str) -> Result<(), Refusal> {
         let (end, kind, bytes) = match self.json_model(node) {
             Ok(fields) => {
                 let bytes = json::format_file(CstInputValue::Object(fields));
@@ -467,14 +467,14 @@ impl ChangePlanner<'_> {
             Err(_) => ("rbxm", FileMiddleware::Binary, self.roblox_model(node)?),
         };
         let file = folder.join(format!("{name}.{end}"));
-        self.check_read(self.scene.parent(node), &file, Some((kind, name)))?;
-        self.take_as_parts(node)?;
+        self.check_read_back(self.scene.parent(node), &file, Some((kind, name)))?;
+        self.mark_model_parts(node)?;
         self.files.create_file(file, bytes)
     }
 
     /// Gives a node of a project file another name.
     fn rename_mounted(&mut self, number: u32, node: Node) -> Result<(), Refusal> {
-        self.check_node_alone(number)?;
+        self.check_node_unshared(number)?;
         let (project, names) = self.mounted_node(number, node)?;
         let Some((last, above)) = names.split_last() else {
             return refuse!(
@@ -492,7 +492,7 @@ impl ChangePlanner<'_> {
                 self.display_path(&project)
             );
         }
-        self.in_project(&project, above, |parent| {
+        self.edit_project_node(&project, above, |parent| {
             if parent.get(&name).is_some() {
                 return refuse!("it has a node {name:?} already");
             }
@@ -510,24 +510,24 @@ impl ChangePlanner<'_> {
         number: u32,
         node: Node,
     ) -> Result<(PathBuf, Vec<String>), Refusal> {
-        match mount_of(&self.instance_at(number).origin) {
+        match mount_node(&self.instance_at(number).origin) {
             Some((project, names)) => Ok((project.to_owned(), names.to_vec())),
             None => refuse!("{} is the root of the project.", self.path_text(node)),
         }
     }
 
     /// Changes the node of a project file that some names lead to.
-    pub(super) fn in_project(
+    pub(super) fn edit_project_node(
         &mut self,
         project: &Path,
         names: &[String],
         change: impl FnOnce(&CstObject) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let shown = self.display_path(project);
-        self.in_json(project, &self.files.path_after(project), |root| {
-            let mut object = json::object_at(root, "tree")?;
+        self.edit_json_file(project, &self.files.planned_path(project), |root| {
+            let mut object = json::object_or_create(root, "tree")?;
             for name in names {
-                object = json::object_at(&object, name)?;
+                object = json::object_or_create(&object, name)?;
             }
             change(&object)
         })
@@ -535,7 +535,7 @@ impl ChangePlanner<'_> {
     }
 
     /// Changes a JSON file, which will be at `to`.
-    pub(super) fn in_json(
+    pub(super) fn edit_json_file(
         &mut self,
         file: &Path,
         to: &Path,
@@ -547,7 +547,7 @@ impl ChangePlanner<'_> {
         change(&document.root_object())?;
         let after = document.to_bytes();
         if after != bytes {
-            self.files.put_content(if is_there { file } else { to }, is_there, after);
+            self.files.set_content(if is_there { file } else { to }, is_there, after);
         }
         Ok(())
     }

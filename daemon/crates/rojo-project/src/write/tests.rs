@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::back::{RemainingProgress, StepProgress};
 use super::files::PlannedChanges;
 use super::journal::{FileChange, FileContent, ReadyStep, StepJournal};
+use super::rollback::{RemainingProgress, StepProgress};
 
 fn content(text: &str) -> FileContent {
     FileContent { bytes: text.as_bytes().to_vec(), mode: None }
@@ -28,9 +28,9 @@ fn step(folder: &Path) -> PlannedChanges {
             change("made", None, Some(content("made"))),
             change("to/deep/moved", None, Some(content("moved"))),
         ],
-        made: vec![folder.join("to"), folder.join("to/deep")],
-        gone: vec![folder.join("from/deep"), folder.join("from")],
-        kept: Vec::new(),
+        new_folders: vec![folder.join("to"), folder.join("to/deep")],
+        removed_folders: vec![folder.join("from/deep"), folder.join("from")],
+        retained: Vec::new(),
     }
 }
 
@@ -71,10 +71,10 @@ fn prepared() -> (TempDir, PlannedChanges, Vec<(String, Option<String>)>) {
 fn a_step_is_done_and_taken_back() {
     let (folder, changes, before) = prepared();
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
-    assert_eq!(ready.first_changed(), None);
+    assert_eq!(ready.first_changed_file(), None);
     let journal = StepJournal::from_bytes(&ready.journal.to_bytes()).unwrap();
     assert_eq!(journal, ready.journal.step);
-    assert_eq!(journal.find_progress(), StepProgress::NotBegun);
+    assert_eq!(journal.find_progress(), StepProgress::NotStarted);
     let done = ready.perform().unwrap();
     assert_eq!(journal.find_progress(), StepProgress::Done);
     let file = |name: &str, text: &str| (name.to_owned(), Some(text.to_owned()));
@@ -87,14 +87,14 @@ fn a_step_is_done_and_taken_back() {
         file("to/deep/moved", "moved"),
     ];
     assert_eq!(state(folder.path()), expected);
-    done.take_back().unwrap();
+    done.roll_back().unwrap();
     assert_eq!(state(folder.path()), before);
 }
 
 /// New folders, and nothing in them.
 fn folders_that_come(folder: &Path) -> PlannedChanges {
     let made = vec![folder.join("a"), folder.join("a/b")];
-    PlannedChanges { made, ..PlannedChanges::default() }
+    PlannedChanges { new_folders: made, ..PlannedChanges::default() }
 }
 
 /// Files that go with their folders, and nothing that comes.
@@ -105,8 +105,8 @@ fn all_goes(folder: &Path) -> PlannedChanges {
     let files = vec![FileChange { path, before: Some(content("gone")), after: None }];
     PlannedChanges {
         files,
-        made: Vec::new(),
-        gone: vec![folder.join("from/deep"), folder.join("from")],
+        new_folders: Vec::new(),
+        removed_folders: vec![folder.join("from/deep"), folder.join("from")],
         ..PlannedChanges::default()
     }
 }
@@ -114,7 +114,7 @@ fn all_goes(folder: &Path) -> PlannedChanges {
 /// An empty folder that goes.
 fn folder_that_goes(folder: &Path) -> PlannedChanges {
     fs::create_dir(folder.join("from")).unwrap();
-    PlannedChanges { gone: vec![folder.join("from")], ..PlannedChanges::default() }
+    PlannedChanges { removed_folders: vec![folder.join("from")], ..PlannedChanges::default() }
 }
 
 /// Two folders that change places: both go, and both are made again.
@@ -131,8 +131,8 @@ fn swap(folder: &Path) -> PlannedChanges {
     }
     PlannedChanges {
         files,
-        made: both.to_vec(),
-        gone: both.iter().rev().cloned().collect(),
+        new_folders: both.to_vec(),
+        removed_folders: both.iter().rev().cloned().collect(),
         ..PlannedChanges::default()
     }
 }
@@ -152,8 +152,8 @@ fn kinds(folder: &Path) -> PlannedChanges {
     ];
     PlannedChanges {
         files,
-        made: vec![folder.join("a")],
-        gone: vec![folder.join("b")],
+        new_folders: vec![folder.join("a")],
+        removed_folders: vec![folder.join("b")],
         ..PlannedChanges::default()
     }
 }
@@ -173,8 +173,8 @@ fn spelled(folder: &Path) -> PlannedChanges {
     ];
     PlannedChanges {
         files,
-        made: vec![folder.join("Box")],
-        gone: vec![folder.join("box")],
+        new_folders: vec![folder.join("Box")],
+        removed_folders: vec![folder.join("box")],
         ..PlannedChanges::default()
     }
 }
@@ -183,7 +183,7 @@ fn spelled(folder: &Path) -> PlannedChanges {
 fn recover(journal: &StepJournal) -> StepProgress {
     let progress = journal.find_progress();
     match progress {
-        StepProgress::NotBegun | StepProgress::Begun => journal.take_back(kept).unwrap(),
+        StepProgress::NotStarted | StepProgress::Partial => journal.roll_back(kept).unwrap(),
         StepProgress::Done | StepProgress::Diverged { .. } => journal.sweep_temporary(),
     }
     progress
@@ -209,11 +209,11 @@ fn a_step_that_was_cut_off_anywhere_is_taken_back() {
             let expected = if stop == steps { &done } else { &before };
             assert_eq!(state(folder.path()), *expected, "cut off after {stop}: {progress:?}");
             assert_eq!(progress == StepProgress::Done, stop == steps, "cut off after {stop}");
-            assert_eq!(progress == StepProgress::NotBegun, stop == 0, "cut off after {stop}");
+            assert_eq!(progress == StepProgress::NotStarted, stop == 0, "cut off after {stop}");
             // Being cut off in that, too, is no harm; what was done can be taken back as well.
-            journal.take_back(kept).unwrap();
+            journal.roll_back(kept).unwrap();
             assert_eq!(state(folder.path()), before, "cut off after {stop}");
-            assert_eq!(journal.find_progress(), StepProgress::NotBegun);
+            assert_eq!(journal.find_progress(), StepProgress::NotStarted);
         }
     }
 }
@@ -277,7 +277,7 @@ fn what_somebody_saves_in_between_is_not_written_over() {
     for file in &theirs {
         fs::write(file, "theirs").unwrap();
     }
-    let why = done.take_back().unwrap_err().to_string();
+    let why = done.roll_back().unwrap_err().to_string();
     for file in &theirs {
         assert!(why.contains(&file.display().to_string()), "{why}");
         assert_eq!(fs::read_to_string(file).unwrap(), "theirs");
@@ -295,14 +295,14 @@ fn everything_that_can_be_taken_back_is() {
     let journal = ready.journal.step.clone();
     drop(ready.perform().unwrap());
     let lost = |noted: &super::journal::JournalFile| kept(noted).filter(|bytes| bytes != b"old");
-    let why = journal.take_back(lost).unwrap_err().to_string();
+    let why = journal.roll_back(lost).unwrap_err().to_string();
     assert!(why.contains("changed") && !why.contains("deep"), "{why}");
     let mut expected = before.clone();
     expected[0].1 = Some("new".to_owned());
     assert_eq!(state(folder.path()), expected);
-    assert_eq!(journal.find_progress(), StepProgress::Begun);
+    assert_eq!(journal.find_progress(), StepProgress::Partial);
     // Running it again goes on with it.
-    journal.take_back(kept).unwrap();
+    journal.roll_back(kept).unwrap();
     assert_eq!(state(folder.path()), before);
 }
 
@@ -312,7 +312,7 @@ fn what_somebody_puts_into_a_new_folder_stays() {
     let (folder, changes, _) = prepared();
     let done = ReadyStep::store_temporary(changes, "1-").unwrap().perform().unwrap();
     fs::write(folder.path().join("to/deep/theirs"), "theirs").unwrap();
-    done.take_back().unwrap();
+    done.roll_back().unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("to/deep/theirs")).unwrap(), "theirs");
     assert!(!folder.path().join("to/deep/moved").exists());
     assert_eq!(fs::read_to_string(folder.path().join("from/deep/moved")).unwrap(), "moved");
@@ -336,12 +336,12 @@ fn what_somebody_else_changed_is_left_alone() {
     let (folder, changes, _) = prepared();
     let ready = ReadyStep::store_temporary(changes, "1-").unwrap();
     fs::write(folder.path().join("gone"), "mine").unwrap();
-    assert_eq!(ready.first_changed(), Some(folder.path().join("gone")));
+    assert_eq!(ready.first_changed_file(), Some(folder.path().join("gone")));
     let journal = ready.journal.step.clone();
-    let theirs = vec![folder.path().join("gone")];
+    let foreign = vec![folder.path().join("gone")];
     assert_eq!(
         journal.find_progress(),
-        StepProgress::Diverged { theirs, rest: Some(RemainingProgress::NotBegun) }
+        StepProgress::Diverged { foreign, rest: Some(RemainingProgress::NotStarted) }
     );
     drop(ready);
     let left = state(folder.path()).into_iter().filter(|(name, _)| name.starts_with(".vector"));

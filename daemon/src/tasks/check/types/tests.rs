@@ -10,7 +10,7 @@ fn script(path: &str, text: &str) -> CheckedScript {
 #[test]
 fn lines_of_both_forms_are_read() {
     let read = |line: &str| {
-        parse_line(line)
+        parse_report_line(line)
             .map(|it| (it.file.to_owned(), it.at.line, it.at.column, it.message.to_owned()))
     };
     let plain = "0.luau:3:7-9: (W0) TypeError: Type 'string' could not be converted into 'number'";
@@ -47,11 +47,11 @@ fn a_command_line_is_never_too_long() {
     assert!(batches.len() > 3, "{}", batches.len());
     assert_eq!(batches.concat(), files, "in order, each once");
     for batch in &batches {
-        let line: usize = batch.iter().map(|at| name_of(*at).len() + 3).sum();
-        assert!(line < MAX_LINE, "{line}");
+        let line: usize = batch.iter().map(|at| script_file_name(*at).len() + 3).sum();
+        assert!(line < MAX_COMMAND_LINE, "{line}");
     }
     // Where there is no room, one at a time is tried.
-    let base = [OsString::from("x".repeat(MAX_LINE))];
+    let base = [OsString::from("x".repeat(MAX_COMMAND_LINE))];
     assert_eq!(super::batch_files(Path::new("a"), &base, &[1, 2]), [[1], [2]]);
 }
 
@@ -65,7 +65,7 @@ mod programs {
         let program = folder.join(name);
         fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        TypeChecker { program, definitions: None, time: Duration::from_secs(30) }
+        TypeChecker { program, definitions: None, timeout: Duration::from_secs(30) }
     }
 
     #[test]
@@ -126,9 +126,11 @@ mod programs {
         let scripts: Vec<CheckedScript> = (0..4_000).map(|_| script("game.A", "")).collect();
         checker.check_scripts(&scripts, &|| false).unwrap();
         let given = fs::read_to_string(home.path().join("given")).unwrap();
-        assert!(given.lines().count() > 1 && given.lines().all(|line| line.len() < MAX_LINE));
+        assert!(
+            given.lines().count() > 1 && given.lines().all(|line| line.len() < MAX_COMMAND_LINE)
+        );
         let names: Vec<&str> = given.split_whitespace().filter(|it| !it.starts_with('-')).collect();
-        let expected: Vec<String> = (0..4_000).map(name_of).collect();
+        let expected: Vec<String> = (0..4_000).map(script_file_name).collect();
         assert_eq!(names, expected);
         let env = fs::read_to_string(home.path().join("env")).unwrap();
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "a test has it");
@@ -157,14 +159,14 @@ mod programs {
         let why = broken.check_scripts(&scripts, &|| false).unwrap_err();
         assert!(why.contains("ended with") && why.contains("no such option"), "{why}");
         let hangs = TypeChecker {
-            time: Duration::from_millis(50),
+            timeout: Duration::from_millis(50),
             ..checker(home.path(), "luau-analyze", "exec sleep 60")
         };
         assert!(
             hangs.check_scripts(&scripts, &|| false).unwrap_err().contains("did not end"),
             "it was ended"
         );
-        let patient = TypeChecker { time: Duration::from_mins(1), ..hangs.clone() };
+        let patient = TypeChecker { timeout: Duration::from_mins(1), ..hangs.clone() };
         let why = patient.check_scripts(&scripts, &|| true).unwrap_err();
         assert!(why.contains("it was ended"), "{why}");
         let none = TypeChecker { program: home.path().join("none"), ..hangs };

@@ -11,10 +11,10 @@ use std::path::{Component, Path, PathBuf};
 use rbx_types::{Enum, Variant};
 use rustc_hash::FxHashSet;
 
-use super::bounded::read_file;
+use super::bounded_read::read_file;
 use super::glob::{IgnoreGlob, SyncRule, is_ignored};
 use super::listing::{EntryKind, FolderListing};
-use super::middleware::{FileMiddleware, INITS, LISTED_INITS, ScriptKind};
+use super::middleware::{FileMiddleware, INIT_FILES, LISTED_INIT_FILES, ScriptKind};
 use super::previous_tree::{KnownFolder, PreviousTree};
 use super::project::DEFAULT_NAMES;
 use super::snapshot::{InstanceSnapshot, SnapshotChild};
@@ -54,20 +54,20 @@ pub(super) struct ProjectReader<'a> {
     pub(super) folder: &'a Path,
     pub(super) boundary: &'a Path,
     /// The tree as it was, where it is read again.
-    pub(super) before: Option<PreviousTree<'a>>,
+    pub(super) previous: Option<PreviousTree<'a>>,
     /// What was found wrong, each with the entry that was being read.
     pub(super) faults: Vec<(PathBuf, ProjectDiagnostic)>,
     /// The entries that were read, and not taken from the tree as it was.
     pub(super) visited: FxHashSet<PathBuf>,
     /// The folders of which some entries were taken from the tree as it was.
-    pub(super) known: FxHashSet<PathBuf>,
+    pub(super) reused_folders: FxHashSet<PathBuf>,
     pub(super) rules: Vec<FileRules>,
     pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) mounts: Vec<(PathBuf, PathBuf)>,
     /// The entry that is being read.
     pub(super) entry: PathBuf,
     /// The folders and projects that are being read, by what they really are.
-    open: Vec<PathBuf>,
+    open_paths: Vec<PathBuf>,
 }
 
 /// A path as it is reached, and what really stands there where links lead elsewhere.
@@ -94,22 +94,22 @@ impl RealPath {
 
 impl<'a> ProjectReader<'a> {
     pub(super) fn new(folder: &'a Path, boundary: &'a Path, project: &Path) -> Self {
-        let mut open = vec![project.to_owned()];
+        let mut open_paths = vec![project.to_owned()];
         if project.file_name().is_some_and(|name| DEFAULT_NAMES.iter().any(|it| name == *it)) {
-            open.push(folder.to_owned());
+            open_paths.push(folder.to_owned());
         }
         Self {
             folder,
             boundary,
-            before: None,
+            previous: None,
             faults: Vec::new(),
             visited: [project.to_owned()].into_iter().collect(),
-            known: FxHashSet::default(),
+            reused_folders: FxHashSet::default(),
             rules: Vec::new(),
             links: Vec::new(),
             mounts: Vec::new(),
             entry: project.to_owned(),
-            open,
+            open_paths,
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> ProjectReader<'a> {
         self.faults.push((self.entry.clone(), diagnostic));
     }
 
-    pub(super) fn tell_all(&mut self, file: &Path, faults: Vec<String>) {
+    pub(super) fn report_all(&mut self, file: &Path, faults: Vec<String>) {
         for fault in faults {
             self.report(file, fault, true);
         }
@@ -208,7 +208,7 @@ impl<'a> ProjectReader<'a> {
         place: &RealPath,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        if self.open.contains(&place.real) {
+        if self.open_paths.contains(&place.real) {
             self.report(
                 &place.path,
                 "it is part of itself; take out the link or `$path` to it",
@@ -216,14 +216,14 @@ impl<'a> ProjectReader<'a> {
             );
             return None;
         }
-        if self.open.len() >= MAX_DEPTH {
+        if self.open_paths.len() >= MAX_DEPTH {
             let why = format!("it is more than {MAX_DEPTH} folders deep and is left out");
             self.report(&place.path, why, false);
             return None;
         }
-        self.open.push(place.real.clone());
+        self.open_paths.push(place.real.clone());
         let read = read(self);
-        self.open.pop();
+        self.open_paths.pop();
         read
     }
 
@@ -232,9 +232,9 @@ impl<'a> ProjectReader<'a> {
             self.report(&place.path, "its name is not text, which Rojo needs", true);
             return None;
         };
-        let known = self.known_folder(place, rules);
+        let known = self.take_known_folder(place, rules);
         let listing = match &known {
-            Some((known, true)) => FolderListing::of_files(&known.files),
+            Some((known, true)) => FolderListing::from_files(&known.files),
             _ => match FolderListing::read_folder(&place.real) {
                 Ok(listing) => listing,
                 Err(error) => {
@@ -248,11 +248,11 @@ impl<'a> ProjectReader<'a> {
         let beside = whole.then_some(&listing);
         if let Some(project) = DEFAULT_NAMES.iter().find(|project| listing.contains(project)) {
             // What else is in it is no part of the tree, whatever it was before.
-            self.known.remove(&place.path);
+            self.reused_folders.remove(&place.path);
             let project = self.read_companion(&place.join(project))?;
             return self.read_project(&project, &name, rules);
         }
-        let init = INITS.iter().find(|(init, _)| listing.contains(init));
+        let init = INIT_FILES.iter().find(|(init, _)| listing.contains(init));
         let mut snapshot = InstanceSnapshot::new(
             &name,
             "Folder",
@@ -266,17 +266,17 @@ impl<'a> ProjectReader<'a> {
         );
         if let Some((init, middleware)) = init
             && let Some(init) = self.read_companion(&place.join(init))
-            && self.text_of(&init, *middleware, rules, &mut snapshot)
+            && self.read_text_into(&init, *middleware, rules, &mut snapshot)
         {
-            self.inner_metas(place, &name, beside, &mut snapshot);
+            self.apply_inner_metas(place, &name, beside, &mut snapshot);
             if let InstanceOrigin::Folder { init: found, .. } = &mut snapshot.origin {
                 *found = Some(init.real);
             }
         }
-        let inits = LISTED_INITS.iter().filter(|init| listing.contains(init));
+        let inits = LISTED_INIT_FILES.iter().filter(|init| listing.contains(init));
         snapshot.files.extend(inits.map(|init| place.real.join(init)));
         snapshot.children = match known {
-            Some((known, true)) => self.same_children(place, &known, rules),
+            Some((known, true)) => self.read_same_children(place, &known, rules),
             Some((known, false)) => self.read_children(place, &listing, Some(&known), rules),
             None => self.read_children(place, &listing, None, rules),
         };
@@ -287,20 +287,24 @@ impl<'a> ProjectReader<'a> {
 
     /// The folder as it was, where its children may be taken from, and whether it has the entries that
     /// it had.
-    fn known_folder(&mut self, place: &RealPath, rules: &FileRules) -> Option<(KnownFolder, bool)> {
-        let before = self.before.as_mut()?;
-        if place.path != place.real || before.is_new(&place.path) {
+    fn take_known_folder(
+        &mut self,
+        place: &RealPath,
+        rules: &FileRules,
+    ) -> Option<(KnownFolder, bool)> {
+        let before = self.previous.as_mut()?;
+        if place.path != place.real || before.is_changed(&place.path) {
             return None;
         }
         let known = before.take_folder(&place.path).filter(|known| known.rules == rules.number)?;
         let is_same = before.has_same_entries(&place.path, &known);
-        self.known.insert(place.path.clone());
+        self.reused_folders.insert(place.path.clone());
         Some((known, is_same))
     }
 
     /// Rojo reads an `init` file as any other of the folder's name: a meta file of that name inside the
     /// folder sets its properties, and nothing else.
-    fn inner_metas(
+    fn apply_inner_metas(
         &mut self,
         place: &RealPath,
         name: &str,
@@ -329,7 +333,7 @@ impl<'a> ProjectReader<'a> {
             while old.next_if(|(entry, _)| entry < name).is_some() {}
             let was = old.next_if(|(entry, _)| entry == name).map(|(_, number)| *number);
             if known.is_some() && self.is_unchanged(place, name, was) {
-                children.extend(was.map(SnapshotChild::Old));
+                children.extend(was.map(SnapshotChild::Unchanged));
                 continue;
             }
             let child = place.join(name);
@@ -341,7 +345,7 @@ impl<'a> ProjectReader<'a> {
     }
 
     /// The children of a folder that has the entries that it had.
-    fn same_children(
+    fn read_same_children(
         &mut self,
         place: &RealPath,
         known: &KnownFolder,
@@ -350,7 +354,7 @@ impl<'a> ProjectReader<'a> {
         let mut children = Vec::with_capacity(known.entries.len());
         for (name, was) in &known.entries {
             if self.is_unchanged(place, name, Some(*was)) {
-                children.push(SnapshotChild::Old(*was));
+                children.push(SnapshotChild::Unchanged(*was));
                 continue;
             }
             let child = place.join(name);
@@ -363,10 +367,10 @@ impl<'a> ProjectReader<'a> {
 
     /// Whether an entry of a folder that is known is what it was.
     fn is_unchanged(&self, place: &RealPath, name: &OsStr, was: Option<u32>) -> bool {
-        let Some(before) = &self.before else { return false };
-        let changes = before.changes_in(&place.path);
+        let Some(before) = &self.previous else { return false };
+        let changes = before.folder_changes(&place.path);
         match was {
-            Some(was) => !changes.has_changed(name) && !before.is_told_about(&changes, was),
+            Some(was) => !changes.has_changed(name) && !before.has_changed_meta(&changes, was),
             None => !changes.has_changed(name) && !changes.has_metas(),
         }
     }
@@ -384,7 +388,7 @@ impl<'a> ProjectReader<'a> {
     }
 
     /// Reads a script's text or a table into a snapshot of any kind; says whether it could.
-    fn text_of(
+    fn read_text_into(
         &mut self,
         file: &RealPath,
         middleware: FileMiddleware,
@@ -463,13 +467,13 @@ impl<'a> ProjectReader<'a> {
             self.report(&place.path, "its name is not text, which Rojo needs", true);
             return None;
         };
-        if INITS.iter().any(|(init, _)| *init == file_name) {
+        if INIT_FILES.iter().any(|(init, _)| *init == file_name) {
             return None;
         }
         let rule = rules.syncs.iter().find(|rule| rule.matches(&place.path));
         let (middleware, name) = match rule {
-            Some(rule) => (rule.middleware, rule.name(file_name)),
-            None => FileMiddleware::of_file(file_name)?,
+            Some(rule) => (rule.middleware, rule.instance_name(file_name)),
+            None => FileMiddleware::from_file_name(file_name)?,
         };
         match middleware {
             FileMiddleware::Ignore => None,
@@ -481,9 +485,9 @@ impl<'a> ProjectReader<'a> {
                 let model = model::ModelReader { file: &place.real, key: &key, name };
                 let mut snapshot = match middleware {
                     FileMiddleware::JsonModel => model.read_json(&bytes, &mut faults),
-                    _ => model.read_roblox(bytes, &mut faults),
+                    _ => model.read_roblox_model(bytes, &mut faults),
                 };
-                self.tell_all(&place.path, faults);
+                self.report_all(&place.path, faults);
                 if let Some(snapshot) = &mut snapshot {
                     snapshot.files.push(place.real.clone());
                 }
@@ -494,7 +498,7 @@ impl<'a> ProjectReader<'a> {
                 let origin = InstanceOrigin::File { file, meta: None, mounted: None };
                 let mut snapshot =
                     InstanceSnapshot::new(name, "", self.instance_key(&place.path), origin);
-                if !self.text_of(place, middleware, rules, &mut snapshot) {
+                if !self.read_text_into(place, middleware, rules, &mut snapshot) {
                     return None;
                 }
                 snapshot.files.push(place.real.clone());
@@ -530,7 +534,7 @@ impl<'a> ProjectReader<'a> {
             let Some(bytes) = self.read_bytes(&inside) else { continue };
             let mut faults = Vec::new();
             meta::apply_meta(&bytes, is_folder, snapshot, &mut faults);
-            self.tell_all(&file, faults);
+            self.report_all(&file, faults);
             snapshot.files.push(file.clone());
             newest = file;
         }

@@ -13,16 +13,16 @@ use serde_json::Value as Json;
 use vector_place::{Node, Scene};
 
 /// The port on which `rojo serve` listens where no other is told.
-pub const PORT: u16 = 34872;
+pub const DEFAULT_PORT: u16 = 34872;
 
 /// How long Rojo may take to answer: it is on this machine.
-const WAIT: Duration = Duration::from_millis(300);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(300);
 /// Its answer has a few hundred bytes.
-const MAX_ANSWER: u64 = 64 << 10;
+const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 /// The value by which Rojo's plugin keeps others of a team from syncing as well.
-const LOCK: &str = "__Rojo_SessionLock";
+const LOCK_NAME: &str = "__Rojo_SessionLock";
 /// The attribute of Workspace in which Rojo's plugin keeps where it is connected to.
-const CONNECTION: &str = "__Rojo_ConnectionUrl";
+const CONNECTION_ATTRIBUTE: &str = "__Rojo_ConnectionUrl";
 
 /// A `rojo serve` that answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,29 +33,32 @@ pub struct RojoServer {
     /// The version of what it speaks with its plugin.
     pub protocol: u64,
     /// The places that may be synced with it; empty where all may.
-    pub places: Vec<u64>,
+    pub place_ids: Vec<u64>,
 }
 
 /// Asks for a `rojo serve` on a port of this machine. None where nobody listens, or what listens is
 /// not Rojo, or does not answer within a third of a second.
 pub fn find_server(port: u16) -> Option<RojoServer> {
-    let until = Instant::now() + WAIT;
-    let mut stream =
-        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), WAIT).ok()?;
-    stream.set_write_timeout(Some(WAIT)).ok()?;
+    let until = Instant::now() + RESPONSE_TIMEOUT;
+    let mut stream = TcpStream::connect_timeout(
+        &SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+        RESPONSE_TIMEOUT,
+    )
+    .ok()?;
+    stream.set_write_timeout(Some(RESPONSE_TIMEOUT)).ok()?;
     // The older protocol has no chunks, and ends with the connection.
     let request = format!("GET /api/rojo HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     let mut part = [0; 4096];
-    while (answer.len() as u64) < MAX_ANSWER {
+    while (answer.len() as u64) < MAX_RESPONSE_BYTES {
         let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
         stream.set_read_timeout(Some(left)).ok()?;
         match stream.read(&mut part).ok()? {
             0 => break,
             n => answer.extend_from_slice(&part[..n]),
         }
-        if is_whole(&answer) {
+        if is_complete(&answer) {
             break;
         }
     }
@@ -63,7 +66,7 @@ pub fn find_server(port: u16) -> Option<RojoServer> {
 }
 
 /// Whether an answer has all the bytes that its head announces.
-fn is_whole(answer: &[u8]) -> bool {
+fn is_complete(answer: &[u8]) -> bool {
     split_response(answer).is_some_and(|(head, body)| {
         let length = header_field(&head, "content-length").and_then(|length| length.parse().ok());
         length.is_some_and(|length: usize| body.len() >= length)
@@ -99,7 +102,7 @@ fn parse_server(answer: &[u8]) -> Option<RojoServer> {
         project: text("projectName")?,
         version: text("serverVersion")?,
         protocol: fields.get("protocolVersion").and_then(Json::as_u64)?,
-        places: places.into_iter().flatten().filter_map(Json::as_u64).collect(),
+        place_ids: places.into_iter().flatten().filter_map(Json::as_u64).collect(),
     })
 }
 
@@ -113,12 +116,12 @@ pub struct SyncState {
 }
 
 /// Looks for what Rojo's plugin leaves in a place that it syncs; none where there is nothing of it.
-pub fn find_sync(scene: &Scene) -> Option<SyncState> {
+pub fn find_sync_state(scene: &Scene) -> Option<SyncState> {
     let lock = find_lock(scene).filter(|lock| {
         scene.stored_value(*lock, "Value").is_some_and(|held| held != Value::Ref(None))
     });
     let workspace = scene.find_child(scene.root(), "Workspace");
-    let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION)) {
+    let connection = match workspace.and_then(|node| scene.attribute(node, CONNECTION_ATTRIBUTE)) {
         Some(Value::String(url)) if !url.is_empty() => Some(url),
         _ => None,
     };
@@ -127,11 +130,11 @@ pub fn find_sync(scene: &Scene) -> Option<SyncState> {
 
 fn find_lock(scene: &Scene) -> Option<Node> {
     let storage = scene.find_child(scene.root(), "ServerStorage")?;
-    scene.find_child(storage, LOCK).filter(|lock| scene.class(*lock) == "ObjectValue")
+    scene.find_child(storage, LOCK_NAME).filter(|lock| scene.class(*lock) == "ObjectValue")
 }
 
 /// Whether Rojo's plugin has its lock in a place: of an open one, nothing is asked for this.
-pub fn is_locked(scene: &Scene) -> bool {
+pub fn has_sync_lock(scene: &Scene) -> bool {
     find_lock(scene).is_some()
 }
 

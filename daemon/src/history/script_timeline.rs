@@ -24,14 +24,14 @@ pub(super) struct ScriptStep {
     /// The hash of the text that they leave.
     after: Option<Fingerprint>,
     /// The edits of each command, in order.
-    forth: Vec<Vec<TextEdit>>,
-    back: Vec<Vec<TextEdit>>,
+    edits: Vec<Vec<TextEdit>>,
+    inverse_edits: Vec<Vec<TextEdit>>,
     /// What it was made with, where it was.
-    made: Option<String>,
+    created_text: Option<String>,
     /// Whether it is gone.
-    goes: bool,
+    is_deleted: bool,
     /// The blob that says which files were changed, where it is of a project.
-    files: Option<Fingerprint>,
+    journal_blob: Option<Fingerprint>,
 }
 
 impl ScriptStep {
@@ -39,7 +39,7 @@ impl ScriptStep {
     pub(super) fn from_proposal(proposal: &Proposal, ack: &Ack, path: &InstancePath) -> Self {
         let mut step = Self { title: proposal.title.clone(), ..Self::default() };
         let in_files = ack.files.as_deref().unwrap_or(ack);
-        step.files = in_files.bytes.as_ref().map(|bytes| bytes.patch.clone());
+        step.journal_blob = in_files.bytes.as_ref().map(|bytes| bytes.patch.clone());
         let own = proposal.commands.iter().enumerate().filter(|(at, _)| !proposal.is_in_files(*at));
         own.for_each(|(_, command)| step.apply_command(command, path));
         step.apply_inverse(&ack.inverse, path);
@@ -54,7 +54,7 @@ impl ScriptStep {
         match command {
             Command::EditScript { target, edits, .. }
                 if target.path == *path
-                    && let Some(made) = &mut self.made =>
+                    && let Some(made) = &mut self.created_text =>
             {
                 // What was made a moment before is not expected to be anything.
                 if let Ok(text) = vector_text_edit::apply_edits(made, edits) {
@@ -64,7 +64,7 @@ impl ScriptStep {
             }
             Command::EditScript { target, edits, expect } if target.path == *path => {
                 self.before.get_or_insert_with(|| expect.clone());
-                self.forth.push(edits.clone());
+                self.edits.push(edits.clone());
             }
             Command::Create { parent, name, props, .. }
                 if parent.path.child(name, None) == *path =>
@@ -74,11 +74,11 @@ impl ScriptStep {
                     _ => String::new(),
                 };
                 self.after = Some(Fingerprint::of(text.as_bytes()));
-                self.made = Some(text);
-                self.goes = false;
+                self.created_text = Some(text);
+                self.is_deleted = false;
             }
             Command::Delete { target, .. } if path.segments.starts_with(&target.path.segments) => {
-                (self.goes, self.after) = (true, None);
+                (self.is_deleted, self.after) = (true, None);
             }
             _ => {}
         }
@@ -90,24 +90,24 @@ impl ScriptStep {
                 && target.path == *path
             {
                 // The first way back begins with what all of them left.
-                if self.back.is_empty() && !self.goes {
+                if self.inverse_edits.is_empty() && !self.is_deleted {
                     self.after = Some(expect.clone());
                 }
-                self.back.push(edits.clone());
+                self.inverse_edits.push(edits.clone());
             }
         }
     }
 
-    fn reversed(&self) -> Self {
+    fn to_inverse(&self) -> Self {
         Self {
             title: self.title.clone(),
             before: self.after.clone(),
-            after: self.before.clone().filter(|_| self.made.is_none()),
-            forth: self.back.clone(),
-            back: self.forth.clone(),
-            made: None,
-            goes: self.made.is_some(),
-            files: None,
+            after: self.before.clone().filter(|_| self.created_text.is_none()),
+            edits: self.inverse_edits.clone(),
+            inverse_edits: self.edits.clone(),
+            created_text: None,
+            is_deleted: self.created_text.is_some(),
+            journal_blob: None,
         }
     }
 }
@@ -117,7 +117,7 @@ impl ScriptStep {
 struct KnownTexts(HashMap<Fingerprint, String>);
 
 impl KnownTexts {
-    fn add(&mut self, text: String) {
+    fn insert_text(&mut self, text: String) {
         self.0.insert(Fingerprint::of(text.as_bytes()), text);
     }
 
@@ -157,7 +157,7 @@ pub(super) struct ScriptTimeline {
     steps: Vec<ScriptStep>,
     texts: KnownTexts,
     /// What it says now, where its place is open.
-    now: Option<String>,
+    current_text: Option<String>,
 }
 
 impl ScriptTimeline {
@@ -184,7 +184,7 @@ impl ScriptTimeline {
                     None => continue,
                 },
                 Some(Entry::Undone { proposal, .. }) => match done.get(&proposal) {
-                    Some(step) => step.reversed(),
+                    Some(step) => step.to_inverse(),
                     None => continue,
                 },
                 Some(Entry::Redone { proposal, .. }) => match done.get(&proposal) {
@@ -196,45 +196,46 @@ impl ScriptTimeline {
             if change.kind == "applied" {
                 done.insert(change.proposal, step.clone());
             }
-            if step.after.is_some() || step.goes || step.before.is_some() {
+            if step.after.is_some() || step.is_deleted || step.before.is_some() {
                 script.changes.push(change);
                 script.steps.push(step);
             }
         }
         let left = script.steps.last().and_then(|step| step.after.clone());
         let is_left = |text: &&String| Some(Fingerprint::of(text.as_bytes())) == left;
-        script.now = now.iter().find(is_left).or(now.first()).cloned();
+        script.current_text = now.iter().find(is_left).or(now.first()).cloned();
         for text in now {
-            script.texts.add(text);
+            script.texts.insert_text(text);
         }
-        script.add_whole_texts(ledger, reads)?;
+        script.add_stored_texts(ledger, reads)?;
         script.propagate();
         Ok(script)
     }
 
     /// Texts that the ledger has whole.
-    fn add_whole_texts(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
-        self.texts.add(String::new());
+    fn add_stored_texts(&mut self, ledger: &Ledger, reads: &[Seq]) -> Result<(), LedgerError> {
+        self.texts.insert_text(String::new());
         for step in &self.steps {
-            step.made.iter().for_each(|text| self.texts.add(text.clone()));
+            step.created_text.iter().for_each(|text| self.texts.insert_text(text.clone()));
             for hash in step.before.iter().chain(&step.after) {
                 if self.texts.get(Some(hash)).is_none()
                     && let Some(text) =
                         ledger.read_blob(hash)?.and_then(|it| String::from_utf8(it).ok())
                 {
-                    self.texts.add(text);
+                    self.texts.insert_text(text);
                 }
             }
         }
-        let files: Vec<Fingerprint> = self.steps.iter().filter_map(|it| it.files.clone()).collect();
+        let files: Vec<Fingerprint> =
+            self.steps.iter().filter_map(|it| it.journal_blob.clone()).collect();
         for hash in files {
             let journal = ledger.read_blob(&hash)?.as_deref().and_then(StepJournal::from_bytes);
             for before in journal.iter().flat_map(StepJournal::required_blobs) {
                 let text = ledger.read_blob(before)?.and_then(|it| String::from_utf8(it).ok());
                 // In a scene the lines of a file end in LF.
                 let text = text.map(|text| text.replace("\r\n", "\n"));
-                if let Some(text) = text.filter(|text| self.is_named(text)) {
-                    self.texts.add(text);
+                if let Some(text) = text.filter(|text| self.is_recorded(text)) {
+                    self.texts.insert_text(text);
                 }
             }
         }
@@ -244,14 +245,14 @@ impl ScriptTimeline {
                 && let Some(text) = answer["text"].as_str()
                 && answer["fingerprint"] == Fingerprint::of(text.as_bytes()).0.as_str()
             {
-                self.texts.add(text.to_owned());
+                self.texts.insert_text(text.to_owned());
             }
         }
         Ok(())
     }
 
     /// Whether a text is one that a change was made on, or left.
-    fn is_named(&self, text: &str) -> bool {
+    fn is_recorded(&self, text: &str) -> bool {
         let hash = Some(Fingerprint::of(text.as_bytes()));
         self.steps.iter().any(|step| step.before == hash || step.after == hash)
     }
@@ -262,19 +263,22 @@ impl ScriptTimeline {
         while is_news {
             is_news = false;
             for step in self.steps.iter().rev() {
-                is_news |=
-                    self.texts.derive_text(step.after.as_ref(), &step.back, step.before.as_ref());
+                is_news |= self.texts.derive_text(
+                    step.after.as_ref(),
+                    &step.inverse_edits,
+                    step.before.as_ref(),
+                );
             }
             for step in &self.steps {
                 is_news |=
-                    self.texts.derive_text(step.before.as_ref(), &step.forth, step.after.as_ref());
+                    self.texts.derive_text(step.before.as_ref(), &step.edits, step.after.as_ref());
             }
         }
     }
 
     /// Whether anything is known of it.
-    pub(super) fn is_known(&self) -> bool {
-        self.now.is_some() || !self.steps.is_empty()
+    pub(super) fn has_history(&self) -> bool {
+        self.current_text.is_some() || !self.steps.is_empty()
     }
 
     /// What it said right after a position, or says now.
@@ -286,7 +290,7 @@ impl ScriptTimeline {
             proposal: change.proposal,
             title: step.title.clone(),
             hash: step.after.clone(),
-            is_known: step.goes || self.texts.get(step.after.as_ref()).is_some(),
+            is_known: step.is_deleted || self.texts.get(step.after.as_ref()).is_some(),
         };
         let mut at = ScriptAt {
             path,
@@ -302,16 +306,16 @@ impl ScriptTimeline {
             Some(seq) => self.changes.iter().rposition(|change| change.seq <= seq),
             None => self.steps.len().checked_sub(1),
         };
-        match (last, &self.now) {
-            (last, Some(now)) if seq.is_none() && !self.is_left(last, now) => {
+        match (last, &self.current_text) {
+            (last, Some(now)) if seq.is_none() && !self.is_change_result(last, now) => {
                 at.text = Some(now.clone());
                 at.note = last.map(|last| {
                     let by = self.changes[last].proposal;
                     format!("It was changed by others since proposal {by} was applied.")
                 });
             }
-            (Some(last), _) => self.left_by(last, &mut at),
-            (None, _) => self.as_it_began(&mut at),
+            (Some(last), _) => self.fill_after_change(last, &mut at),
+            (None, _) => self.fill_initial(&mut at),
         }
         let hash = at.text.as_ref().map(|text| Fingerprint::of(text.as_bytes()));
         at.hash = hash.or(at.hash);
@@ -319,37 +323,37 @@ impl ScriptTimeline {
     }
 
     /// Whether a text is what a change has left.
-    fn is_left(&self, change: Option<usize>, text: &str) -> bool {
+    fn is_change_result(&self, change: Option<usize>, text: &str) -> bool {
         let after = change.and_then(|change| self.steps[change].after.as_ref());
         after == Some(&Fingerprint::of(text.as_bytes()))
     }
 
-    fn left_by(&self, change: usize, at: &mut ScriptAt) {
+    fn fill_after_change(&self, change: usize, at: &mut ScriptAt) {
         let (step, ScriptChange { seq, proposal, .. }) =
             (&self.steps[change], &self.changes[change]);
         (at.seq, at.proposal) = (Some(*seq), Some(*proposal));
         at.hash.clone_from(&step.after);
         at.text = self.texts.get(step.after.as_ref()).cloned();
-        at.before = match step.made {
+        at.before = match step.created_text {
             Some(_) => None,
             None => self.texts.get(step.before.as_ref()).cloned(),
         };
-        if step.goes {
+        if step.is_deleted {
             at.note = Some(format!("Entry {seq} took it away."));
         } else if at.text.is_none() {
-            at.note = Some(self.why_not(change));
+            at.note = Some(self.explain_missing_text(change));
         }
     }
 
     /// As it was before the first change.
-    fn as_it_began(&self, at: &mut ScriptAt) {
+    fn fill_initial(&self, at: &mut ScriptAt) {
         let Some((step, change)) = self.steps.first().zip(self.changes.first()) else {
-            at.text.clone_from(&self.now);
+            at.text.clone_from(&self.current_text);
             at.note = Some("No change of it is on record.".to_owned());
             return;
         };
         let seq = change.seq;
-        if step.made.is_some() {
+        if step.created_text.is_some() {
             at.note = Some(format!("It was not there before entry {seq}."));
             return;
         }
@@ -357,12 +361,12 @@ impl ScriptTimeline {
         at.text = self.texts.get(step.before.as_ref()).cloned();
         at.note = Some(match at.text {
             Some(_) => format!("As entry {seq} found it; who changed it before is not on record."),
-            None => self.why_not(0),
+            None => self.explain_missing_text(0),
         });
     }
 
     /// Why it is not known what a change has left.
-    fn why_not(&self, change: usize) -> String {
+    fn explain_missing_text(&self, change: usize) -> String {
         let is_known = |step: &ScriptStep| self.texts.get(step.after.as_ref()).is_some();
         let later = self.steps.iter().skip(change + 1).position(is_known);
         match later.map(|later| self.changes[change + 1 + later].seq) {
@@ -370,7 +374,7 @@ impl ScriptTimeline {
                 "Its text at that time is not recorded, and others have changed it since. \
                  It is known from entry {seq} on."
             ),
-            None if self.now.is_some() => "Its text at that time is not recorded, \
+            None if self.current_text.is_some() => "Its text at that time is not recorded, \
                                            and others have changed it since."
                 .to_owned(),
             None => "The ledger has the changes and not the text. Open the place and ask again: what it \

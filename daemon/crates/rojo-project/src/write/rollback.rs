@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use scene_schemas::Fingerprint;
 use vector_files::disk;
 
-use super::case_rename::CaseTwins;
-use super::journal::{JournalFile, KeptContent, StepJournal, hash_file, set_mode};
+use super::case_rename::CaseVariants;
+use super::journal::{JournalFile, StepJournal, StoredContent, hash_file, set_mode};
 
 /// How far a step has got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepProgress {
     /// Every file and folder is what it was.
-    NotBegun,
+    NotStarted,
     /// Some are what they were, and others what they become.
-    Begun,
+    Partial,
     /// Every file and folder is what it was to become.
     Done,
     /// Some files are neither: somebody else has changed them.
     Diverged {
-        theirs: Vec<PathBuf>,
+        foreign: Vec<PathBuf>,
         /// How far the step has got with all others; none where there are none that could tell.
         rest: Option<RemainingProgress>,
     },
@@ -34,26 +34,26 @@ pub enum StepProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemainingProgress {
     /// They are what they were.
-    NotBegun,
+    NotStarted,
     /// Some are what they were, and others what they become.
-    Begun,
+    Partial,
     /// They are what they were to become.
     Done,
 }
 
 /// What could not be made what it was.
 #[derive(Debug, Default)]
-pub struct NotBack {
+pub struct RollbackFailure {
     /// The files that somebody else has changed. They stay as they are.
-    pub theirs: Vec<PathBuf>,
+    pub foreign: Vec<PathBuf>,
     /// The others, each with the reason. It can be tried again.
     pub faults: Vec<String>,
 }
 
-impl std::fmt::Display for NotBack {
+impl std::fmt::Display for RollbackFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let theirs = self
-            .theirs
+            .foreign
             .iter()
             .map(|file| format!("{}: it was changed since, and is left as it is", file.display()));
         let all: Vec<String> = self.faults.iter().cloned().chain(theirs).collect();
@@ -63,7 +63,7 @@ impl std::fmt::Display for NotBack {
 
 /// Why a file is not made what it was.
 enum RestoreFault {
-    Theirs,
+    ForeignEdit,
     Io(io::Error),
 }
 
@@ -73,11 +73,11 @@ impl From<io::Error> for RestoreFault {
     }
 }
 
-impl NotBack {
-    fn note_result(&mut self, path: &Path, done: Result<(), RestoreFault>) {
+impl RollbackFailure {
+    fn add_result(&mut self, path: &Path, done: Result<(), RestoreFault>) {
         match done {
             Ok(()) => {}
-            Err(RestoreFault::Theirs) => self.theirs.push(path.to_owned()),
+            Err(RestoreFault::ForeignEdit) => self.foreign.push(path.to_owned()),
             Err(RestoreFault::Io(why)) => self.faults.push(format!("{}: {why}", path.display())),
         }
     }
@@ -87,13 +87,14 @@ impl StepJournal {
     /// How far the step has got, by the files and folders as they are.
     pub fn find_progress(&self) -> StepProgress {
         let (mut were, mut become_, mut theirs) = (0, 0, Vec::new());
-        let twins = self.case_twins();
+        let twins = self.case_variants();
         for noted in &self.files {
             let Ok(now) = hash_file(&noted.path, &twins) else {
                 theirs.push(noted.path.clone());
                 continue;
             };
-            let is = |kept: &Option<KeptContent>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
+            let is =
+                |kept: &Option<StoredContent>| now.as_ref() == kept.as_ref().map(|it| &it.hash);
             match (is(&noted.before), is(&noted.after)) {
                 // It has another mode at the most, which tells nothing.
                 (true, true) => {}
@@ -102,7 +103,7 @@ impl StepJournal {
                 (false, false) => theirs.push(noted.path.clone()),
             }
         }
-        let again = self.made_again();
+        let again = self.recreated_folders();
         let once = |folder: &&PathBuf| !again.contains(*folder);
         let folders = (self.made.iter().filter(once).map(|it| (it, true)))
             .chain(self.gone.iter().filter(once).map(|it| (it, false)));
@@ -111,22 +112,22 @@ impl StepJournal {
         }
         let is_between = again.iter().any(|folder| !twins.is_folder(folder));
         let rest = match (were, become_) {
-            _ if is_between => Some(RemainingProgress::Begun),
+            _ if is_between => Some(RemainingProgress::Partial),
             (0, 0) => None,
-            (_, 0) => Some(RemainingProgress::NotBegun),
+            (_, 0) => Some(RemainingProgress::NotStarted),
             (0, _) => Some(RemainingProgress::Done),
-            _ => Some(RemainingProgress::Begun),
+            _ => Some(RemainingProgress::Partial),
         };
         match rest {
-            rest if !theirs.is_empty() => StepProgress::Diverged { theirs, rest },
-            None | Some(RemainingProgress::NotBegun) => StepProgress::NotBegun,
-            Some(RemainingProgress::Begun) => StepProgress::Begun,
+            rest if !theirs.is_empty() => StepProgress::Diverged { foreign: theirs, rest },
+            None | Some(RemainingProgress::NotStarted) => StepProgress::NotStarted,
+            Some(RemainingProgress::Partial) => StepProgress::Partial,
             Some(RemainingProgress::Done) => StepProgress::Done,
         }
     }
 
     /// The folders that go and are made again: before the step, and after it, they stand.
-    fn made_again(&self) -> BTreeSet<&PathBuf> {
+    fn recreated_folders(&self) -> BTreeSet<&PathBuf> {
         let gone: BTreeSet<&PathBuf> = self.gone.iter().collect();
         self.made.iter().filter(|folder| gone.contains(folder)).collect()
     }
@@ -137,36 +138,36 @@ impl StepJournal {
     /// # Errors
     /// Some could not be made what they were, or are somebody else's; all of them are named, and all
     /// others are what they were. Running it again goes on with them.
-    pub fn take_back(
+    pub fn roll_back(
         &self,
         before: impl Fn(&JournalFile) -> Option<Vec<u8>>,
-    ) -> Result<(), NotBack> {
-        let (mut left, twins) = (NotBack::default(), self.case_twins());
+    ) -> Result<(), RollbackFailure> {
+        let (mut left, twins) = (RollbackFailure::default(), self.case_variants());
         for noted in self.files.iter().filter(|it| it.before.is_none()) {
-            left.note_result(&noted.path, noted.take_away(&twins));
+            left.add_result(&noted.path, noted.remove_created(&twins));
         }
-        let again = self.made_again();
+        let again = self.recreated_folders();
         for folder in self.made.iter().rev().filter(|folder| !again.contains(folder)) {
-            left.note_result(folder, remove_empty(folder, &twins).map_err(RestoreFault::Io));
+            left.add_result(folder, remove_empty_folder(folder, &twins).map_err(RestoreFault::Io));
         }
         for folder in self.gone.iter().rev() {
-            left.note_result(folder, fs::create_dir_all(folder).map_err(RestoreFault::Io));
+            left.add_result(folder, fs::create_dir_all(folder).map_err(RestoreFault::Io));
         }
         for noted in &self.files {
-            left.note_result(&noted.path, noted.restore_content(&self.mark, &twins, &before));
+            left.add_result(&noted.path, noted.restore_content(&self.mark, &twins, &before));
         }
         self.sweep_temporary();
         self.sync_folders();
-        if left.theirs.is_empty() && left.faults.is_empty() { Ok(()) } else { Err(left) }
+        if left.foreign.is_empty() && left.faults.is_empty() { Ok(()) } else { Err(left) }
     }
 }
 
 impl JournalFile {
     /// Takes a file away that the step made.
-    fn take_away(&self, twins: &CaseTwins) -> Result<(), RestoreFault> {
+    fn remove_created(&self, twins: &CaseVariants) -> Result<(), RestoreFault> {
         match hash_file(&self.path, twins)? {
             Some(now) if self.is_result(&now) => Ok(fs::remove_file(&self.path)?),
-            Some(_) => Err(RestoreFault::Theirs),
+            Some(_) => Err(RestoreFault::ForeignEdit),
             None => Ok(()),
         }
     }
@@ -175,13 +176,13 @@ impl JournalFile {
     fn restore_content(
         &self,
         mark: &str,
-        twins: &CaseTwins,
+        twins: &CaseVariants,
         before: impl Fn(&Self) -> Option<Vec<u8>>,
     ) -> Result<(), RestoreFault> {
         let Some(kept) = &self.before else { return Ok(()) };
         match hash_file(&self.path, twins)? {
             Some(now) if now == kept.hash => return Ok(()),
-            Some(now) if !self.is_result(&now) => return Err(RestoreFault::Theirs),
+            Some(now) if !self.is_result(&now) => return Err(RestoreFault::ForeignEdit),
             _ => {}
         }
         let bytes = before(self).ok_or_else(|| io::Error::other("what it was is not kept"))?;
@@ -199,9 +200,9 @@ impl JournalFile {
 
 /// Takes a folder away that the step made. What somebody has put there meanwhile stays, and the folder
 /// with it.
-fn remove_empty(folder: &Path, twins: &CaseTwins) -> io::Result<()> {
+fn remove_empty_folder(folder: &Path, twins: &CaseVariants) -> io::Result<()> {
     // On some systems another one of the step is found under this name.
-    if !twins.is_called(folder) {
+    if !twins.has_exact_name(folder) {
         return Ok(());
     }
     match fs::remove_dir(folder) {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The largest file of a project that is read.
-pub(super) const MAX_FILE: u64 = 32 << 20;
+pub(super) const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// Reads a file of bounded size.
 ///
@@ -16,23 +16,23 @@ pub(super) const MAX_FILE: u64 = 32 << 20;
 pub(super) fn read_file(file: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(file)?;
     let length = file.metadata()?.len();
-    if length > MAX_FILE {
-        return Err(too_large(length));
+    if length > MAX_FILE_BYTES {
+        return Err(too_large_error(length));
     }
     let mut bytes = Vec::with_capacity(length as usize);
     // It may grow while it is read.
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
-        length if length > MAX_FILE => Err(too_large(length)),
+        length if length > MAX_FILE_BYTES => Err(too_large_error(length)),
         _ => Ok(bytes),
     }
 }
 
-fn too_large(length: u64) -> io::Error {
+fn too_large_error(length: u64) -> io::Error {
     let why = format!(
         "it has {} MB, and a file of a project has at most {} MB",
         length.div_ceil(1 << 20),
-        MAX_FILE >> 20
+        MAX_FILE_BYTES >> 20
     );
     io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
@@ -46,9 +46,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.luau");
         // Without content on the disk.
-        File::create(&file).unwrap().set_len(MAX_FILE).unwrap();
-        assert_eq!(read_file(&file).unwrap().len() as u64, MAX_FILE);
-        File::create(&file).unwrap().set_len(MAX_FILE + 1).unwrap();
+        File::create(&file).unwrap().set_len(MAX_FILE_BYTES).unwrap();
+        assert_eq!(read_file(&file).unwrap().len() as u64, MAX_FILE_BYTES);
+        File::create(&file).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
         let why = read_file(&file).unwrap_err();
         assert_eq!(why.kind(), io::ErrorKind::FileTooLarge);
         assert!(why.to_string().contains("33 MB"), "{why}");

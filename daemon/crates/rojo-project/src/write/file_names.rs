@@ -5,13 +5,13 @@ use std::path::Path;
 
 use scene_schemas::refusal::{Refusal, refuse};
 
-use crate::middleware::{FileMiddleware, INITS, ScriptKind};
+use crate::middleware::{FileMiddleware, INIT_FILES, ScriptKind};
 
 /// Names that Windows keeps for devices.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+const DEVICE_NAMES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
 /// How long a name may be in bytes, so that the ends fit behind it.
-const MAX_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// Whether every file system can hold a name.
 ///
@@ -19,7 +19,7 @@ const MAX_NAME: usize = 200;
 /// One cannot.
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     let stem = name.split('.').next().unwrap_or(name).to_lowercase();
-    let is_device = DEVICES.iter().any(|device| {
+    let is_device = DEVICE_NAMES.iter().any(|device| {
         let rest = stem.strip_prefix(device);
         let is_numbered = device.ends_with('m') || *device == "lpt";
         rest.is_some_and(|rest| match rest.as_bytes() {
@@ -38,7 +38,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
         "begins or ends with a space, or ends with a dot"
     } else if is_device {
         "is kept for a device by Windows"
-    } else if name.len() > MAX_NAME {
+    } else if name.len() > MAX_NAME_BYTES {
         "is too long"
     } else {
         return Ok(());
@@ -78,8 +78,8 @@ pub(super) fn script_kind(
 /// Whether Rojo reads a file of this name, where no rule of the project says otherwise, as a script of
 /// a kind and an instance of a name.
 pub(super) fn is_read_as(file_name: &str, script: ScriptKind, name: &str) -> bool {
-    !INITS.iter().any(|(init, _)| *init == file_name)
-        && FileMiddleware::of_file(file_name) == Some((FileMiddleware::Script(script), name))
+    !INIT_FILES.iter().any(|(init, _)| *init == file_name)
+        && FileMiddleware::from_file_name(file_name) == Some((FileMiddleware::Script(script), name))
 }
 
 /// What a file's name has behind the name of its instance.

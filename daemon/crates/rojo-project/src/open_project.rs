@@ -7,11 +7,11 @@ use std::thread;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vector_files::place_file::PlaceError;
 
-use super::bounded::read_file;
+use super::bounded_read::read_file;
 use super::build_tree::{PreviousInstances, TreeBuilder, resolve_references};
 use super::previous_tree::PreviousTree;
 use super::project::{self, DEFAULT_NAMES};
-use super::read::{FileRules, ProjectReader, RealPath, normalize_path};
+use super::reader::{FileRules, ProjectReader, RealPath, normalize_path};
 use super::snapshot::InstanceSnapshot;
 use super::tree::{ProjectDiagnostic, ProjectInstance, ProjectTree};
 
@@ -19,7 +19,7 @@ use super::tree::{ProjectDiagnostic, ProjectInstance, ProjectTree};
 const UNUSUAL_NAME: &str = "rojo.json";
 
 /// The reader calls itself for what stands in a folder.
-const STACK: usize = 64 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// Why a project could not be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum ProjectError {
     Io(PathBuf, io::Error),
     /// It is no project.
     #[error("the project {0} cannot be read: {1}")]
-    Wrong(PathBuf, String),
+    Invalid(PathBuf, String),
 }
 
 impl From<ProjectError> for PlaceError {
@@ -43,7 +43,7 @@ impl From<ProjectError> for PlaceError {
         match error {
             ProjectError::NotFound(path) => Self::NoProject(path),
             ProjectError::Io(path, why) => Self::Project(path, why.to_string()),
-            ProjectError::Wrong(path, why) => Self::Project(path, why),
+            ProjectError::Invalid(path, why) => Self::Project(path, why),
         }
     }
 }
@@ -58,7 +58,7 @@ impl ProjectTree {
         let folder = project.parent().unwrap_or(&project).to_owned();
         let boundary = path_boundary(&folder);
         let mut tree = Self { folder, project, boundary, ..Self::default() };
-        tree.renew(&[])?;
+        tree.reload(&[])?;
         Ok(tree)
     }
 
@@ -72,28 +72,28 @@ impl ProjectTree {
             return Ok(TreeUpdate::default());
         }
         let changed: Vec<PathBuf> = changed.iter().map(|path| normalize_path(path)).collect();
-        match self.renew(&changed)? {
+        match self.reload(&changed)? {
             // It never happens, but a tree that lacks something is no tree.
-            torn if torn.is_whole => self.read_again(),
+            torn if torn.is_full_reload => self.reload_all(),
             changed => Ok(changed),
         }
     }
 
     /// Reads the project; where it was read before, what did not change stays.
-    fn renew(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
+    fn reload(&mut self, changed: &[PathBuf]) -> Result<TreeUpdate, ProjectError> {
         let file = self.project.clone();
         let failed = |error| ProjectError::Io(file.clone(), error);
         let bytes = read_file(&file).map_err(failed)?;
         let project = project::parse_project(&bytes, &file)
-            .map_err(|why| ProjectError::Wrong(file.clone(), why))?;
+            .map_err(|why| ProjectError::Invalid(file.clone(), why))?;
         let place = RealPath::from_path(file.clone());
-        let name = name_of(&file);
+        let name = default_name(&file);
         thread::scope(|scope| {
             let work = || {
                 let mut reader = ProjectReader::new(&self.folder, &self.boundary, &self.project);
                 reader.rules.clone_from(&self.rules);
                 if !self.instances.is_empty() {
-                    reader.before = Some(PreviousTree::new(self, changed));
+                    reader.previous = Some(PreviousTree::new(self, changed));
                     reader.links.clone_from(&self.links);
                     reader.mounts.clone_from(&self.mounts);
                 }
@@ -102,26 +102,34 @@ impl ProjectTree {
                     let why = reader.faults.into_iter().next();
                     let why =
                         why.map_or_else(|| "it has no instances".to_owned(), |it| it.1.message);
-                    return Err(ProjectError::Wrong(place.path, why));
+                    return Err(ProjectError::Invalid(place.path, why));
                 };
-                let ProjectReader { faults, visited, known, rules, links, mounts, .. } = reader;
+                let ProjectReader {
+                    faults,
+                    visited,
+                    reused_folders: known,
+                    rules,
+                    links,
+                    mounts,
+                    ..
+                } = reader;
                 self.rules = rules;
                 self.links = unique_pairs(links);
                 self.mounts = unique_pairs(mounts);
-                self.take_faults(faults, &visited, &known);
+                self.merge_faults(faults, &visited, &known);
                 Ok(self.replace_root(root))
             };
-            let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+            let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
             let ended = thread.map_err(failed)?.join();
             ended.unwrap_or_else(|_| Err(failed(io::Error::other("the reader stopped"))))
         })
     }
 
     /// Reads all of it anew.
-    fn read_again(&mut self) -> Result<TreeUpdate, ProjectError> {
+    fn reload_all(&mut self) -> Result<TreeUpdate, ProjectError> {
         *self = Self::read(&self.project)?;
         let changed = (0..self.instances.len() as u32).collect();
-        Ok(TreeUpdate { is_whole: true, changed, ..TreeUpdate::default() })
+        Ok(TreeUpdate { is_full_reload: true, changed, ..TreeUpdate::default() })
     }
 
     /// Puts what was read into the place of what was.
@@ -130,22 +138,23 @@ impl ProjectTree {
         let mut stock = PreviousInstances::new(instances, std::mem::take(&mut self.notes));
         let mut grown = TreeBuilder::default();
         grown.add_snapshot(root, None, None, &mut stock);
-        let TreeBuilder { instances, notes, mut new, renamed, is_torn, .. } = grown;
+        let TreeBuilder { instances, notes, mut new, renamed, is_inconsistent: is_torn, .. } =
+            grown;
         (self.instances, self.notes) = (instances, notes);
         let holders = resolve_references(self);
         let mut were: FxHashMap<String, Option<ProjectInstance>> =
-            stock.into_rest().map(|instance| (instance.key.clone(), Some(instance))).collect();
+            stock.into_remaining().map(|instance| (instance.key.clone(), Some(instance))).collect();
         for (number, was) in renamed {
             new.push(number);
             were.insert(was, None);
         }
         new.sort_unstable();
-        let mut changed = TreeUpdate { is_whole: is_torn, ..TreeUpdate::default() };
+        let mut changed = TreeUpdate { is_full_reload: is_torn, ..TreeUpdate::default() };
         for number in new {
             let instance = &self.instances[number as usize];
             match were.remove(&instance.key) {
                 None => changed.added.push(number),
-                Some(Some(was)) if is_same(&was, instance) => {}
+                Some(Some(was)) if is_same_instance(&was, instance) => {}
                 Some(_) => changed.changed.push(number),
             }
         }
@@ -160,7 +169,7 @@ impl ProjectTree {
     }
 
     /// Keeps what was wrong with entries that were not read again and are still there.
-    fn take_faults(
+    fn merge_faults(
         &mut self,
         found: Vec<(PathBuf, ProjectDiagnostic)>,
         visited: &FxHashSet<PathBuf>,
@@ -201,11 +210,11 @@ pub struct TreeUpdate {
     /// The keys of those that went, sorted.
     pub removed: Vec<String>,
     /// Whether all was read anew: then nobody knows which came and which went, and all are `changed`.
-    pub is_whole: bool,
+    pub is_full_reload: bool,
 }
 
 /// Whether an instance says the same of itself. References by number are not compared.
-fn is_same(a: &ProjectInstance, b: &ProjectInstance) -> bool {
+fn is_same_instance(a: &ProjectInstance, b: &ProjectInstance) -> bool {
     a.name == b.name
         && a.class == b.class
         && a.ignores_unknown == b.ignores_unknown
@@ -232,7 +241,7 @@ fn path_boundary(folder: &Path) -> PathBuf {
 }
 
 /// The name of a project that gives none.
-fn name_of(file: &Path) -> String {
+fn default_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".project.json", ".project.jsonc", ".json"];
     let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);

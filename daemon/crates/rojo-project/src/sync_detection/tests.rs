@@ -38,7 +38,7 @@ fn expected() -> RojoServer {
         project: "Game".to_owned(),
         version: "7.7.1".to_owned(),
         protocol: 5,
-        places: vec![1, 70_000],
+        place_ids: vec![1, 70_000],
     }
 }
 
@@ -91,18 +91,18 @@ fn one_that_says_nothing_is_not_waited_for() {
 fn what_the_plugin_leaves_in_a_place_is_seen() {
     let mut scene = Scene::empty(FileFormat::Xml);
     let root = scene.root();
-    assert_eq!(find_sync(&scene), None);
+    assert_eq!(find_sync_state(&scene), None);
     let storage = scene.create(root, "ServerStorage", "ServerStorage");
     let lock = scene.create(storage, "ObjectValue", "__Rojo_SessionLock");
-    assert_eq!(find_sync(&scene), None);
+    assert_eq!(find_sync_state(&scene), None);
     scene.set_known_property(lock, "Value", Variant::Ref(Ref::none()));
-    assert_eq!(find_sync(&scene), None);
+    assert_eq!(find_sync_state(&scene), None);
     scene.set_known_property(lock, "Value", Variant::Ref(reference_of(storage)));
-    assert_eq!(find_sync(&scene), Some(SyncState { lock: Some(lock), connection: None }));
+    assert_eq!(find_sync_state(&scene), Some(SyncState { lock: Some(lock), connection: None }));
     let workspace = scene.create(root, "Workspace", "Workspace");
     let mut attributes = rbx_types::Attributes::new();
-    attributes.insert(CONNECTION.to_owned(), "http://localhost:34872".into());
+    attributes.insert(CONNECTION_ATTRIBUTE.to_owned(), "http://localhost:34872".into());
     scene.set_known_property(workspace, "Attributes", attributes.into());
-    let seen = find_sync(&scene).unwrap();
+    let seen = find_sync_state(&scene).unwrap();
     assert_eq!(seen.connection.as_deref(), Some("http://localhost:34872"));
 }
