@@ -259,9 +259,9 @@ fn a_card_that_is_there_again_says_why_and_what_differs() {
     first.types("y");
     let again = first.answers(APPLY, "y");
     let again = again.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(again.contains("The file was changed by somebody else"), "{again}");
+    assert!(again.contains("Another program changed the file"), "{again}");
     assert!(
-        again.contains("stands for proposal") && again.contains("the change is the same"),
+        again.contains("replaces proposal") && again.contains("the change is the same"),
         "{again}"
     );
     ends(first, 0);

@@ -83,7 +83,7 @@ fn files_that_are_no_places() {
     unreadable(b"hello", "neither a binary nor an XML place");
     unreadable(b"<!doctype html><p>404", "web page");
     unreadable(b"<roblox version=\"4\"><Item class=\"Part\">", "ends before an `</Item>`");
-    unreadable(b"<roblox!\x89\xff\r\n\x1a\n\0\0", "ends too early");
+    unreadable(b"<roblox!\x89\xff\r\n\x1a\n\0\0", "is truncated");
     let nested = format!("<roblox version=\"4\">{}", "<Item class=\"Folder\">".repeat(30_000));
     unreadable(nested.as_bytes(), "ends before an `</Item>`");
 }
@@ -175,7 +175,7 @@ fn what_is_no_file_is_not_replaced() {
         let args = ["edit", &text(&file), "--prompt", "grid 2x2", "--yes", "--out", &text(out)];
         let run = home.run(&args, "");
         assert_eq!(run.code, 1);
-        assert!(run.stderr.contains("is no file"), "{}", run.stderr);
+        assert!(run.stderr.contains("is not a file"), "{}", run.stderr);
     }
     assert!(link.is_symlink() && folder.is_dir());
     let nowhere = text(&home.path().join("missing").join("out.rbxl"));

@@ -134,7 +134,7 @@ fn the_settings_of_a_project_count() {
     fs::write(&settings, "std = [").unwrap();
     let output = home.run(&["check", &file, "--no-types"], "");
     ended(&output, 1);
-    assert!(output.stdout.contains("selene.toml is no TOML"), "{}", output.stdout);
+    assert!(output.stdout.contains("selene.toml is not TOML"), "{}", output.stdout);
 }
 
 #[test]

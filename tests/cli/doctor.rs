@@ -234,7 +234,7 @@ fn access_is_listed_given_and_taken_with_a_daemon_and_without_one() {
     let before = token("before")["token"].as_str().unwrap().to_owned();
     let rotated = sessions(&["rotate"]);
     ended(&rotated, 1);
-    assert!(rotated.stderr.contains("no daemon runs"), "{}", rotated.stderr);
+    assert!(rotated.stderr.contains("no daemon is running"), "{}", rotated.stderr);
 
     let daemon = Daemon::start(binary::vector(), &ledger(&home));
     let plugin = Plugin::pair(&daemon, "window-1");

@@ -124,7 +124,7 @@ fn a_revert_that_could_not_be_recorded_is_known_to_the_next() {
     accept(&home);
     let again = home.run(&["revert", &run, "--yes"], "");
     ended(&again, 1);
-    assert!(again.stderr.contains("taken back"), "{}", again.stderr);
+    assert!(again.stderr.contains("reverted"), "{}", again.stderr);
     assert_eq!(made(&home, &file), 0);
 }
 

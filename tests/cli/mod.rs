@@ -129,7 +129,7 @@ fn a_run_is_taken_back_as_a_whole() {
         ended(&home.run(&["diff", &text(&with_folder), &place], ""), 0);
         let again = home.run(&["revert", run, "--yes"], "");
         ended(&again, 1);
-        assert!(again.stderr.contains("nothing to take back"), "{}", again.stderr);
+        assert!(again.stderr.contains("nothing to revert"), "{}", again.stderr);
         ended(&home.run(&["revert", "1", "--yes"], ""), 0);
         ended(&home.run(&["diff", &text(&before), &place], ""), 0);
     }

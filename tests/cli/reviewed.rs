@@ -278,6 +278,6 @@ mod on_a_terminal {
         bench.daemon.kill();
         reviewer.answers(APPLY, "y");
         let shown = ends(reviewer, 1);
-        assert!(shown.contains("start `vector serve` anew"), "{shown}");
+        assert!(shown.contains("restart `vector serve`"), "{shown}");
     }
 }

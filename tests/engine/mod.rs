@@ -284,5 +284,5 @@ fn a_revert_goes_on_where_others_edited_and_refuses_where_they_touched_the_same(
     engine.add_calls(vec![ToolCall::new(REVERT, args)]).unwrap();
     assert_eq!(engine.run().unwrap(), NextStep::Nothing);
     let reason = engine.current_workflow().unwrap().refusals().next().unwrap().1.to_owned();
-    assert!(reason.contains("is not what was left there"), "{reason}");
+    assert!(reason.contains("is no longer what was left there"), "{reason}");
 }

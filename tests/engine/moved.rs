@@ -174,6 +174,6 @@ fn a_file_that_keeps_changing_ends_the_run() {
         None
     });
     let error = error.unwrap().to_string();
-    assert!(error.contains("was changed by somebody else"), "{error}");
+    assert!(error.contains("was changed by another program"), "{error}");
     assert_eq!(main(&file), text);
 }

@@ -55,7 +55,7 @@ fn another_of_the_same_name_is_left_alone() {
         let gone = bench.edit(&file, as_one(&json!([delete("game.Workspace.F.P[1]")])));
         // What was changed is `P[1]` now, and `P[2]` has the value that was set.
         let why = refused(&bench, &file, changed[0]);
-        assert!(why.contains("is not what was left there"), "{why}");
+        assert!(why.contains("is no longer what was left there"), "{why}");
         bench.revert(&file, gone[0]);
         bench.revert(&file, changed[0]);
         // In one write as well, where the file is still as it was left.
@@ -67,7 +67,7 @@ fn another_of_the_same_name_is_left_alone() {
             ])),
         );
         let why = refused(&bench, &file, both[0]);
-        assert!(why.contains("is not what was left there"), "{why}");
+        assert!(why.contains("is no longer what was left there"), "{why}");
     }
 }
 
@@ -100,7 +100,7 @@ fn what_was_made_goes_only_as_it_was_made() {
         as_one(&json!([["write_script", { "path": "game.Workspace.S", "source": "print(2)\n" }]])),
     );
     let why = refused(&bench, &file, made[0]);
-    assert!(why.contains("is not what was left there"), "{why}");
+    assert!(why.contains("is no longer what was left there"), "{why}");
     bench.revert(&file, written[0]);
     bench.revert(&file, made[0]);
     same(

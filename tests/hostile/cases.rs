@@ -227,7 +227,7 @@ fn an_item_without_a_name_can_be_called_anything() {
 #[test]
 fn properties_behind_children_are_refused() {
     let bytes = xml("<Item class=\"Part\"><Item class=\"Part\"/><Properties></Properties></Item>");
-    assert_refused(Scene::decode(&bytes), "behind its children");
+    assert_refused(Scene::decode(&bytes), "after its children");
 }
 
 #[test]

@@ -126,7 +126,10 @@ fn what_cannot_be_deployed_says_why() {
     bench.apply("One", 1, 11);
     refused(&bench.planned("&branch=a..b"), 409, "is not a branch name");
     let failed = bench.over(&bench.deploy(json!("a..b")).ok());
-    assert!(failed["failure"]["message"].as_str().unwrap().contains("is no name"), "{failed}");
+    assert!(
+        failed["failure"]["message"].as_str().unwrap().contains("is not a branch name"),
+        "{failed}"
+    );
     assert_eq!(failed["commit"], Json::Null);
     // Somebody else has committed another version.
     bench.project.git(&["stash", "--quiet"]);
@@ -146,5 +149,5 @@ fn what_cannot_be_deployed_says_why() {
 fn a_place_is_not_deployed() {
     let bench = File::new();
     let deploy = json!({ "session": bench.opened["session"] });
-    refused(&bench.human.call("POST", "/api/deploy", &deploy), 409, "is no Rojo project");
+    refused(&bench.human.call("POST", "/api/deploy", &deploy), 409, "is not a Rojo project");
 }

@@ -162,7 +162,7 @@ fn it_is_looked_through_by_what_a_person_remembers() {
     let get = |query: &str| bench.human.call("GET", &format!("/api/history?{query}"), &Json::Null);
     refused(&get("day=yesterday"), 400, "2026-12-01");
     refused(&get("outcome=good"), 400, "reverted");
-    refused(&get("limit=x"), 400, "no number");
+    refused(&get("limit=x"), 400, "not a number");
     refused(&get("text=%ff"), 400, "UTF-8");
 }
 
@@ -214,7 +214,7 @@ fn what_tools_did_is_counted() {
     for days in ["0", "18446744073709551615"] {
         bench.get(&format!("/api/figures?days={days}"));
     }
-    refused(&bench.human.call("GET", "/api/figures?days=x", &Json::Null), 400, "no number");
+    refused(&bench.human.call("GET", "/api/figures?days=x", &Json::Null), 400, "not a number");
 }
 
 /// What is exported, line by line.

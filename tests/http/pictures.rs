@@ -81,7 +81,7 @@ fn a_proposal_without_parts_has_no_picture() {
     let mut bench = Bench::new();
     let card = bench.propose("rename game.Workspace.Lamp to Lantern");
     assert_eq!(bench.human.shown(card)["has_geometry"], false);
-    refused(bench.of_proposal(card, ""), 404, "changes nothing that a picture shows");
+    refused(bench.of_proposal(card, ""), 404, "has no visible effect");
     refused(bench.of_proposal(1, ""), 404, "not a proposal");
     refused(bench.of_proposal(9_999, ""), 404, "position 9999");
     bench.of_place("").unwrap();
@@ -96,9 +96,9 @@ fn a_place_is_seen_with_what_waits_and_bad_wishes_are_refused() {
     bench.propose("delete #Lamp");
     assert_ne!(bench.of_place("").unwrap(), alone, "as it would be with what waits");
     refused(bench.of_place("view=back"), 400, "no view");
-    refused(bench.of_place("path=Workspace"), 400, "no path");
+    refused(bench.of_place("path=Workspace"), 400, "not a path");
     refused(bench.of_place("path=game.Nothing"), 404, "game.Nothing");
-    refused(bench.of_place("path=game.Lighting"), 404, "nothing to see");
+    refused(bench.of_place("path=game.Lighting"), 404, "nothing to render");
     refused(bench.of_proposal(2, "when=never"), 400, "no when");
     let place = bench.opened["session"].as_str().unwrap();
     for size in ["63", "2049", "0"] {

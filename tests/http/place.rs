@@ -420,7 +420,7 @@ fn what_is_no_place_is_not_opened() {
     for (path, status, says) in [
         (folder.join("missing.rbxl"), 404, "There is no file"),
         (folder.join("missing/place.rbxl"), 404, "There is no file"),
-        (folder.to_owned(), 400, "is no file"),
+        (folder.to_owned(), 400, "is not a file"),
         (file("text.rbxl", b"print(1)\n"), 400, "cannot be opened"),
         (file("empty.rbxl", b""), 400, "cannot be opened"),
         (file("cut.rbxl", cut), 400, "cannot be opened"),
@@ -509,7 +509,7 @@ fn a_file_goes_back_to_a_checkpoint_on_the_command_line() {
         let again = cli(&["--restore", &number, "--yes"]);
         // What was taken back since, and what took it back, is no part of the way any more.
         assert_eq!(again.code, 1, "{}\n{}", again.stdout, again.stderr);
-        assert!(again.stderr.contains("is left to be taken back"), "{}", again.stderr);
+        assert!(again.stderr.contains("is left to revert"), "{}", again.stderr);
         let none = cli(&["--restore", "999999", "--yes"]);
         assert_eq!(none.code, 1);
         assert!(none.stderr.contains("nothing of that kind"), "{}", none.stderr);

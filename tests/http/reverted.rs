@@ -50,7 +50,7 @@ fn what_was_applied_in_a_file_comes_back_byte_for_byte() {
     let line = bench.get(&format!("/api/history/{done}"))["line"].clone();
     assert_eq!(line["outcome"], "reverted");
     let again = revert(&bench.human, done);
-    refused(&again, 409, &["taken back already", &format!("by proposal {back}")]);
+    refused(&again, 409, &["already reverted", &format!("by proposal {back}")]);
     // And the way back has a way back.
     revert(&bench.human, back).ok();
     let forth = bench.human.card();
@@ -91,7 +91,7 @@ fn what_a_way_to_a_checkpoint_takes_back_is_taken_back() {
     let log = bench.home.run(&["log"], "").stdout;
     assert_eq!(log.matches(&format!("reverted by {back}")).count(), 2, "{log}");
     let refused = bench.home.run(&["revert", &fade.to_string(), "--yes"], "");
-    assert!(refused.stderr.contains(&format!("taken back already, by proposal {back}")));
+    assert!(refused.stderr.contains(&format!("already reverted by proposal {back}")));
     // What was taken back stays out of the next way.
     let again = bench.apply(CLEAR);
     let second = go_back(&mut bench, "1 proposal");
@@ -196,7 +196,7 @@ fn what_studio_did_comes_back_in_studio() {
     let back = proposal(&mut plugin);
     let action = carry_out(&mut plugin, back, "studio:2", "Wall");
     assert_eq!((&action["action"], &action["props"]["Name"]), (&json!("set"), &json!("Wall")));
-    refused(&revert(&human, done), 409, &["taken back already"]);
+    refused(&revert(&human, done), 409, &["already reverted"]);
     // What was undone in Studio is redone there.
     let undone = json!([{ "part": "undone", "recording": format!("Vector {back}") }]);
     plugin.say(undone).ok();

@@ -201,7 +201,7 @@ fn what_is_seen_is_what_can_be_chosen_and_decided() {
     let titled = desk.human.shown(chosen)["proposal"]["title"].clone();
     assert_eq!(titled, format!("1 of 2 parts of: {title}"));
     let part = desk.part(&format!("proposal?of={chosen}"));
-    assert!(part.contains(&format!("made from <a href=\"#/proposals/{proposal}\">")), "{part}");
+    assert!(part.contains(&format!("derived from <a href=\"#/proposals/{proposal}\">")), "{part}");
     assert!(!part.contains("name=\"part\""), "one piece is all there is: {part}");
     desk.human.approve(chosen).ok();
     desk.human.until_status(chosen, "applied");

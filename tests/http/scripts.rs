@@ -97,7 +97,7 @@ fn what_somebody_else_changed_is_not_made_up() {
     fs::rename(&copy, &bench.file).unwrap();
     let now = at(&bench.human, &place, PATH, &Json::Null);
     assert_eq!((&now["text"], &now["proposal"]), (&json!(theirs), &Json::Null));
-    assert!(now["note"].as_str().unwrap().contains("Somebody else has changed it"), "{now}");
+    assert!(now["note"].as_str().unwrap().contains("It was changed by others"), "{now}");
     let second = bench.apply(&add("--[[2]]"));
     let now = at(&bench.human, &place, PATH, &Json::Null);
     assert_eq!((&now["proposal"], &now["before"]), (&json!(second), &json!(theirs)));
@@ -205,7 +205,7 @@ fn who_is_asked_for_nothing_says_what_is_missing() {
     for (query, status, says) in [
         (String::new(), 400, "place is not said"),
         (format!("place={place}"), 400, "script is not said"),
-        (format!("place={place}&path=game..x"), 400, "is no path"),
+        (format!("place={place}&path=game..x"), 400, "is not a path"),
         (format!("place={place}&path=game.Workspace.Nobody"), 404, "Nothing is known of a script"),
         ("place=nowhere&path=game.Workspace.Main".to_owned(), 404, "in nowhere"),
     ] {

@@ -276,6 +276,9 @@ fn what_nobody_decides_upon_in_time_is_withdrawn() {
         });
         let AgentCallOutcome::Refused { reason, status, .. } = became else { panic!("{became:?}") };
         assert_eq!(status, Some(ProposalStatus::Withdrawn));
-        assert!(reason.starts_with("a client disconnected, and nobody decided within"), "{reason}");
+        assert!(
+            reason.starts_with("a client disconnected, and there was no decision within"),
+            "{reason}"
+        );
     }
 }

@@ -316,5 +316,5 @@ fn a_picture_reaches_the_client_as_one() {
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("\"shown\":\"game.Workspace\"") && text.len() < 300, "{text}");
     let (failed, text) = client.call("render_scene", json!({ "path": "game.Lighting" }));
-    assert!(failed && text.contains("nothing to see in game.Lighting"), "{text}");
+    assert!(failed && text.contains("nothing to render in game.Lighting"), "{text}");
 }

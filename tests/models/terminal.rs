@@ -12,7 +12,7 @@ use rexpect::process::{PtyProcess, Signal, WaitStatus};
 
 /// How the questions can be told apart: that of a card, and those that follow from answers to it.
 const CARD: &str = "[q]uit [?]";
-const WHY: &str = "the model is told):";
+const WHY: &str = "the model receives it):";
 const PIECE: &str = "[b]ack";
 const TWICE: &str = "press Enter to go back:";
 const AGAIN: &str = "Try again? [y]es [N]o";

@@ -95,7 +95,7 @@ fn what_was_chosen_is_what_waits_again() {
     let current = until_another(&browser, chosen);
     let why = format!("It is proposal {chosen}, planned again on what is there now");
     browser.until_shown("#one .remarks", &why);
-    browser.until_shown("#one .remarks", &format!("It was derived from  proposal {script}"));
+    browser.until_shown("#one .remarks", &format!("It was derived from proposal {script}"));
     browser.until_shown("#accept", "Accept");
     browser.until_shown("#proposal-title", "1 of 2 parts of: ");
     assert_eq!(browser.is(TICKED), json!([]), "one piece is all there is");

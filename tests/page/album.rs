@@ -241,7 +241,7 @@ const STATES: &[(&str, Reach)] = &[
         tour.go(&format!("now/{task}"));
         tour.browser.until_shown("#log .conflict", "a person's own");
         // The withdrawn card says why it was not planned again, whenever the page was opened.
-        tour.browser.until_shown("#log .card", "make the edit anew");
+        tour.browser.until_shown("#log .card", "redo the edit");
     }),
     ("deploy", |tour| {
         tour.project.commit();

@@ -93,8 +93,8 @@ fn what_makes_no_sense_is_refused() {
     let nowhere = home.path().join("nowhere/out.png");
     refused(&home, &file, &nowhere, &[], "out.png cannot be written");
     fs::write(&out, "-- a script").unwrap();
-    refused(&home, &file, &out, &[], "is no PNG");
-    refused(&home, &file, &file, &[], "is no PNG");
+    refused(&home, &file, &out, &[], "is not a PNG");
+    refused(&home, &file, &file, &[], "is not a PNG");
     refused(&home, &home.path().join("none.rbxl"), &nowhere, &[], "none.rbxl");
     fs::write(home.path().join("bad.rbxl"), "no place").unwrap();
     refused(&home, &home.path().join("bad.rbxl"), &nowhere, &[], "bad.rbxl cannot be opened");
@@ -134,7 +134,7 @@ fn a_proposal_is_drawn_before_and_after() {
     assert!(drawn(applied, "before") == before);
     assert!(drawn(applied, "after") == after);
     let name = edit(&home, &file, "rename game.Workspace.Lamp to Lantern", &[]).to_string();
-    refused(&home, &file, &out, &["--proposal", &name], "changes nothing that a picture shows");
+    refused(&home, &file, &out, &["--proposal", &name], "has no visible effect");
     let other = home.path().join("other.rbxl");
     fs::copy(&file, &other).unwrap();
     refused(&home, &other, &out, &["--proposal", &applied.to_string()], "name that place");

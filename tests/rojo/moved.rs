@@ -176,7 +176,7 @@ fn a_file_whose_name_is_no_text_is_neither_moved_nor_deleted() {
     let refusals: Vec<_> = engine.current_workflow().unwrap().refusals().collect();
     assert_eq!(refusals.len(), 2, "{refusals:?}");
     for (_, why) in refusals {
-        assert!(why.starts_with("The name of src/box/deep/odd\u{fffd}.luau is no UTF-8"), "{why}");
+        assert!(why.starts_with("The name of src/box/deep/odd\u{fffd}.luau is not UTF-8"), "{why}");
     }
     assert_eq!(fs::read_to_string(odd).unwrap(), "odd");
 }

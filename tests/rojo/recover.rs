@@ -208,7 +208,7 @@ fn what_others_changed_meanwhile_is_said() {
     fs::write(whole.file("box/theirs.luau"), "return 'mine'\n").unwrap();
     let crashed = whole.cut_off();
     let said = crashed.recover(&whole.root());
-    assert!(said.contains("its own files are as they were"), "{said}");
+    assert!(said.contains("Its own files are as they were"), "{said}");
     assert!(!crashed.ended());
     let mut expected = whole.before.clone();
     expected.insert("src/box/theirs.luau".to_owned(), b"return 'mine'\n".to_vec());

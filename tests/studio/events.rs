@@ -606,7 +606,7 @@ fn words_behind_a_command_say_what_it_is_about() {
 fn broken() -> Event {
     Event::Error {
         code: FailureKind::Provider,
-        message: text("Nobody answers."),
+        message: text("No model is available."),
         retryable: true,
         hint: String::new(),
         setting: None,

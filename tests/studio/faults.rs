@@ -57,7 +57,7 @@ fn a_script_that_is_stale_half_way_takes_everything_back() {
         click(studio, "Approve");
         // It is planned again on what the person has typed, and waits once more.
         until(studio, "the new proposal", |studio| {
-            shows(studio, "planned again") && has(studio, "Approve")
+            shows(studio, "replanned") && has(studio, "Approve")
         });
         let source =
             |name: &str| eval(studio, &format!("return game.ServerScriptService.{name}.Source"));
@@ -153,7 +153,7 @@ fn a_plugin_killed_at_any_write_does_it_once() {
                 if has(studio, "Approve") {
                     click(studio, "Approve");
                 }
-                shows(studio, ": done.") || shows(studio, "look whether")
+                shows(studio, ": done.") || shows(studio, "Check whether")
             });
         }
         assert_eq!(transparency(studio), 0.5, "killed at write {skip}");

@@ -625,7 +625,7 @@ mod tests {
             "`three` is not an entry of Todo. It has:\n- one\n- two",
         );
         refused(FILE, remove(KeyPaths, "a"), "It has none.");
-        refused("## Todo\n- a\n- a\n", remove(Todo, "a"), "stands 2 times in Todo");
+        refused("## Todo\n- a\n- a\n", remove(Todo, "a"), "occurs 2 times in Todo");
         refused(FILE, add(Charter, " Fun "), "`Fun` is already in Charter.");
         refused(FILE, add(Todo, "[x] one"), "already");
         refused(FILE, add(Charter, " \n"), "is empty");

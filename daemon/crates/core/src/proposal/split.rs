@@ -456,22 +456,22 @@ mod tests {
     #[test]
     fn neither_side_stands_on_the_other() {
         let new = json!({ "path": MAIN, "parentPath": "game.Workspace" });
-        refused(
-            &json!([change("move_instance", new)]),
-            "stands in files and would stand in Studio",
-        );
+        refused(&json!([change("move_instance", new)]), "is in files and would be in Studio");
         let copy = json!({ "path": MAIN, "parentPath": "game.Workspace" });
-        refused(&json!([change("clone_instance", copy)]), "has scripts in files of Rojo");
+        refused(
+            &json!([change("clone_instance", copy)]),
+            "has scripts in files of the Rojo project",
+        );
         let wall = json!({
             "path": "game.Workspace.Wall", "parentPath": "game.ServerScriptService.Game" });
-        refused(&json!([change("clone_instance", wall)]), "stands in Studio alone");
+        refused(&json!([change("clone_instance", wall)]), "exists only in Studio");
         let lib = create("game.ServerScriptService.Game", "ModuleScript", json!({ "Name": "Lib" }));
         let point =
             set("game.Workspace.Pointer", json!({ "Value": "game.ServerScriptService.Game.Lib" }));
-        refused(&json!([lib, point]), "in Studio only when Rojo has synced");
+        refused(&json!([lib, point]), "appears in Studio after Rojo has synced");
         let below = rename("game.ServerScriptService.Core.Extra", "More");
         let renamed = rename("game.ServerScriptService.Game", "Core");
-        refused(&json!([renamed, below]), "in Studio only when Rojo has synced");
+        refused(&json!([renamed, below]), "appears in Studio after Rojo has synced");
     }
 
     #[test]

@@ -293,7 +293,11 @@ fn patches_fit_or_ask_or_are_refused() {
 fn texts_are_meant_as_they_are_sent() {
     let path = "game.ServerScriptService.Main";
     let left_out = "local speed = 20\n-- ... rest of the code ...\n";
-    refuse("write_script", json!({ "path": path, "source": left_out }), "stands for code that it");
+    refuse(
+        "write_script",
+        json!({ "path": path, "source": left_out }),
+        "a placeholder for omitted code",
+    );
     let loose =
         json!({ "path": path, "search": "local  speed = 10\n", "replace": "local speed = 20\n" });
     let (_, proposal, _) = propose("replace_text", loose);

@@ -144,7 +144,7 @@ fn lists_and_objects_may_stand_in_tags_of_their_own() {
     );
     for (props, part) in [
         ("<props><Name>Lamp</props>", "has `<Name>` without `</Name>`"),
-        ("<props><Name>A</Name> and more</props>", "where a tag should stand"),
+        ("<props><Name>A</Name> and more</props>", "where a tag is expected"),
         ("<props><Name>A</Name><name>B</name></props>", ""),
         ("<props><A>1</A><A>2</A></props>", "has `<A>` twice"),
     ] {
@@ -280,14 +280,14 @@ fn what_is_malformed_is_said() {
         "<read_script><file>a</file></read_script>",
         "`file` is not an argument. The tool takes path",
     );
-    refused("<read_script>game.A</read_script>", "`game.A</read_script>` stands outside");
+    refused("<read_script>game.A</read_script>", "`game.A</read_script>` is outside");
     refused("<read_script><path>game.A</read_script>", "not closed by `</path>`");
     refused("<read_script><path>game.A</path> and so on</read_script>", "`and so on");
     refused("<read_script><path>a</path><path>b</path></read_script>", "`path` is given twice");
     refused("<read_script path=\"a\"><path>b</path></read_script>", "`path` is given twice");
-    refused("<read_script id=\"1\"><path>b</path></read_script>", "`id` is no argument");
+    refused("<read_script id=\"1\"><path>b</path></read_script>", "`id` is not an argument");
     refused("<read_script><args>{\"path\": </args></read_script>", "`args` is not a JSON object");
-    refused("<read_script>{path: 1}</read_script>", "What stands in it is not a JSON object");
+    refused("<read_script>{path: 1}</read_script>", "Its content is not a JSON object");
     refused("<list_selection>a</list_selection>", "The tool takes none");
     refused("<read_script><args><path>a</path></read_script>", "missing before");
     refused(
@@ -300,7 +300,7 @@ fn what_is_malformed_is_said() {
     );
     refused(
         "<write_script><source>print(\"</source></write_script>\")</source></write_script>",
-        "stands there twice",
+        "occurs twice",
     );
     refused("<tool_call>{\"name\": \"read_script\"}</tool_call>", "`arguments` is missing");
     refused("<tool_call>{\"name\": \"x\", \"args\": {}}</tool_call>", "There is no tool `x`");

@@ -118,9 +118,12 @@ fn usual_hosts_and_data_stores_are_no_news() {
     {
         assert_eq!(said(&format!("{url}{source}")).len(), 1, "{source}");
     }
-    names("local o = { Referer = \"https://roblox.com\" }\nhttp:RequestAsync(o)", "does not stand");
+    names(
+        "local o = { Referer = \"https://roblox.com\" }\nhttp:RequestAsync(o)",
+        "is not in this script",
+    );
     let two = "http:RequestAsync({ Url = \"https://roblox.com\", [\"Url\"] = evil })";
-    names(two, "does not stand here");
+    names(two, "is not in this script");
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn code_that_stands_where_nobody_looks() {
 fn characters_that_nobody_sees() {
     let said = "Line 2 has the character U+202E, which shows text in another order.";
     assert_eq!(sentences("x = 1\n-- \u{202e}2 = x"), [said]);
-    names("x = \"Script\u{200b}\"", "U+200B, which nobody sees");
+    names("x = \"Script\u{200b}\"", "the invisible character U+200B");
     names("x = \"\u{e0041}\u{e0042}\"", "U+E0041");
     names("x = \"a\u{feff}\"", "U+FEFF");
     check("\u{feff}x = \"👩\u{200d}🚀 می\u{200c}شود 🏴\u{e0067}\u{e0062}\u{e007f} é\"", &[]);

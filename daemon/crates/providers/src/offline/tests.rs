@@ -269,7 +269,7 @@ fn a_refusal_ends_the_work_without_completing_it() {
     assert!(said.starts_with("I stopped at step 1 of 3, \"Delete .A\": it was not done. You said"));
     assert!(said.contains("no. Nothing was changed."), "{said}");
     assert!(refuse(2).contains("The step before it is done and stays, and nothing after"));
-    assert!(refuse(3).contains("The 2 steps before it are done and stay. Ask"));
+    assert!(refuse(3).contains("The 2 steps before it are done and stay. Request"));
     assert!(refuse(4).starts_with("All 3 steps are done, but the end was refused. You said no."));
 }
 

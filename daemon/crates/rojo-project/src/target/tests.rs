@@ -86,7 +86,7 @@ fn what_cannot_be_put_back_is_tried_again_before_anything_else() {
     let error = bench.project.verify_result(done, &other()).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, PlaceError::PartlyApplied { .. }), "{said}");
-    assert!(said.contains("b.luau: ") && said.contains("run it again"), "{said}");
+    assert!(said.contains("b.luau: ") && said.contains("run the command again"), "{said}");
     assert_eq!(bench.text("a.luau"), "return 1\n");
     assert!(bench.project.check_scene(&bench.scene).is_err(), "nothing is planned on it");
     // Reading it again does not make it whole.

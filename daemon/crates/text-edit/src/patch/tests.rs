@@ -214,7 +214,11 @@ fn refuses_what_is_no_patch_of_this_text() {
     refused(SCRIPT, "@@ -1 +1 @@\n local a = 1\n", "changes nothing");
     refused("a\n\n\nb\n", "@@ -1,4 +1,4 @@\n a\n-\n \n+\n b\n", "changes nothing");
     refused("a < b\n", "@@ -1 +1,2 @@\n-a &lt; b\n+a &gt; b\n", "escaped as for XML (`&lt;`)");
-    refused(SCRIPT, "@@\n local a = 1\n+-- ... rest of the code ...\n", "stands for code");
+    refused(
+        SCRIPT,
+        "@@\n local a = 1\n+-- ... rest of the code ...\n",
+        "a placeholder for omitted code",
+    );
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn refuses_what_is_done_or_reversed() {
     let after = with("local b = 2", "local b = 3");
     let patch = "@@ -1,3 +1,3 @@\n local a = 1\n-local b = 2\n+local b = 3\n \n";
     check(SCRIPT, patch, &after);
-    refused(&after, patch, "in the script already: the lines that it leaves stand at line 1");
+    refused(&after, patch, "in the script already: its resulting lines are at line 1");
     refused(&after, &patch.replace("-1,3 +1,3 ", ""), "in the script already");
     refused("a\nx\nb\n", "@@\n a\n+x\n", "in the script already");
     refused("a\nx\nb\n", "@@ -1,2 +1,3 @@\n a\n+x\n b\n", "in the script already");

@@ -102,7 +102,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
             @if let Some(files) = proposal.files_sentence() { li { (safe_line(&files)) } }
             @if !proposal.after.is_empty() {
                 li {
-                    "It depends on earlier proposals:  "
+                    "It depends on earlier proposals: "
                     @for (at, before) in proposal.after.iter().take(NAMED).enumerate() { @if at > 0 { ", " } (proposal_link(*before)) }
                     @if proposal.after.len() > NAMED { " and " (proposal.after.len() - NAMED) " more" }
                 }
@@ -110,7 +110,7 @@ fn remarks_view(proposal: &Proposal, replaced: &[Seq]) -> Markup {
             @if let Some(before) = replaced.first() {
                 li { "It is " (proposal_link(*before)) ", planned again on what is there now" }
             }
-            @if let Some(from) = proposal.from { li { "It was derived from  " (proposal_link(from)) } }
+            @if let Some(from) = proposal.from { li { "It was derived from " (proposal_link(from)) } }
         }
     }
 }

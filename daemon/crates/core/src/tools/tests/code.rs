@@ -72,7 +72,7 @@ fn a_definition_is_found_by_its_place_and_by_its_name() {
     let far = json!({ "path": MAIN, "position": { "line": 9, "character": 0 } });
     refuse("find_definition", far, "has 4 lines");
     let nothing = json!({ "path": SHOP, "position": { "line": 1, "character": 0 } });
-    refuse("find_definition", nothing, "No name stands at line 1");
+    refuse("find_definition", nothing, "There is no name at line 1");
 }
 
 #[test]
@@ -261,7 +261,11 @@ fn answers_stay_short_and_their_pages_leave_nothing_out() {
     let mut scene = crowd("");
     let args = json!({ "path": "game.ReplicatedStorage.Lib", "name": "open", "limit": 500 });
     let Ok(Plan::Answer(answer)) = call(&mut scene, "find_references", args) else { panic!() };
-    assert!(answer["note"].as_str().unwrap().contains("`cursor` goes on"), "{}", answer["note"]);
+    assert!(
+        answer["note"].as_str().unwrap().contains("continue with `cursor`"),
+        "{}",
+        answer["note"]
+    );
     assert_eq!(answer["total"], 401);
 }
 
