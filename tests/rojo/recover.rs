@@ -225,7 +225,7 @@ fn what_is_half_done_is_put_back_around_what_somebody_saved() {
     fs::write(whole.file("n.luau"), "return 4\n").unwrap();
     let crashed = whole.cut_off();
     let said = crashed.recover(&whole.root());
-    assert!(said.contains("c.luau since; all other files were restored"), "{said}");
+    assert!(said.contains("c.luau was changed since; all other files were restored"), "{said}");
     assert!(!crashed.ended());
     let mut expected = whole.before.clone();
     expected.insert("src/c.luau".to_owned(), b"return 'mine'\n".to_vec());
