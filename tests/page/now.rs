@@ -145,7 +145,7 @@ fn places_of_every_format_are_opened_and_what_is_none_is_told_so() {
     }
     for name in ["notes.txt", "place.rbx"] {
         fs::write(bench.home.path().join(name), "no place").unwrap();
-        opens(name, "#rail form [role=alert]", &format!("{name} is no project"));
+        opens(name, "#rail form [role=alert]", &format!("{name} is not a project"));
     }
 }
 
