@@ -57,7 +57,7 @@ fn a_script_that_is_stale_half_way_takes_everything_back() {
         click(studio, "Approve");
         // It is planned again on what the person has typed, and waits once more.
         until(studio, "the new proposal", |studio| {
-            shows(studio, "replanned") && has(studio, "Approve")
+            shows(studio, "planned again") && has(studio, "Approve")
         });
         let source =
             |name: &str| eval(studio, &format!("return game.ServerScriptService.{name}.Source"));
