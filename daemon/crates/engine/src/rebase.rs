@@ -1,5 +1,5 @@
-//! Going on with files that somebody else has changed: they are read again, what still fits stays, and
-//! the rest is planned anew.
+//! Rebases pending proposals on files that another program changed: the files are read again, proposals that still
+//! fit stay, and the others are replanned.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use vector_rojo_project::FileChanges;
 use crate::{Engine, EngineError, Target};
 
 impl Engine {
-    /// Reads the files of a project anew, where somebody else has changed them. What waits is tried again
-    /// on them, and what does not fit any more is planned again.
+    /// Reads the files of a project again, where another program changed them. Pending proposals that no longer fit
+    /// are replanned.
     ///
     /// # Errors
     /// The project cannot be read now; what is known of it stays.
@@ -31,9 +31,8 @@ impl Engine {
         }
     }
 
-    /// Looks whether somebody else has changed the place file, and reads it anew then, as the files of a
-    /// project are; true where it is another one. One that cannot be read now stays known as it was, and
-    /// nothing is planned in it.
+    /// Reads the place file again, where another program changed it; true where it did. A file that cannot be read
+    /// stays known as it was, and nothing is planned in it.
     ///
     /// # Errors
     /// The ledger cannot be used.
@@ -66,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with a scene that was read anew.
+    /// Continues with a scene that was read again.
     fn replace_scene(&mut self, scene: Scene) -> Result<(), EngineError> {
         self.drop_overlay_from(0);
         let taken = self.fingerprint_deleted_texts(&self.all_proposal_seqs());

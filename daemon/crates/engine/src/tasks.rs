@@ -215,7 +215,7 @@ impl Engine {
         all
     }
 
-    /// The proposals that nobody has decided upon, oldest first.
+    /// The undecided proposals, oldest first.
     pub fn undecided_proposals(&self) -> Vec<Seq> {
         let all = self.all_proposals().into_iter();
         all.filter(|(_, it)| it.status == PendingStatus::Waiting).map(|(seq, _)| seq).collect()

@@ -84,8 +84,7 @@ impl WorkflowReading {
 #[derive(Debug, Default)]
 pub struct WorkflowCache {
     readings: HashMap<Seq, WorkflowReading>,
-    /// Those that are over, the oldest first. What is not is read again and again, by whoever counts what
-    /// waits, and is kept.
+    /// Finished workflows, the oldest first. The others are read often, to count what is pending, and stay cached.
     finished: VecDeque<Seq>,
 }
 

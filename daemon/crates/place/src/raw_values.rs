@@ -1,5 +1,4 @@
-//! Stored properties as the file crates say them, several at once: for whoever reads many and keeps
-//! none.
+//! Stored properties as the file crates represent them, several at once, for callers that read many and keep none.
 
 use std::borrow::Cow;
 

@@ -173,7 +173,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Finishes the message, for a reason where the wire names one. What makes it fail is not reverted by a better word that follows.
+    /// Finishes the message, for a reason where the wire names one. A later reason does not replace one that makes the message fail.
     pub(super) fn finish(&mut self, stop: &str, finish: FinishKind) {
         if matches!(self.finish, Some(FinishKind::Refused | FinishKind::ModelError)) {
             return;

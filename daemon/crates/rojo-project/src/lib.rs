@@ -1,8 +1,8 @@
-//! Rojo projects: read as Rojo 7.7 reads them, but tolerantly (a wrong file is a [`Diagnostic`], and everything else is
-//! there), written, watched, and mapped to sources.
+//! Rojo projects: read as Rojo 7.7 reads them, but tolerantly (a wrong file is a
+//! [`ProjectDiagnostic`], and everything else is there), written, watched, and mapped to sources.
 //!
-//! Reading goes `project` -> `read` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) -> `snapshot` -> `grow` -> `tree`
-//! -> `scene`; `before` is the previous reading that an update starts from. It must not know Studio, the ledger or who approved
+//! Reading goes `project` -> `reader` (by `glob`, `middleware`, `meta`, `model`, `data`, `value`) -> `snapshot` -> `build_tree`
+//! -> `tree` -> `scene`. An update starts from the `previous_tree`. It must not know Studio, the ledger or who approved
 //! a proposal.
 
 mod bounded_read;

@@ -139,7 +139,7 @@ fn check_table_properties(view: &TreeView<'_>, at: ExprId) -> Option<String> {
     named.map(ToOwned::to_owned)
 }
 
-/// `require` or `loadstring` that is a value and not called, under any name: whoever gets it can load
+/// `require` or `loadstring` that is a value and not called, under any name: the receiver can load
 /// code from outside.
 fn check_passed_loader(view: &mut TreeView<'_>, at: ExprId) -> Option<String> {
     let is_read = match view.tree.expr(at) {
@@ -289,7 +289,7 @@ fn is_place_module(view: &mut TreeView<'_>, what: ExprId, values: &[ScanValue]) 
 fn is_used_as_instance(view: &mut TreeView<'_>, what: ExprId) -> bool {
     let TreeExpr::Name(binding) = view.tree.expr(what) else { return false };
     let definitions = &view.tree.binding(*binding).definitions;
-    // `module = require(module)` gives it what is no number.
+    // `module = require(module)` gives it a value that is not a number.
     let is_other = |it: &&BindingSource| match it {
         BindingSource::Value(value) => {
             !matches!(*view.evaluator.eval(*value), [ScanValue::Imported])

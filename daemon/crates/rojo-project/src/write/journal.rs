@@ -2,7 +2,7 @@
 //!
 //! What a step will do is written down before the first file is touched: every file with what it was
 //! and what it becomes. Contents are kept by their hashes, with the ledger. So a step that was cut off
-//! can be reverted by whoever finds it, and one that was done can be taken back later.
+//! can be reverted by the next process, and one that was done can be reverted later.
 
 use std::fs::{self, File};
 use std::io;

@@ -22,9 +22,24 @@ onShown((root) => {
   for (const card of [...own, ...root.querySelectorAll("[data-proposal]:not([data-shown])")]) seen.observe(card);
 });
 
+/** The newest request of each card whose answer is on its way. An older answer is dropped. */
+const requests = new Map();
+let requested = 0;
+
 async function fill(card) {
   card.dataset.shown = "";
-  const html = await part("card", { of: card.dataset.proposal });
+  const own = ++requested;
+  requests.set(card, own);
+  const isNewest = () => requests.get(card) === own;
+  try {
+    const html = await part("card", { of: card.dataset.proposal });
+    if (isNewest()) show(card, html);
+  } finally {
+    if (isNewest()) requests.delete(card);
+  }
+}
+
+function show(card, html) {
   const box = card.closest(".scroll");
   const isAtEnd = box && box.scrollHeight - box.scrollTop - box.clientHeight < 80;
   swap(card, html);
@@ -34,8 +49,11 @@ async function fill(card) {
 
 /** Shows what became of a proposal, and of one that it stands for now, on each of their cards. */
 export function told({ proposal, from, is_refusal }) {
-  const withdrawn = is_refusal ? document.querySelectorAll("[data-proposal][data-shown][data-status=withdrawn]") : [];
-  for (const card of withdrawn) fill(card).catch(failed);
+  // The refusal of its call is part of a withdrawn card's reason. A card on its way may be one, with the first part alone.
+  const shown = is_refusal ? document.querySelectorAll("[data-proposal][data-shown]") : [];
+  for (const card of shown) {
+    if (card.dataset.status === "withdrawn" || requests.has(card)) fill(card).catch(failed);
+  }
   for (const it of [proposal, from]) {
     if (it === undefined) continue;
     for (const card of document.querySelectorAll(`[data-proposal="${it}"][data-shown]`)) fill(card).catch(failed);
