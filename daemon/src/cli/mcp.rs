@@ -81,11 +81,16 @@ async fn serve_stdio(args: &McpArgs, home: &Path) -> anyhow::Result<()> {
             let _ = running.waiting().await;
         }
     };
+    // A call takes back what it proposed when its request is dropped while the client is there: that the client
+    // has gone is known before anything is dropped.
+    let signalled = async {
+        wait_for_signal().await;
+        remote.client_gone.cancel();
+    };
     tokio::select! {
-        () = served => {}
-        () = wait_for_signal() => {}
+        () = served => remote.client_gone.cancel(),
+        () = signalled => {}
     }
-    remote.client_gone.cancel();
     // A daemon that is busy notices it by the request that breaks off.
     let _ = timeout(DISCONNECT_TIMEOUT, remote.end_connection(&connection)).await;
     presence.abort();
